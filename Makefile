@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install up down status demo test bench lint lock
+.PHONY: help install up down status demo test attack bench lint lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo: install ## Archive a generated stream by hour, kill the job once, backfill
 
 test: install ## Run all tests, on real services of their own, in four processes
 	@$(VENV)/python -m scripts.suite
+
+attack: install ## Search with new random seeds for MINUTES (10) for what the tests' fixed seeds miss
+	@$(VENV)/python -m scripts.attack --minutes $(or $(MINUTES),10)
 
 bench: install ## Measure records per second, CPU and memory; compare with a bare program
 	@$(VENV)/python -m bench

@@ -32,7 +32,7 @@ SHARES: Mapping[str, Sequence[str]] = {
     ],
     "spark": [
         "tests/spark",
-        *_integration("temporary_files", "memory", "crashes", "yarn", "timezones", "cluster"),
+        *_integration("on_a_worker", "temporary_files", "memory", "crashes", "yarn", "timezones", "cluster"),
     ],
 }
 REST = "rest"

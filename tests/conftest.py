@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.paths import LOCAL, SPARK_JARS
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.archiver import Services
+
+# Each test draws the same examples in every run, by a seed of its name. `make attack` searches with new seeds. A busy
+# machine is no fault of the code.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.register_profile(
+    "attack", deadline=None, max_examples=500, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("suite")
 
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 

@@ -138,9 +138,10 @@ class Sql(Value):
     """What Spark does: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame, `module:name`;
     and `time`, the expression of `timestamp.from: sql`.
 
-    `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark`, the version that
-    evaluates; and by topic, `seen`, a digest of what it sees of records, and `made`, the type of the values that it
-    makes, as Spark's JSON, and `literals`, a digest of the values that a function writes into its frame.
+    `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark` and `java`, the versions
+    that evaluate (plans of earlier releases have no `java`, and take any); and by topic, `seen`, a digest of what it
+    sees of records, `made`, the type of the values that it makes, as Spark's JSON, and `literals`, a digest of the
+    values that a function writes into its frame.
     """
 
     where: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda where: where is None)
@@ -150,6 +151,7 @@ class Sql(Value):
     modules: tuple[Module, ...] = Field(default=(), exclude_if=lambda modules: not modules)
     digest: str = Field(default="", exclude_if=lambda digest: not digest)
     spark: str = ""
+    java: str = Field(default="", exclude_if=lambda java: not java)
     seen: dict[str, str] = Field(default={}, exclude_if=lambda seen: not seen)
     made: dict[str, str] = Field(default={}, exclude_if=lambda made: not made)
     literals: dict[str, str] = Field(default={}, exclude_if=lambda literals: not literals)
@@ -167,7 +169,7 @@ class Sql(Value):
 
     def asked(self) -> "Sql":
         """Without what only a plan has."""
-        return self.model_copy(update={"spark": "", "seen": {}, "made": {}, "literals": {}})
+        return self.model_copy(update={"spark": "", "java": "", "seen": {}, "made": {}, "literals": {}})
 
 
 def _touches(step: Mask | Hash | Drop | Rename | Flatten, path: tuple[str, ...]) -> bool:

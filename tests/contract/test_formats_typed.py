@@ -97,6 +97,18 @@ def test_any_schema_comes_back_and_bytes_do_not_depend_on_batches_or_spilling(
 
 
 @every_format
+@pytest.mark.parametrize("readers", ["all", "spark"])
+def test_the_first_and_the_last_moment_of_nanoseconds_come_back(name: str, readers: str) -> None:
+    field = pa.field("v", pa.struct([pa.field("at", pa.timestamp("ns", "UTC")), pa.field("local", pa.timestamp("ns"))]))
+    schema = schema_of("value", ["offset"], "_k", value=field)
+    moments = [-(2**63), -(2**63) + 145_224_192, -(2**63) + 10**9, -1, 0, None, 2**63 - 1]
+    target = target_of(name, schema, options={"readers": readers} if name == "parquet" else {})
+    values = [{"at": moment, "local": moment} for moment in moments]
+    records = decoded([Row(n, n) for n in range(len(values))], values, field)
+    assert repr(rows_of(read(target, encode(target, [records])))) == repr(rows_of([shaped(records, schema)]))
+
+
+@every_format
 @pytest.mark.parametrize("prefix", ["", "_kafka_"])
 def test_both_restores_every_byte_of_a_record(name: str, prefix: str) -> None:
     schema = schema_of("both", prefix=prefix, value=ORDER)

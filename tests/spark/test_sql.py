@@ -14,7 +14,7 @@ from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.pipeline.transform.questions import Question
 from kafka_archiver.pipeline.transform.spark_types import field_of
-from kafka_archiver.spark import culprit
+from kafka_archiver.spark import culprit, sql_tasks
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.sql import prepare
 from kafka_archiver.steps.asking_spark import ask_spark
@@ -135,6 +135,31 @@ def test_many_partitions_of_two_topics_share_tasks(services: Services, spark: "S
     assert audit(made.archive, made.context.store, made.now[0], deep=True).findings == ()
 
 
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_each_attempt_runs_on_the_java_of_the_plan(
+    services: Services, spark: "SparkSession", reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned_with(java: str) -> Archiver:
+        made = archiver_of(services, spark, reader, {"where": "value.n = 7"})
+        found = lambda question: answer(spark, question).model_copy(update={"java": java})  # noqa: E731
+        made.context = replace(made.context, spark=found)
+        return made
+
+    # As plans of earlier releases.
+    made = planned_with("")
+    made.run(hour(1))
+    assert list(rows(made)) == [7]
+    made = planned_with("99")
+    running = r"the run was planned with Java 99, and {} has Java 17, .* `airflow archive rebuild .* --run 2026\S+`$"
+    with pytest.raises(PermanentError, match=running.format("Spark's driver")):
+        made.run(hour(1))
+    monkeypatch.setattr(sql_tasks, "java_of", lambda spark: "99")
+    with pytest.raises(PermanentError, match=running.format("an executor of Spark")):
+        made.run(hour(1))
+    assert not made.objects()
+    assert made.uploads() == []
+
+
 def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkSession", tmp_path: Path) -> None:
     code = (
         "from datetime import datetime\nfrom pyspark.sql import functions as F\n"
@@ -245,8 +270,8 @@ def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, sp
 @pytest.mark.parametrize(
     ("transform", "said"),
     [
-        ({"where": "rand() > 0.5"}, "rand does not always give the same for the same record"),
-        ({"where": "current_timestamp() > timestamp"}, "current_timestamp does not always give the same"),
+        ({"where": "rand() > 0.5"}, "rand depends on chance, so it does not always give the same for the same record"),
+        ({"where": "current_timestamp() > timestamp"}, "current_timestamp depends on the time of the query"),
         ({"where": "timestamp < timestamp'now'"}, "timestamp'now' is the time at which Spark reads it"),
         ({"select": ["date /**/ ' today' as d"]}, "is the time at which Spark reads it"),
         ({"select": ["cast('now' as timestamp) as t"]}, "'now' as TIMESTAMP is the time at which Spark reads it"),
@@ -255,7 +280,7 @@ def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, sp
         ({"where": "timestamp > 'today'"}, "'today' as TIMESTAMP is the time at which Spark reads it"),
         ({"where": "_chunk = 0"}, "transform.where: the column _chunk is the archiver's own"),
         ({"select": ["struct(*) as a"]}, "transform.select: the column _chunk is the archiver's own"),
-        ({"where": "value.n = (select 1)"}, "a subquery reads other data than the record"),
+        ({"where": "value.n = (select 1)"}, "depends on other data than the record"),
         ({"where": "row_number() over (order by offset) = 1"}, "Spark plans Window"),
         ({"where": "window(timestamp, '5 minutes').start > timestamp"}, "Spark plans Filter"),
         ({"where": "value.nope = 1"}, "Spark does not take `where`: [FIELD_NOT_FOUND]"),

@@ -1,10 +1,9 @@
-"""A faulty S3 server, and a store on it that waits for nothing; how hypothesis runs."""
+"""A faulty S3 server, and a store on it that waits for nothing."""
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import settings
 
 from kafka_archiver.store import memory
 from kafka_archiver.store.options import S3Options
@@ -12,10 +11,6 @@ from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3 import S3Store
 from kafka_archiver.store.s3_client import Timeouts
 from tests.support.faulty_s3 import BUCKET, FaultyS3
-
-# A busy machine is no fault of the code.
-settings.register_profile("archiver", deadline=None)
-settings.load_profile("archiver")
 
 OpenFaulty = Callable[..., S3Store]
 ACCESS_KEY, SECRET_KEY, TOKEN = "AKIDEXAMPLE", "s3cr3t-key-of-nobody", "t0ken-of-nobody"

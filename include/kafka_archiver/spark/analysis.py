@@ -11,11 +11,12 @@ from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.pipeline.transform.code import load_function
 from kafka_archiver.pipeline.transform.questions import Answer, Question
 from kafka_archiver.pipeline.transform.spark_types import field_of
+from kafka_archiver.spark.java import java_of
 from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
 
 
 def answer(spark: SparkSession, question: Question) -> Answer:
-    """Spark's version, and by topic the type of the values that the SQL makes; or what is wrong."""
+    """Return the versions of Spark and Java, and by topic the type of the SQL's values; or what is wrong."""
     told = question.sql
     load = lambda: load_function(told.function or "")  # noqa: E731
     prepare(spark, told)
@@ -37,7 +38,7 @@ def answer(spark: SparkSession, question: Question) -> Answer:
                 made[topic] = kind
     except ArchiverError as error:
         return Answer(error=str(error))
-    return Answer(spark=spark.version, made=made, literals=literals)
+    return Answer(spark=spark.version, java=java_of(spark), made=made, literals=literals)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.culprit import located
 from kafka_archiver.spark.failures import APPLICATION, understand
+from kafka_archiver.spark.java import LOCALE
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
@@ -32,6 +33,8 @@ SESSION = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
 }
+
+_EXECUTOR_JAVA = "spark.executor.extraJavaOptions"
 
 
 class SparkEngine:
@@ -124,7 +127,8 @@ def session(archive: str) -> SparkSession:
     settings = SESSION if _room_for_sockets(told) else {**SESSION, "spark.python.unix.domain.socket.enabled": "false"}
     for key, value in settings.items():
         builder = builder.config(key, str(told.get(key, value)))
-    return builder.config(map=dict(local_dirs(told))).getOrCreate()
+    java = f"{told.get(_EXECUTOR_JAVA, '')} {LOCALE}".strip()
+    return builder.config(_EXECUTOR_JAVA, java).config(map=dict(local_dirs(told))).getOrCreate()
 
 
 def spark_context(archive: str) -> SparkContext:

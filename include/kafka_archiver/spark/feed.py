@@ -16,6 +16,7 @@ from kafka_archiver.pipeline.decode import Decode, decodings
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.transform.questions import fields_for
 from kafka_archiver.plan import Chunk
+from kafka_archiver.spark.java import COLUMN, require_java
 from kafka_archiver.spark.native import Reads
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.spark.sink import Sink, only, place_of
@@ -98,7 +99,7 @@ class Feed:
 
         def reads() -> Iterator[tuple[Chunk, Iterator[pa.RecordBatch]]]:
             assert self.read
-            for batch in numbers:
+            for batch in map(self._checked, numbers):
                 for number in batch.column(0).to_pylist():
                     yield from self.read(self.tasks[number])
 
@@ -108,7 +109,7 @@ class Feed:
         """Take the records of one chunk from `source.chunks_frame`."""
 
         def reads() -> Iterator[tuple[Chunk, Iterator[pa.RecordBatch]]]:
-            some = (batch for batch in batches if batch.num_rows)
+            some = (self._checked(batch) for batch in batches if batch.num_rows)
             first = next(some, None)
             if first is not None:
                 name, offset = place_of(first)
@@ -116,6 +117,12 @@ class Feed:
                 yield chunk, (only(batch, name) for batch in chain([first], some))
 
         return self._fed(reads())
+
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch without the executor's Java, which is that of the plan."""
+        for running in batch.column(COLUMN).slice(0, 1).to_pylist():
+            require_java(self.sink.plan, running, "an executor of Spark")
+        return batch.drop_columns([COLUMN])
 
     def _fed(self, reads: Iterator[tuple[Chunk, Iterator[pa.RecordBatch]]]) -> Iterator[pa.RecordBatch]:
         list(sweep())

@@ -7,10 +7,11 @@ expression. Spark drops no row for `where`, and an error of one record (ANSI) do
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import coalesce, col, lit, struct, when
@@ -20,6 +21,8 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.pipeline.base import NONE
 from kafka_archiver.pipeline.transform.code import said
 from kafka_archiver.pipeline.transform.from_spark import RAISED_TIME
+from kafka_archiver.spark.java import fix_locale
+from kafka_archiver.spark.repeatable import literals_of, nodes
 from kafka_archiver.transforms import Sql
 
 # What decides the meaning of SQL, whatever spark.conf says. Without common subexpressions: Spark would evaluate them
@@ -35,25 +38,15 @@ MEANING = {
 _HARMLESS = tuple(
     f"spark.sql.{name}"
     for name in (
-        "adaptive.", "shuffle.", "execution.", "files.", "sources.", "streaming.", "ui.", "warehouse.", "catalog",
-        "debug.", "codegen.", "inMemoryColumnarStorage.", "cache.", "optimizer.", "autoBroadcastJoinThreshold",
-        "extensions", "broadcastTimeout", "maxPlanStringLength", "queryExecutionListeners", "artifact.",
+        "adaptive.", "shuffle.", "files.", "sources.", "streaming.", "ui.", "warehouse.", "catalog", "debug.",
+        "codegen.", "inMemoryColumnarStorage.", "cache.", "autoBroadcastJoinThreshold", "extensions",
+        "broadcastTimeout", "maxPlanStringLength", "queryExecutionListeners", "artifact.",
+        "execution.interruptOnCancel", "execution.arrow.maxRecordsPerBatch", "execution.arrow.maxBytesPerBatch",
+        "execution.arrow.compression.", "execution.pyspark.udf.", "execution.python.udf.",
+        "execution.pandas.udf.buffer.size",
     )
 )  # fmt: skip
-_REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
 _TIME = ("_time",)
-_OF_SQL = frozenset({"Project", "SubqueryAlias"})
-_OF_FUNCTIONS = _OF_SQL | {"Filter", "Generate"}
-# They give another result for the same record, and Spark's own mark does not say so.
-_CHANGING = frozenset(
-    {
-        "CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp", "CurrentTimeZone", "CurrentUser",
-        "CurrentDatabase", "CurrentCatalog", "SparkVersion", "InputFileName", "InputFileBlockStart",
-        "InputFileBlockLength", "AesEncrypt", "CallMethodViaReflection",
-    }
-)  # fmt: skip
-# Literals that the parser gives the time at which it reads them: timestamp'now', date'today'.
-_TODAY = re.compile(r"\b(?:now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TIMES = TimestampType | TimestampNTZType | DateType
 # The archiver's own columns.
 _OWN = frozenset({"_chunk", "_offset", "_tried", "_time", "_where"})
@@ -69,6 +62,7 @@ def prepare(spark: SparkSession, told: Sql) -> None:
     for name in spark.conf.getAll:
         if name.startswith("spark.sql.") and not name.startswith(_HARMLESS) and spark.conf.isModifiable(name):
             spark.conf.unset(name)
+    fix_locale(spark)
     for name, value in {**MEANING, "spark.sql.ansi.enabled": str(told.function is None).lower()}.items():
         spark.conf.set(name, value)
 
@@ -95,8 +89,8 @@ def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> M
     """
     try:
         made = _by_function(_timed(frame, told), told, load) if told.function else _by_sql(frame, told, parses_json)
-        literals = _narrow(made, frame, _OF_FUNCTIONS if told.function else _OF_SQL)
-    except PySparkException as error:
+        literals = literals_of(made, frame, told.function is not None)
+    except (PySparkException, Py4JJavaError) as error:
         what = " and ".join(f"`{name}`" for name in told.given)
         raise ConfigError(f"transform: Spark does not take {what}: {_short(error)}") from None
     return Made(made, hashlib.sha256("\0".join(literals).encode()).hexdigest()[:32])
@@ -230,7 +224,7 @@ def _fields_of_json(spark: SparkSession, texts: list[str]) -> Column:
     wanted: dict[str, Any] = {}
     whole = False
     for text in texts:
-        for node in _nodes(_expression(spark, text)):
+        for node in nodes(_expression(spark, text)):
             whole |= node.getClass().getSimpleName().startswith("UnresolvedStar")
             below = node.children()
             for names in filter(None, (_names(below.apply(n)) for n in range(below.size()))):
@@ -272,45 +266,9 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) -> list[str]:
-    """The literals in it.
-
-    :raises ConfigError: the result depends on more than one record, or on more than records.
-    """
-    literals: list[str] = []
-    analyzed = made._jdf.queryExecution().analyzed()
-    leaf = frame._jdf.queryExecution().analyzed()
-    waiting = [analyzed]
-    leaves = 0
-    while waiting:
-        node = waiting.pop()
-        if node.fastEquals(leaf) or node.sameResult(leaf):
-            leaves += 1
-            continue
-        name = node.getClass().getSimpleName()
-        if name not in allowed:
-            raise ConfigError(
-                f"transform: Spark plans {name}, and a record must become its rows without others: expected "
-                "projections, and in a function filters and explode; no aggregate, window, sort, join or other data"
-            )
-        expressions = node.expressions()
-        for n in range(expressions.size()):
-            for expression in _evaluated(expressions.apply(n)):
-                _require_constant(expression)
-            # Only those that are written: the text of one that Spark makes may have an address of memory.
-            literals += [
-                str(e.sql()) for e in _nodes(expressions.apply(n)) if e.getClass().getSimpleName() == "Literal"
-            ]
-        children = node.children()
-        waiting += [children.apply(n) for n in range(children.size())]
-    if leaves != 1:
-        raise ConfigError(f"transform: Spark's plan reads the records {leaves} times; expected once")
-    return literals
-
-
 def _require_public(key: str, frame: DataFrame) -> None:
     """:raises ConfigError: the expression that the frame selects has a column that SQL does not see."""
-    for node in _nodes(frame._jdf.queryExecution().analyzed().expressions().apply(0)):
+    for node in nodes(frame._jdf.queryExecution().analyzed().expressions().apply(0)):
         if node.getClass().getSimpleName() == "AttributeReference" and node.name() in _OWN:
             raise ConfigError(
                 f"{key}: the column {node.name()} is the archiver's own; name the columns of the record, or write "
@@ -318,64 +276,7 @@ def _require_public(key: str, frame: DataFrame) -> None:
             )
 
 
-def _require_constant(expression: JavaObject) -> None:
-    name = expression.getClass().getSimpleName()
-    if name == "Literal" and _TODAY.search(_written(expression)):
-        raise ConfigError(
-            f"transform: {_written(expression)} is the time at which Spark reads it, and a retry has to write the same "
-            "bytes; write the time itself"
-        )
-    if name in ("Cast", "TryCast") and (moment := _moment(expression)):
-        raise ConfigError(
-            f"transform: {moment!r} as {expression.dataType().sql()} is the time at which Spark reads it, and a retry "
-            "has to write the same bytes; write the time itself"
-        )
-    below = expression.children()
-    itself = not expression.deterministic() and all(below.apply(n).deterministic() for n in range(below.size()))
-    if name in _CHANGING or itself:
-        raise ConfigError(
-            f"transform: {expression.prettyName()} does not always give the same for the same record, and a retry has "
-            "to write the same bytes; leave it out"
-        )
-    if name.endswith(("Subquery", "SubqueryExpression")) or name in ("Exists", "ListQuery", "InSubquery"):
-        raise ConfigError("transform: a subquery reads other data than the record; leave it out")
-    if name in ("AggregateExpression", "WindowExpression"):
-        raise ConfigError(f"transform: {expression.sql()} looks at several records; leave it out")
-
-
-def _moment(cast: JavaObject) -> str:
-    """Return the text of a cast that Spark replaces by the present time (`now`, `today`), whatever makes the text."""
-    child = cast.child()
-    kinds = str(cast.dataType().typeName()), str(child.dataType().typeName())
-    if not kinds[0].startswith(("timestamp", "date")) or not kinds[1].startswith("string") or not child.foldable():
-        return ""
-    text = str(child.eval(None))
-    return text if _TODAY.search(text) else ""
-
-
-def _written(literal: JavaObject) -> str:
-    """The SQL of a time; empty for literals of other types, and for those that are of no SQL."""
-    origin = literal.origin()
-    if not str(literal.dataType().typeName()).startswith(("timestamp", "date")) or origin.sqlText().isEmpty():
-        return ""
-    return str(origin.sqlText().get())[origin.startIndex().get() : origin.stopIndex().get() + 1]
-
-
-def _nodes(expression: JavaObject) -> Iterator[JavaObject]:
-    yield expression
-    children = expression.children()
-    for n in range(children.size()):
-        yield from _nodes(children.apply(n))
-
-
-def _evaluated(expression: JavaObject) -> Iterator[JavaObject]:
-    """Yield the expressions of a tree, with those that Spark evaluates in the place of others (`to_timestamp`)."""
-    for node in _nodes(expression):
-        yield node
-        if node.getClass().getClassLoader().loadClass(_REPLACED).isInstance(node):
-            yield from _evaluated(node.replacement())
-
-
-def _short(error: PySparkException) -> str:
-    text = str(error).partition("\n\nJVM stacktrace")[0]
+def _short(error: PySparkException | Py4JJavaError) -> str:
+    text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error)
+    text = text.partition("\n\nJVM stacktrace")[0]
     return " ".join(text.partition(";\n'Project")[0].split())[:500]

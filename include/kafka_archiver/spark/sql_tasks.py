@@ -14,9 +14,10 @@ from kafka_archiver.errors import PermanentError
 from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.pipeline.transform.code import load_function, require_code
 from kafka_archiver.pipeline.transform.questions import columns_for, fields_for, parses_json
-from kafka_archiver.plan import Chunk
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.failures import raised_by_python
 from kafka_archiver.spark.feed import Feed
+from kafka_archiver.spark.java import java_of, require_java, with_java
 from kafka_archiver.spark.native import Reads, letters_reader, share
 from kafka_archiver.spark.reading import read_settings
 from kafka_archiver.spark.sink import Sink
@@ -35,7 +36,7 @@ def sql_frame(
     :param kafka: librdkafka's client properties. :param by_spark: whether Spark's Kafka source reads.
     :raises PermanentError: Spark, or the function, is not that of the plan.
     """
-    _require_as_planned(spark, told)
+    _require_as_planned(spark, told, sink.plan)
     prepare(spark, told)
     job = uuid.uuid4().hex
     topics = list(dict.fromkeys(chunk.topic for chunk in chunks))
@@ -97,22 +98,23 @@ def _fed(
     settings = read_settings(plan.settings, sink.job)
     schema = schema_of(columns_for(fields_for(plan.settings, topic, sink.job.decoded, sink.job.schemas)))
     if by_spark:
-        source = chunks_frame(spark, chunks, settings, kafka)
+        source = with_java(chunks_frame(spark, chunks, settings, kafka))
         return source.mapInArrow(Feed(sink, job).of_frame, schema)
     read: Callable[[Sequence[Chunk]], Reads] = lambda some: read_chunks(kafka, plan.group, some, settings)  # noqa: E731
     if plan.letters:
         read = letters_reader(sink)
     tasks = share(chunks, spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    numbers = with_java(spark.range(0, len(tasks), 1, len(tasks)))
     return numbers.mapInArrow(Feed(sink, job, tasks, read).by_number, schema)
 
 
-def _require_as_planned(spark: SparkSession, told: Sql) -> None:
+def _require_as_planned(spark: SparkSession, told: Sql, plan: Plan) -> None:
     if told.spark != spark.version:
         raise PermanentError(
             f"the run was planned with Spark {told.spark}, and this is Spark {spark.version}, whose SQL may give other "
-            "values. Run it on that version"
+            f"values. Run it on that version, or plan the run anew: {plan_anew(plan.archive, plan.run)}"
         )
+    require_java(plan, java_of(spark), "Spark's driver")
     if told.function:
         require_code("function", told.function, told.modules, told.digest)
 

@@ -3,6 +3,7 @@
 Spark finds no schema in a file with a UUID, a time, a timestamp of nanoseconds, or a decimal of more than 38 digits.
 """
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +16,7 @@ from kafka_archiver.formats.shared.plain_types import bare, rebuilt, seen_as
 from kafka_archiver.formats.vectors import joined
 
 _MOST_DIGITS = 38
+_NUMBER = re.compile(r"-?\d+")
 # Changes values that are not nested; the second argument is the type of the object's schema.
 _Change = Callable[[pa.Array, pa.DataType], pa.Array]
 
@@ -119,7 +121,13 @@ def _value(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
     parse = leaf(kind)
     assert parse, "every refused type has one"
-    parsed_values = [None if text is None else parse(text) for text in values.to_pylist()]
+    is_moment = pa.types.is_timestamp(kind)
+
+    def parsed(text: str) -> object:
+        # A moment within the first second that nanoseconds have, in the year 1677, is its number.
+        return int(text) if is_moment and _NUMBER.fullmatch(text) else parse(text)
+
+    parsed_values = [None if text is None else parsed(text) for text in values.to_pylist()]
     return pa.array(parsed_values, bare(pa.schema([("", kind)])).types[0])
 
 

@@ -34,9 +34,10 @@ class Question(Value):
 
 
 class Answer(Value):
-    """Spark's version, and by topic what the SQL makes and a function's `literals`; or what is wrong with it."""
+    """The versions of Spark and Java; by topic what the SQL makes and a function's `literals`; or what is wrong."""
 
     spark: str = ""
+    java: str = ""
     made: dict[str, str] = Field(default={})
     literals: dict[str, str] = Field(default={})
     error: str = ""

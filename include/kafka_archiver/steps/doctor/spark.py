@@ -4,9 +4,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from kafka_archiver.steps.doctor.check import Finding, ok, problem
+from kafka_archiver.steps.installed_java import java_program
 
 
 def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
@@ -29,8 +29,7 @@ def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> It
 
 
 def _java(environment: Mapping[str, str]) -> Finding:
-    home = environment.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=environment.get("PATH"))
+    found = java_program(environment)
     remedies = ("install Java 17 or 21", "set JAVA_HOME to where it is")
     if found is None:
         return problem(

@@ -1,4 +1,4 @@
-"""`policies.changed_code`: runs that were planned with other code, another key or another Spark than there is now."""
+"""`policies.changed_code`: runs that were planned with other code, another key, Spark or Java than there is now."""
 
 import importlib.metadata
 import logging
@@ -6,6 +6,7 @@ import logging
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.installed_java import java_version
 from kafka_archiver.steps.line import Line
 from kafka_archiver.steps.plan.settings import frozen_transform
 
@@ -36,6 +37,8 @@ def _is_changed(context: Context, plan: Plan) -> bool:
     if told is None or plan.letters or context.ledger.manifest(plan.run):
         return False
     if told.sql and told.sql.spark != importlib.metadata.version("pyspark"):
+        return True
+    if told.sql and told.sql.java and (java := java_version()) and told.sql.java != java:
         return True
     try:
         return frozen_transform(told, context.archive.file, context.keys) != told

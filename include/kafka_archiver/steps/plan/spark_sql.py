@@ -1,6 +1,6 @@
 """Asks Spark about a plan's SQL before the plan is made: whether it takes it, and which columns it makes.
 
-Spark starts only if the SQL, the schemas or Spark have changed since the plan before: it takes many seconds.
+Spark starts only if the SQL, the schemas, Spark or Java have changed since the plan before: it takes many seconds.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.plan import Plan, Settings
+from kafka_archiver.steps.installed_java import java_version
 from kafka_archiver.transforms import Sql
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def with_spark(
             raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)
         known = {"seen": {**sql.seen, **digests}, "made": {**sql.made, **answer.made}}
         known["literals"] = {**sql.literals, **answer.literals}
-        sql = sql.model_copy(update={"spark": answer.spark, **known})
+        sql = sql.model_copy(update={"spark": answer.spark, "java": answer.java, **known})
     made = settings.model_copy(update={"transform": told.model_copy(update={"sql": sql})})
     for topic in topics:
         Variants(made, topic, frozen.schemas, frozen.texts, keys=context.keys)
@@ -60,9 +61,11 @@ def with_spark(
 
 
 def _answered(settings: Settings, before: Plan | None) -> Sql | None:
-    """The SQL with what Spark said of it before; None: it was other SQL, other settings or another Spark."""
+    """The SQL with what Spark said of it before; None: it was other SQL, other settings, another Spark or Java."""
     sql = before and before.settings.transform and before.settings.transform.sql
     if not before or not sql or sql.spark != importlib.metadata.version("pyspark"):
+        return None
+    if (java := java_version()) and sql.java != java:
         return None
     return sql if before.settings.asked() == settings.asked() else None
 

@@ -1,0 +1,94 @@
+"""python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
+
+Half of the time is for the properties of decoders, encoders and layouts, in rounds with a seed each; the other half is
+for the model of the whole archiver, on the twins. Each failure is printed with the example to keep as a test, and with
+the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from scripts.stack.paths import ROOT
+
+# Avro beside fastavro, Protobuf beside google.protobuf, JSON beside jsonschema, formats beside readers of others.
+PROPERTIES = (
+    "tests/unit/test_decode_avro.py",
+    "tests/unit/test_avro_datum.py",
+    "tests/unit/test_decode_protobuf.py",
+    "tests/unit/test_decode_json.py",
+    "tests/unit/test_decode_json_schema.py",
+    "tests/unit/test_json_unnamed.py",
+    "tests/unit/test_poison_records.py",
+    "tests/unit/test_mapper.py",
+    "tests/unit/test_paths.py",
+    "tests/contract/test_formats_typed.py",
+    "tests/contract/test_formats_of_a_schema.py",
+    "tests/contract/test_csv.py",
+)
+# What pytest and hypothesis print of a failure: the assertion, and the example that is the shortest.
+_TOLD = re.compile(r"^E  .*|^FAILED .*|^ERROR .*", re.MULTILINE)
+_PARAMETERS = re.compile(r"Falsifying example: .*?^(?:E +)?\)", re.MULTILINE | re.DOTALL)
+
+
+def attack_properties(seed: int, tests: Sequence[str] = PROPERTIES) -> int:
+    """Run one round, and print its failures. Return pytest's exit code."""
+    command = [
+        sys.executable, "-m", "pytest", "-q", "--no-header", "--color=no", "-p", "no:cacheprovider",
+        "--hypothesis-profile=attack", f"--hypothesis-seed={seed}", *tests,
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    print(f"properties, seed {seed}: {lines[-1] if lines else 'no output'}", flush=True)
+    if done.returncode:
+        print(failure(done.stdout))
+        print(f"repeat it: {' '.join(command)}", flush=True)
+    return done.returncode
+
+
+def failure(output: str) -> str:
+    """Return what to keep of pytest's output: the errors, and hypothesis' examples."""
+    examples = [match[0] for match in _PARAMETERS.finditer(output)]
+    told = [match[0] for match in _TOLD.finditer(output) if "Falsifying example" not in match[0]]
+    return "\n".join([*told, *examples]) or output[-4000:]
+
+
+def attack_model(seed: int, minutes: float) -> int:
+    """Run the model on the twins; it prints the shortest sequence for each failure. Return its exit code."""
+    print(f"model, seed {seed}, {minutes:.1f} minutes", flush=True)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.model_run",
+        "--twins",
+        "--seed",
+        str(seed),
+        "--minutes",
+        str(minutes),
+    ]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, help="of the first round; each later round has the next number")
+    given = parser.parse_args()
+    first = given.seed or random.SystemRandom().randrange(10**9)
+    seed, end, worst = first, time.monotonic() + given.minutes * 30, 0
+    while seed == first or time.monotonic() < end:
+        worst = max(worst, attack_properties(seed))
+        seed += 1
+    worst = max(worst, attack_model(first, given.minutes / 2))
+    print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())
