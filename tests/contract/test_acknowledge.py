@@ -66,6 +66,10 @@ def checks(lake: Lake) -> dict[str, Finding]:
 def test_an_archive_that_was_never_audited_is_not_green(lake: Lake) -> None:
     assert "never-audited" in names(lake)
     assert verdicts(lake)["audit"] == "warning"
+    paused = QUIET.model_copy(update={"audit_paused": True})
+    [finding] = (f for f in look(lake.context, paused).troubles if f.kind == "never audited")
+    assert finding.observed.endswith(f"and DAG audit_{lake.name} is paused")
+    assert finding.steps[0] == f"airflow dags unpause audit_{lake.name}"
     accept(lake.context, QUIET, "never-audited", "ann")
     assert (verdicts(lake)["audit"], checks(lake)["never audited"].severity) == ("ok", "ok")
     take_back(lake.context, "never-audited", "bob")
