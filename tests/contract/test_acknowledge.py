@@ -66,6 +66,10 @@ def checks(lake: Lake) -> dict[str, Finding]:
 def test_an_archive_that_was_never_audited_is_not_green(lake: Lake) -> None:
     assert "never-audited" in names(lake)
     assert verdicts(lake)["audit"] == "warning"
+    paused = QUIET.model_copy(update={"audit_paused": True})
+    [finding] = (f for f in look(lake.context, paused).troubles if f.kind == "never audited")
+    assert finding.observed.endswith(f"and DAG audit_{lake.name} is paused")
+    assert finding.steps[0] == f"airflow dags unpause audit_{lake.name}"
     accept(lake.context, QUIET, "never-audited", "ann")
     assert (verdicts(lake)["audit"], checks(lake)["never audited"].severity) == ("ok", "ok")
     take_back(lake.context, "never-audited", "bob")
@@ -92,11 +96,14 @@ def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_ag
     # The same run again changes nothing; another dead letter is another finding.
     lake.run(2)
     assert names(lake) == []
-    lake.logs[P0], lake.odd[P0, 9] = Range(0, 10), {"value": b"x\ny"}
+    lake.logs[P0] = Range(0, 9)
     lake.run(3)
-    assert names(lake) == ["dead-letters:2"]
-    with pytest.raises(ConfigError, match=r"no finding dead-letters:3 to accept now; expected one of dead-letters:2"):
-        accept(lake.context, QUIET, "dead-letters:3", "ann")
+    assert names(lake) == []
+    lake.logs[P0], lake.odd[P0, 9] = Range(0, 10), {"value": b"x\ny"}
+    lake.run(4)
+    assert names(lake) == ["dead-letters:3"]
+    with pytest.raises(ConfigError, match=r"no finding dead-letters:4 to accept now; expected one of dead-letters:3"):
+        accept(lake.context, QUIET, "dead-letters:4", "ann")
 
 
 def test_dead_letters_that_are_archived_later_need_nobody(lake: Lake) -> None:

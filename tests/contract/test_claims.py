@@ -33,12 +33,12 @@ def test_the_second_archive_of_a_topic_in_one_place_is_refused_before_it_writes_
     with pytest.raises(PolicyError, match=rf"archive {first.name} has topic orders in the same place, memory://.*keys"):
         second.run(2)
     [check] = check_claims(second.context)
-    assert (check.state, first.name in check.found) == ("problem", True)
+    assert (check.severity, first.name in check.observed) == ("problem", True)
     assert {s.key: s.etag for s in store.list("")} == before
     assert first.audit(deep=True).verdict == "clean"
     # The way out that the message names.
     [check] = check_claims(second.context)
-    for place in re.findall(r"memory://[^/\s]*/(\S+(?:/|\.json))", check.found):
+    for place in re.findall(r"memory://[^/\s]*/(\S+(?:/|\.json))", check.observed):
         for stat in list(store.list(place)):
             store.delete(stat.key)
     second.run(2)
@@ -63,7 +63,7 @@ def test_a_topic_that_nobody_has_is_not_taken_where_objects_of_it_are(store: Sto
     with pytest.raises(PolicyError, match=said):
         second.run(2)
     [check] = check_claims(second.context)
-    assert (check.state, "another `store.url`" in check.found) == ("problem", True)
+    assert (check.severity, "another `store.url`" in check.observed) == ("problem", True)
     assert {s.key: s.etag for s in store.list("")} == before
     assert list(check_claims(first.context)) == []
 

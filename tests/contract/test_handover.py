@@ -109,7 +109,7 @@ def test_a_tool_that_is_still_at_work_is_refused_and_named(services: Services) -
         ) as caught:
             archiver.plan(hour(0))
         assert f"--describe --group {group} --members" in str(caught.value)
-        assert "handover" in [trouble.name for trouble in of_brokers(archiver.context, observe(archiver.context))]
+        assert "handover" in [finding.kind for finding in of_brokers(archiver.context, observe(archiver.context))]
         old.commit(asynchronous=False)
     archiver.run(hour(0), plain=True)
     assert (archiver.values(), archiver.group()) == ([], [2])

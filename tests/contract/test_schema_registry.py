@@ -128,7 +128,7 @@ def test_silent_brokers_are_asked_once(kafka: Kafka, s3: S3, registry: RegistryS
 
 def test_the_doctor_without_a_registry_and_with_one_that_is_gone(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     archiver = Archiver(kafka, s3, tmp_path, ["any"])
-    assert checks(archiver, None)["schema registry"].found == "not configured"
+    assert checks(archiver, None)["schema registry"].observed == "not configured"
     [gone] = checks(archiver, Registry.of({"url": f"http://{HOST}:1"})).values()
     assert (gone.kind, gone.severity) == ("schema registry", "problem")
     assert "runs do not need it" in gone.means

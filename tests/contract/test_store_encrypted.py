@@ -55,7 +55,7 @@ def test_every_step_works_and_every_object_is_encrypted(s3: S3, way: str) -> Non
     lake.run(3)
     lake.rebuild(hour(3).id)
     assert lake.audit(deep=True).findings == ()
-    assert {check.state for check in check_store(store, "a")} == {"ok"}
+    assert {check.severity for check in check_store(store, "a")} == {"ok"}
     client, prefix = s3.client(), place.removeprefix(f"s3://{s3.bucket}/") + "/"
     for key in (stat.key for stat in store.list("")):
         found = client.head_object(Bucket=s3.bucket, Key=prefix + key, **OURS[way])

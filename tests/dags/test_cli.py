@@ -121,7 +121,7 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
     assert found.pop("hours_open") > 24
     # As on the page and in `/archiver/health`.
     verdicts = {check["name"]: check["verdict"] for check in found.pop("health")}
-    ok = dict.fromkeys(("answers", "lag", "hours", "runs", "brokers"), "ok")
+    ok = dict.fromkeys(("answers", "lag", "hours", "records", "runs", "brokers"), "ok")
     assert verdicts == ok | {"age": "failing", "plans": "warning", "audit": "warning"}
     assert found.pop("last_run") == {
         "run": "20261120T020000Z", "committed_at": "2026-11-20T03:06:00Z", "offsets": 6, "rows": 6, "bytes": 6_000,

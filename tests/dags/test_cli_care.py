@@ -65,6 +65,7 @@ def checks(shown: Shown) -> dict[str, dict[str, Any]]:
 def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None:
     brokers.settings = SOUND
     run(context, 2)
+    call("acknowledge", "orders", "never-audited", "--by", "ann")
     before = {stat.key for stat in context.store.list("")}
     found = checks(call("doctor", "orders", "-o", "json"))
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
@@ -72,7 +73,8 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None
             "connection spark_default", "secrets", "spark-submit", "java", "format",
             "connection kafka_default", "connection aws_default", "store", "create-only",
             "replace-only", "put, get, head, list, delete", "clocks", "multipart", "brokers", "topic orders",
-            "retention of orders", "timestamps of orders", "group", "topic ids", "runs", "schema registry",
+            "retention of orders", "timestamps of orders", "group", "topic ids", "never audited", "runs",
+            "schema registry",
         ],
         "ok",
     )  # fmt: skip
@@ -90,6 +92,7 @@ def test_warnings_are_no_failure(call: Call, context: Context, brokers: Brokers)
     found = checks(call("doctor", "orders", "-o", "json"))
     assert {name for name, check in found.items() if check["state"] != "ok"} == {
         "retention of orders",
+        "never audited",
         "unfinished run",
     }
     assert "records are kept for 2 hours, a run is due every 1 hour" in found["retention of orders"]["found"]

@@ -179,7 +179,7 @@ def test_a_role_of_the_fab_auth_manager_sees_and_does_what_operating_says(
 
     # Its audit has a DAG of its own, which none of them may trigger.
     assert (actions(reader), actions(editor)) == (set(), {"unpause"})
-    assert actions(operator) == {"run", "backfill", "rebuild", "repair", "dead-letters", "unpause"}
+    assert actions(operator) == {"run", "backfill", "rebuild", "repair", "dead-letters", "unpause", "acknowledge"}
     assert (
         do(reader, "unpause").status_code == do(editor, "run").status_code == do(operator, "audit").status_code == 403
     )
@@ -642,7 +642,7 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     now, cause = datetime.now(UTC), str(raised.value)
     failed = DagRun(
         run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now, note=f"plan: {cause}",
-        failure=Failure(task="plan", attempts=1, permanent=True, cause=cause),
+        failure=Failure(task="plan", attempts=1, permanent=True, cause=cause, kinds=raised.value.kinds),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,), audit_paused=True)
     for module in ("archives", "details"):
@@ -708,7 +708,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
     assert text.count("no store answers") == 1
     assert "run scheduled__3 failed in task plan, because of: answers" in text
     assert '/dags/archive_orders/runs/scheduled__3">' in text
-    assert "Unknown: lag, age, hours, plans, brokers, audit." in text
+    assert "Unknown: lag, age, hours, records, plans, brokers, audit." in text
     for name in ("Last run", "Last audit", "Lost for ever"):
         assert f"<dt>{name}</dt><dd>unknown</dd>" in text
     assert "nothing is archived yet" not in text

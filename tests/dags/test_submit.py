@@ -12,6 +12,7 @@ import pytest
 from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.sdk.exceptions import AirflowSkipException
 
+from kafka_archiver.advice import once
 from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
@@ -194,12 +195,13 @@ def test_a_failed_job_fails_the_task_with_its_own_cause(
 def test_what_the_job_leaves_as_a_value_is_raised_as_it_was(
     archive: MakeArchive, local_connections: None, spark_submit: Path
 ) -> None:
-    failure = Failure.of(PolicyError("5 offsets are gone.", advice="\nDecide: " + "é" * 3000))
+    choice = once("orders", {"lost_offsets": "record_loss"})
+    failure = Failure.of(PolicyError("5 offsets are gone.", advice="\nDecide: " + "é" * 3000, actions=(choice,)))
     (spark_submit / "left").write_text(failure.to_json())
     (spark_submit / "behave.sh").write_text(f'cat left > "${VERDICT}"; echo "{MARK}PolicyError: 5 offsets"; exit 64')
     with pytest.raises(PolicyError) as caught:
         operator_of(archive()).execute(context_of())
-    assert str(caught.value) == failure.message
+    assert (caught.value.found, caught.value.advice, caught.value.actions) == failure[1:4]
 
 
 def test_half_a_value_does_not_count(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:

@@ -85,7 +85,10 @@ def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context
     assert (found.error, found.lag, found.state) == ("no broker answers", None, None)
     assert (found.closed_until, found.begun) == (whole.closed_until, whole.begun)
     assert found.last_run == whole.last_run is not None
-    assert (found.ledger_read, [trouble.name for trouble in found.troubles]) == (True, ["paused"])
+    assert (found.ledger_read, [trouble.kind for trouble in found.troubles]) == (
+        True,
+        ["never audited", "paused"],
+    )
 
 
 def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context) -> None:
@@ -93,7 +96,7 @@ def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context
     store.failure = TransientError("no store answers")
     found = look(context, QUIET.model_copy(update={"known": False}))
     assert (found.error, found.state, found.closed_until) == ("no store answers", None, None)
-    assert (found.ledger_read, [trouble.name for trouble in found.troubles]) == (False, ["no dag"])
+    assert (found.ledger_read, [trouble.kind for trouble in found.troubles]) == (False, ["no dag"])
 
 
 def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(context: Context) -> None:
@@ -104,10 +107,10 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     found = look(context, QUIET)
     assert found.closed_until == DAY + timedelta(hours=5)
     assert [hour.hour_start for hour in found.incomplete or ()] == [DAY + timedelta(hours=4)]
-    told = next(trouble for trouble in found.troubles if trouble.name == "incomplete hours")
+    told = next(trouble for trouble in found.troubles if trouble.kind == "incomplete hours")
     assert told.severity == "warning"
-    assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in told.found
-    assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in told.found
+    assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in told.observed
+    assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in told.observed
     done = figures(context, [hour(4).id], ClosedHours())
     assert (done.lost, done.lost_by) == (5, {"orders[0]": 1, "orders[1]": 4})
     assert (done.incomplete, done.unsure_until) == ((DAY + timedelta(hours=4),), DAY + timedelta(hours=6))

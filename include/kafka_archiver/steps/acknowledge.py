@@ -1,6 +1,7 @@
 """Accept a finding by name, or take that back: one create-only document for each decision."""
 
 from kafka_archiver.acknowledged import Acknowledgement, checked_name
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import accepted_findings
 from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.findings import Finding
@@ -29,8 +30,8 @@ def accept(context: Context, facts: Facts, name: str, by: str, note: str = "") -
         named = ", ".join(finding.name for finding in findings)
         raise ConfigError(
             f"archive {context.archive.archive} has no finding {name} to accept now; "
-            + (f"expected one of {named}" if named else "nothing waits to be accepted"),
-            actions=(accepted_findings(context.archive.archive),),
+            + (f"expected one of {named}." if named else "nothing waits to be accepted."),
+            *advise(accepted_findings(context.archive.archive), " shows what waits and what was accepted"),
         )
     return _decide(context, before, name, True, by, note, finding.kind, finding.text)
 
@@ -43,8 +44,8 @@ def take_back(context: Context, name: str, by: str, note: str = "") -> Acknowled
     before = context.ledger.acknowledgement(checked_name(name))
     if before is None or not before.accepted:
         raise ConfigError(
-            f"nobody has accepted {name} of archive {context.archive.archive}",
-            actions=(accepted_findings(context.archive.archive),),
+            f"nobody has accepted {name} of archive {context.archive.archive}.",
+            *advise(accepted_findings(context.archive.archive), " shows what was accepted"),
         )
     return _decide(context, before, name, False, by, note, before.kind, before.observed)
 

@@ -66,8 +66,10 @@ def leave_cause(context: Mapping[str, Any]) -> None:
     cause = cause_of(context["exception"])
     error = context["exception"]
     left = {"permanent": isinstance(error, PermanentError), "cause": shortened(cause)}
-    if isinstance(error, ArchiverError):
-        left |= {"actions": to_dicts(actions_of(error)), "kinds": list(error.kinds)}
+    if actions := actions_of(error):
+        left["actions"] = to_dicts(actions)
+    if isinstance(error, ArchiverError) and error.kinds:
+        left["kinds"] = list(error.kinds)
     context["ti"].xcom_push(CAUSE, left)
     log.info("::endgroup::")
     log.error("%s", cause)

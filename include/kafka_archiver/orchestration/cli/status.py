@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kafka_archiver.advice import replay_all
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, TransientError
@@ -158,6 +159,9 @@ def _figures(seen: Snapshot) -> Iterator[str]:
                 f"with {count(wrote.runs - 1, 'earlier run')} that its DAG run finished: "
                 f"{count(wrote.records, 'record')}, {count(wrote.bytes, 'byte')}"
             )
+        if last.dead_letters and not seen.dead_letters:
+            # Settled by an earlier release, which did not count them.
+            yield f"  - {replay_all(seen.archive)}"
     if audit := seen.audit:
         counts = audit.counts
         stored = f"; {count(counts.objects, 'object')} of {count(counts.bytes, 'byte')}" if counts else ""

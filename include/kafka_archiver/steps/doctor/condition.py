@@ -33,7 +33,8 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Fin
         yield problem(GROUP if line else "ledger", str(error), means)
     if line:
         books, archive = line, context.archive.archive
-        yield from tried("audit", lambda: _accepted_or_not(context, of_audit(context.ledger, books.settled.settled)))
+        audit = of_audit(context.ledger, books.settled.settled, facts.audit_paused)
+        yield from tried("audit", lambda: _accepted_or_not(context, audit))
         yield from tried("records", lambda: _accepted_or_not(context, of_records(archive, books.settled)))
     yield from check_runs(context.archive.archive, facts, line, lag, context.clock(), context)
 

@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Sequence
 
-from kafka_archiver.actions import command
+from kafka_archiver.actions import advise, command
 from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.planning.beginnings import is_new
 from kafka_archiver.planning.state import Known, PartitionState
 from kafka_archiver.steps.context import Context
@@ -24,11 +25,16 @@ def take_over(context: Context, seen: Sequence[PartitionState], known: Known) ->
         return
     tools = context.cluster.tools
     if members := context.cluster.members(group):
+        how = advise(
+            "Stop it, let it write and commit what it holds, see with ",
+            command(tools.list_members(group)),
+            " that it is gone, and run again",
+        )
         raise PolicyError(
-            f"group {group} (source.start) has live members: {', '.join(members[:5])}. The tool that the archive takes "
-            "over from is still at work, and what it writes from now on would be archived twice. Stop it, let it "
-            "write and commit what it holds, see that it is gone, and run again.",
-            actions=(command(tools.list_members(group)),),
+            f"group {group} (source.start) has live members: {', '.join(map(foreign, members[:5]))}. The tool that the "
+            "archive takes over from is still at work, and what it writes from now on would be archived twice.",
+            advice=how.text,
+            actions=how.actions,
             kinds=("handover",),
         )
     left = context.cluster.committed(group, [state.name for state in seen])

@@ -93,7 +93,7 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
     return judged(
         context.ledger,
         (
-            *of_audit(context.ledger, line.settled.settled),
+            *of_audit(context.ledger, line.settled.settled, facts.audit_paused),
             *of_records(archive, line.settled),
             *of_runs(archive, facts, line, lag, context.clock()),
         ),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from kafka_archiver.advice import acknowledge, audit_again, repair
+from kafka_archiver.advice import acknowledge, audit_again, audit_dag_id, repair, unpause
 from kafka_archiver.audit.report import LIVE, Counts, Mended
 from kafka_archiver.documents import UtcTime, isoformat
 from kafka_archiver.findings import Finding, problem, warning
@@ -62,12 +62,13 @@ def read_head(ledger: Ledger) -> Head | None:
     return Head.model_validate(from_json(data, allow_partial=cut)).model_copy(update={"cut": cut})
 
 
-def of_audit(ledger: Ledger, settled: int) -> Iterator[Finding]:
+def of_audit(ledger: Ledger, settled: int, is_paused: bool = False) -> Iterator[Finding]:
     """Yield the damage in the report of the last audit, or that there is none. One request, whatever its length.
 
     What that audit found at the brokers is left out: `of_brokers` has their present state.
 
     :param settled: the number of settled runs.
+    :param is_paused: the DAG that audits is paused.
     """
     archive, key = ledger.archive, audit_document(ledger.archive)
     try:
@@ -79,7 +80,9 @@ def of_audit(ledger: Ledger, settled: int) -> Iterator[Finding]:
         if settled:
             yield warning(
                 NEVER_AUDITED,
-                "no audit has ever compared the store with the ledger",
+                "no audit has ever compared the store with the ledger"
+                + (f", and DAG {audit_dag_id(archive)} is paused" if is_paused else ""),
+                *([unpause(audit_dag_id(archive))] if is_paused else []),
                 audit_again(archive),
                 acknowledge(archive, "never-audited"),
                 name="never-audited",

@@ -160,13 +160,15 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
         yield problem("failed", f"{many}, although none of its tasks did", _look(facts, run), again)
         return
     where, cause = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}", _cause(failure)
-    told = {"subject": where, "brief": f"task {failure.task} failed: {cause}", "causes": failure.kinds}
+    brief = f"task {failure.task} failed: {cause}"
+    fields = {"subject": where, "brief": brief, "causes": failure.kinds}
     later = _passed(facts, run, failure.task, now)
     if later:
         means = f"Run {later.run_id} is at work and has passed this task"
-        yield warning("failed", cause, _look(facts, later), means=means, **told)
+        yield warning("failed", cause, _look(facts, later), means=means, **fields)
     elif failure.permanent:
         anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
+        means = "Until this is corrected, every run fails the same way"
         steps = next_steps(failure.actions, again, again.after("correct the cause, then"))
         rebuilds = (plan_anew(archive, name) for name in anew)
         named = {action.command for action in failure.actions}
@@ -175,13 +177,13 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
             cause,
             *steps,
             *(action for action in rebuilds if action.command not in named),
-            means="Until this is corrected, every run fails the same way",
-            **told,
+            means=means,
+            **{**fields, "brief": f"{brief}. {means}"},
         )
     else:
-        told["subject"] = f"{where} after {count(failure.attempts, 'attempt')}"
+        fields["subject"] = f"{where} after {count(failure.attempts, 'attempt')}"
         means = "The next run goes on where this run stopped"
-        yield problem("failed", cause, again, _look(facts, run), means=means, **told)
+        yield problem("failed", cause, again, _look(facts, run), means=means, **fields)
 
 
 def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
