@@ -20,6 +20,10 @@ def dag_id(archive: str) -> str:
     return f"archive_{archive}"
 
 
+# The DAG that watches all archives.
+WATCHDOG = "archiver_watchdog"
+
+
 def audit_dag_id(archive: str) -> str:
     """The DAG that audits an archive."""
     return f"audit_{archive}"
