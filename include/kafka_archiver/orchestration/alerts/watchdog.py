@@ -152,7 +152,9 @@ class Watchdog:
 
     def _remember(self, archive: Archive, seen: Seen | None) -> None:
         before = self._memory.archives.get(archive.archive, {})
-        lag = None if seen is None or seen.lag is None else before.get("lag") or seen.lag
+        # The first one of this pause: what waits more since then is growth.
+        first = before.get("lag")
+        lag = None if seen is None or seen.lag is None else seen.lag if first is None else first
         self._memory.archives[archive.archive] = {
             "known": last_known(archive),
             "since": before.get("since", isoformat(self._now)),
