@@ -13,7 +13,10 @@ Each is told once, to the archive's own receivers, or else to those in `ARCHIVER
 too (no scheduler, no worker) is for a prober outside of Airflow: `/archiver/health`.
 """
 
+from airflow.sdk import get_parsing_context
+
+from kafka_archiver.advice import WATCHDOG
 from kafka_archiver.orchestration.dags import watchdog_dag
 
-dag = watchdog_dag(text=__doc__ or "")
-globals()[dag.dag_id] = dag
+if get_parsing_context().dag_id in (None, WATCHDOG):
+    globals()[WATCHDOG] = watchdog_dag(text=__doc__ or "")
