@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafka_archiver.gaps import Rows
 
 log = logging.getLogger(__name__)
+_LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
 
 
 def finish(
@@ -118,6 +119,31 @@ def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | 
                 "stored objects stay as they are.",
                 *advise(clean(plan.archive), " removes the attempt"),
             )
+    if plan.refuses_fewer and old:
+        _refuse_fewer_archived(plan, accounts, old)
+
+
+def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest) -> None:
+    """Refuse a rebuild that would take archived records out of the archive: today's settings filter or reject them."""
+    now = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_LEFT_OUT)}
+    if now["archived"] >= old.account["archived"]:
+        return
+    more = [
+        f"{now[fate] - old.account[fate]:,} more {said}"
+        for fate, said in _LEFT_OUT.items()
+        if now[fate] > old.account[fate]
+    ]
+    raise IntegrityError(
+        f"run {plan.supersedes} is not rebuilt: {now['archived']:,} records would be archived in the place of "
+        f"{old.account['archived']:,}{' (' if more else ''}{', '.join(more)}{')' if more else ''}. The stored "
+        f"objects stay as they are. Correct the settings, or, if fewer are right: `{rebuild_with_fewer(plan)}`; "
+        f"`airflow archive clean {plan.archive}` removes the attempt"
+    )
+
+
+def rebuild_with_fewer(plan: Plan) -> str:
+    """The command that rebuilds the run whatever becomes of its records."""
+    return f"airflow archive rebuild {plan.archive} --run {plan.supersedes} --fewer"
 
 
 def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
