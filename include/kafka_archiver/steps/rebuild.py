@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from kafka_archiver.audit.report import count
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError
 from kafka_archiver.intervals import hour_of, to_ms
@@ -143,6 +144,12 @@ def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicP
     return starts
 
 
+def revisions(context: Context, runs: Sequence[str]) -> list[Plan]:
+    """Return the revisions of these runs that count now. Reads the ledger only. Raises as `counting`."""
+    line = read_line(context)
+    return [counting(context, line, run)[0] for run in runs]
+
+
 class Touched(NamedTuple):
     """What a rebuild would read again and replace. `hours`: those of which the replaced objects have records."""
 
@@ -152,6 +159,13 @@ class Touched(NamedTuple):
     objects: int
     bytes: int
     hours: int
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        return (
+            f"{count(self.runs, 'run')} with {count(self.records, 'archived record')} in "
+            f"{count(self.objects, 'object')} of {count(self.bytes, 'byte')}, of {count(self.hours, 'hour')}"
+        )
 
 
 def touched(context: Context, plans: Sequence[Plan]) -> Touched:

@@ -44,7 +44,7 @@ def rebuild(args: Namespace) -> None:
     named = [f"run {plan.run}" for plan in plans[:SHOWN]]
     more = f" and {len(plans) - SHOWN:,} more" if len(plans) > SHOWN else ""
     offsets = f"{count(found.offsets, 'offset')} of {', '.join(named)}{more}"
-    _say(replaced(found))
+    _say(str(found))
     if args.dry_run:
         return
     require_active(name)
@@ -59,14 +59,6 @@ def rebuild(args: Namespace) -> None:
         raise SystemExit(1)
 
 
-def replaced(found: Touched) -> str:
-    """Return what a rebuild would replace, in one line."""
-    return (
-        f"{count(found.runs, 'run')} with {count(found.records, 'archived record')} in "
-        f"{count(found.objects, 'object')} of {count(found.bytes, 'byte')}, of {count(found.hours, 'hour')}"
-    )
-
-
 def _require_consent(name: str, found: Touched, wanted: dict[str, Any]) -> None:
     """See that somebody can agree to a large rebuild: by `--yes`, or at the terminal.
 
@@ -76,7 +68,7 @@ def _require_consent(name: str, found: Touched, wanted: dict[str, Any]) -> None:
         return
     what = " ".join(f"--{key} {value}" for key, value in wanted.items())
     raise ConfigError(
-        f"The rebuild would replace {replaced(found)}, and there is no terminal to ask on. Nothing was changed. "
+        f"The rebuild would replace {found}, and there is no terminal to ask on. Nothing was changed. "
         f"`airflow archive rebuild {name} {what} --yes` agrees to it. (Rebuilds of at most {MANY_OFFSETS:,} offsets "
         f"and {MANY_HOURS} hours need no consent in scripts.)"
     )
