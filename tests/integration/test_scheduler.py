@@ -416,7 +416,7 @@ def test_the_watchdog_tells_of_a_wrong_and_of_a_deleted_file_and_of_a_paused_dag
     airflow: Airflow, kafka: Kafka, name: str, looks: Any
 ) -> None:
     """None of the archive's runs starts; the watchdog is on without anybody's doing."""
-    topic = new_topic(kafka.bootstrap_servers, 1)
+    topic = new_topic(kafka.bootstrap_servers, 2)
     produce(kafka.bootstrap_servers, topic, records(this_hour(), hours=2, each=10))
     with Webhook() as webhook:
         airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
