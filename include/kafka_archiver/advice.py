@@ -118,6 +118,12 @@ def plan_anew(archive: str, run: str) -> Action:
     return Action(shlex.join(["airflow", "archive", "rebuild", archive, "--run", run]), "rebuild", {"run": run})
 
 
+def rebuild_with_fewer(archive: str, run: str) -> Action:
+    """Rebuild a run also if fewer records are archived then."""
+    line = ["airflow", "archive", "rebuild", archive, "--run", run, "--fewer"]
+    return Action(shlex.join(line), "rebuild", {"run": run, "fewer": True})
+
+
 def replay_again(archive: str, run: str) -> Action:
     """Archive a run's dead letters again, with today's settings."""
     line = ["airflow", "archive", "replay-dead-letters", archive, run]

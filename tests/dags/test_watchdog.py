@@ -15,9 +15,9 @@ from kafka_archiver.errors import TransientError
 from kafka_archiver.orchestration.alerts import telling
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Message
-from kafka_archiver.orchestration.alerts.watchdog import FOLDER, Memory, Watchdog
 from kafka_archiver.orchestration.dags import watchdog as dag_module
 from kafka_archiver.orchestration.dags import watchdog_dag
+from kafka_archiver.orchestration.dags.watching import FOLDER, Memory, Watchdog
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.auditing import audit, publish
@@ -107,7 +107,7 @@ class TestPaused:
         assert message.cause == (
             "DAG archive_orders is paused, and 4 offsets wait; the last closed hour ended 30 minutes ago"
         )
-        assert message.do == ("airflow dags unpause archive_orders",)
+        assert tuple(map(str, message.do)) == ("airflow dags unpause archive_orders",)
         world.paused["archive_orders"] = False
         assert world.look() == [("paused", "over")]
 
@@ -167,7 +167,7 @@ class TestAudit:
         assert world.look(timedelta(days=2)) == []
         assert world.look(timedelta(days=4)) == [("unaudited", "begins")]
         assert "DAG audit_orders is paused" in world.messages[-1].cause
-        assert world.messages[-1].do[0] == "airflow dags unpause audit_orders"
+        assert str(world.messages[-1].do[0]) == "airflow dags unpause audit_orders"
 
     def test_and_when_there_was_never_one(self, world: World, orders: Path, lake: Lake) -> None:
         orders.write_text(orders.read_text() + "health: {max_age: 9d}\n")
@@ -251,7 +251,7 @@ class TestFiles:
         orders.unlink()
         assert world.look() == [("gone", "begins")]
         assert world.sent[-1] == ("orders", "gone", "begins", ("ops",))
-        assert world.messages[-1].do == (
+        assert tuple(map(str, world.messages[-1].do)) == (
             f"put {orders} back",
             "if the archive has ended (what is stored stays): airflow dags delete --yes archive_orders && "
             "airflow dags delete --yes audit_orders",
@@ -304,7 +304,7 @@ def test_what_it_remembers_is_a_variable_of_airflow(world: World, monkeypatch: p
     variable = SimpleNamespace(
         get=lambda key, **_: kept.get(key), set=lambda key, value, **_: kept.__setitem__(key, value)
     )
-    monkeypatch.setattr("kafka_archiver.orchestration.alerts.watchdog.Variable", variable)
+    monkeypatch.setattr("kafka_archiver.orchestration.dags.watching.Variable", variable)
     assert Memory.read() == Memory()
     world.look()
     world.memory.write()
@@ -328,8 +328,8 @@ class TestDag:
             set=lambda key, value, **_: kept.__setitem__(key, value),
             delete=lambda key: kept.pop(key, None),
         )
-        for module in ("watchdog", "incidents"):
-            monkeypatch.setattr(f"kafka_archiver.orchestration.alerts.{module}.Variable", variable)
+        for module in ("dags.watching", "alerts.incidents"):
+            monkeypatch.setattr(f"kafka_archiver.orchestration.{module}.Variable", variable)
 
         def get_dag(dag: str) -> Any:
             if dag == "archive_orders":

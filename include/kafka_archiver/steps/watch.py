@@ -6,14 +6,15 @@ The brokers are asked only while the archive's DAG is paused.
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from kafka_archiver.advice import dag_id
+from kafka_archiver.advice import dag_id, unpause
 from kafka_archiver.audit.report import same_findings
 from kafka_archiver.config import Archive
 from kafka_archiver.config.times import longest_interval
 from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.findings import Finding, problem
 from kafka_archiver.keys import audit_document
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.health import HealthCheck, judge
+from kafka_archiver.steps.health import judge
 from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.overview.look import audited
 from kafka_archiver.steps.overview.snapshot import Snapshot
@@ -33,9 +34,9 @@ class Seen(Value):
     since: UtcTime
     limit: timedelta | None
     lag: int | None = None
-    paused: HealthCheck | None = None
+    paused: Finding | None = None
     late: bool = False
-    audit: HealthCheck | None = None
+    audit: Finding | None = None
     damage: str | None = None
     report: str
 
@@ -66,9 +67,10 @@ def watch(
         incomplete=(),
         audit=audited(ledger),
         audit_paused=audit_is_paused,
-        troubles=tuple(of_audit(ledger)),
+        # 0: a missing audit counts once it is late, not after the first run.
+        troubles=tuple(of_audit(ledger, 0)),
     )
-    checks = {check.name: check for check in judge(archive, found, now)}
+    checks = {check.kind: check for check in judge(archive, found, now)}
     audit, limit = checks.get("audit"), _limit(archive, found)
     age = now - (found.closed_until or since)
     is_late = limit is not None and age > limit
@@ -81,7 +83,7 @@ def watch(
         lag=waiting,
         paused=_paused(archive.archive, waiting, before, age, is_late) if is_paused and progress else None,
         late=is_late and not is_paused,
-        audit=audit if audit and audit.verdict != "ok" and (_is_audited(archive) or found.troubles) else None,
+        audit=audit if audit and audit.severity != "ok" and (_is_audited(archive) or found.troubles) else None,
         damage=_damage(ledger) if found.audit and found.audit.verdict == "damaged" else None,
         report=audit_document(archive.archive),
     )
@@ -103,18 +105,14 @@ def _limit(archive: Archive, found: Snapshot) -> timedelta | None:
     return archive.health.max_age or 2 * found.interval + timedelta(hours=1)
 
 
-def _paused(archive: str, waiting: int | None, before: int | None, age: timedelta, is_late: bool) -> HealthCheck | None:
+def _paused(archive: str, waiting: int | None, before: int | None, age: timedelta, is_late: bool) -> Finding | None:
     """The check of a paused DAG: failing once more waits than when it was first seen paused, or it is late."""
     if waiting == 0 or not (is_late or (waiting and before is not None and waiting > before)):
         return None
     dag = dag_id(archive)
     said = "how many offsets wait is unknown" if waiting is None else f"{waiting:,} offsets wait"
-    return HealthCheck(
-        name="paused",
-        verdict="failing",
-        found=f"DAG {dag} is paused, and {said}; the last closed hour ended {spelt(age)} ago",
-        do=(f"airflow dags unpause {dag}",),
-    )
+    observed = f"DAG {dag} is paused, and {said}; the last closed hour ended {spelt(age)} ago"
+    return problem("paused", observed, unpause(dag))
 
 
 def _damage(ledger: Ledger) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
+from kafka_archiver.actions import advise, command
 from kafka_archiver.advice import dag_id
 from kafka_archiver.audit.report import count
 from kafka_archiver.documents import isoformat
@@ -67,10 +68,11 @@ def _require_consent(name: str, found: Touched, wanted: dict[str, Any]) -> None:
     if can_ask() or (found.offsets <= MANY_OFFSETS and found.hours <= MANY_HOURS):
         return
     what = " ".join(f"--{key} {value}" for key, value in wanted.items())
+    agree = command(f"airflow archive rebuild {name} {what} --yes")
+    limit = f"Rebuilds of at most {MANY_OFFSETS:,} offsets and {MANY_HOURS} hours need no consent in scripts."
     raise ConfigError(
-        f"The rebuild would replace {found}, and there is no terminal to ask on. Nothing was changed. "
-        f"`airflow archive rebuild {name} {what} --yes` agrees to it. (Rebuilds of at most {MANY_OFFSETS:,} offsets "
-        f"and {MANY_HOURS} hours need no consent in scripts.)"
+        f"The rebuild would replace {found}, and there is no terminal to ask on. Nothing was changed.",
+        *advise(agree, f" agrees to it. ({limit})"),
     )
 
 

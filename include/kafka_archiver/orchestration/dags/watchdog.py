@@ -55,7 +55,7 @@ def _watch() -> Any:
     @task(task_id="watch", doc_md="Looks at each archive's ledger and YAML, and tells what its runs cannot tell.")
     def watch() -> None:
         # Imported late: they load S3's client, and Airflow parses this module all day.
-        from kafka_archiver.orchestration.alerts.watchdog import Memory, Watchdog
+        from kafka_archiver.orchestration.dags.watching import Memory, Watchdog
 
         ti, memory = get_current_context()["ti"], Memory.read()
         archives = read_archives(config_folder())

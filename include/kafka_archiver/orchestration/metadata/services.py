@@ -10,9 +10,10 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kafka_archiver.advice import WATCHDOG
+from kafka_archiver.actions import command
+from kafka_archiver.advice import WATCHDOG, unpause
 from kafka_archiver.documents import Value, isoformat
-from kafka_archiver.steps.health import HealthCheck
+from kafka_archiver.findings import Finding, ok, problem, warning
 from kafka_archiver.steps.health.judge import spelt
 
 # The watchdog runs every five minutes; after so long no worker runs its task.
@@ -25,7 +26,7 @@ class Services(Value):
 
     alive: dict[str, bool]
     watched_at: datetime | None
-    checks: tuple[HealthCheck, ...]
+    checks: tuple[Finding, ...]
 
 
 def services(now: datetime | None = None) -> Services:
@@ -40,45 +41,35 @@ def services(now: datetime | None = None) -> Services:
             checks += _watchdog(session, ended, all(alive.values()), now)
     except SQLAlchemyError as error:
         said = " ".join(str(getattr(error, "orig", None) or error).split())
-        check = HealthCheck(
-            name="database", verdict="failing", found=f"Airflow's metadata database does not answer: {said}"
-        )
+        check = problem("database", f"Airflow's metadata database does not answer: {said}")
         return Services(alive={}, watched_at=None, checks=(check,))
     return Services(alive=alive, watched_at=ended, checks=tuple(checks))
 
 
-def _service(name: str, job: Job | None, is_alive: bool, now: datetime) -> HealthCheck:
+def _service(name: str, job: Job | None, is_alive: bool, now: datetime) -> Finding:
     if is_alive:
-        return HealthCheck(name=name, verdict="ok", found="it is alive")
+        return ok(name, "it is alive")
     beat = job.latest_heartbeat if job else None
     since = f"its last sign of life was at {isoformat(beat)}, {spelt(now - beat)} ago" if beat else "it never was alive"
     effect = "no task starts" if name == "scheduler" else "no change of a file has an effect"
-    return HealthCheck(name=name, verdict="failing", found=f"{since}: {effect}", do=(f"airflow {_SERVICES[name][1]}",))
+    return problem(name, f"{since}: {effect}", command(f"airflow {_SERVICES[name][1]}"))
 
 
 def _last_end() -> "select[tuple[datetime]]":  # type: ignore[valid-type]
     return select(func.max(DagRun.end_date)).where(DagRun.dag_id == WATCHDOG, DagRun.state == "success")
 
 
-def _watchdog(session: Session, ended: datetime | None, is_able: bool, now: datetime) -> Iterator[HealthCheck]:
+def _watchdog(session: Session, ended: datetime | None, is_able: bool, now: datetime) -> Iterator[Finding]:
     model = session.get(DagModel, WATCHDOG)
-    unpause = f"airflow dags unpause {WATCHDOG}"
     if model is None or model.is_stale:
-        yield _warning(f"Airflow has no DAG {WATCHDOG}: put dags/watchdog.py beside dags/archive.py")
+        yield warning("watchdog", f"Airflow has no DAG {WATCHDOG}: put dags/watchdog.py beside dags/archive.py")
     elif model.is_paused:
-        yield _warning(f"DAG {WATCHDOG} is paused: nobody is told of paused DAGs and wrong files", unpause)
+        said = f"DAG {WATCHDOG} is paused: nobody is told of paused DAGs and wrong files"
+        yield warning("watchdog", said, unpause(WATCHDOG))
     elif ended is None:
-        yield HealthCheck(name="watchdog", verdict="ok", found="it has not run yet")
+        yield ok("watchdog", "it has not run yet")
     elif now - ended > SILENT and is_able:
-        yield HealthCheck(
-            name="watchdog",
-            verdict="failing",
-            found=f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {spelt(now - ended)} ago: do workers run?",
-            do=(f"airflow dags list-runs {WATCHDOG}",),
-        )
+        said = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {spelt(now - ended)} ago: do workers run?"
+        yield problem("watchdog", said, command(f"airflow dags list-runs {WATCHDOG}"))
     else:
-        yield HealthCheck(name="watchdog", verdict="ok", found=f"it looked at {isoformat(ended)}")
-
-
-def _warning(found: str, *do: str) -> HealthCheck:
-    return HealthCheck(name="watchdog", verdict="warning", found=found, do=do)
+        yield ok("watchdog", f"it looked at {isoformat(ended)}")

@@ -117,7 +117,7 @@ def _ask(request: Request, user: Any, name: str, back: str, action: str, form: F
     """The page that asks for consent, with the same fields again."""
     fields = [(field, value) for field, value in form.fields if field not in ("csrf", "agreed")]
     more = {"name": name, "action": action, "back": back, "csrf": csrf_token(user)}
-    return render(request, "confirm.html", title="Start this?", lines=lines, fields=fields, **more)
+    return render(request, "confirm.html", 200, title="Start this?", lines=lines, fields=fields, **more)
 
 
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:

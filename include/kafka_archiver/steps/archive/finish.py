@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_archiver.actions import advise
-from kafka_archiver.advice import choose, clean, go_on
+from kafka_archiver.advice import choose, clean, go_on, rebuild_with_fewer
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.gaps import beside, count, merged, unpack
 from kafka_archiver.layouts.registry import place_in
@@ -133,17 +133,15 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
         for fate, said in _LEFT_OUT.items()
         if now[fate] > old.account[fate]
     ]
+    fewer = rebuild_with_fewer(plan.archive, plan.supersedes or "")
     raise IntegrityError(
         f"run {plan.supersedes} is not rebuilt: {now['archived']:,} records would be archived in the place of "
         f"{old.account['archived']:,}{' (' if more else ''}{', '.join(more)}{')' if more else ''}. The stored "
-        f"objects stay as they are. Correct the settings, or, if fewer are right: `{rebuild_with_fewer(plan)}`; "
-        f"`airflow archive clean {plan.archive}` removes the attempt"
+        "objects stay as they are.",
+        *advise(
+            "Correct the settings, or, if fewer are right: ", fewer, "; ", clean(plan.archive), " removes the attempt"
+        ),
     )
-
-
-def rebuild_with_fewer(plan: Plan) -> str:
-    """The command that rebuilds the run whatever becomes of its records."""
-    return f"airflow archive rebuild {plan.archive} --run {plan.supersedes} --fewer"
 
 
 def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":

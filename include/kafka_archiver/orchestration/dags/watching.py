@@ -140,8 +140,8 @@ class Watchdog:
         # The alerts of the audit itself know the findings better: told here is only what nobody was told, and the end.
         known = book.opened.get("audit")
         if seen.damage is None or known is None or known.untold:
-            cause = seen.audit.found if seen.audit else ""
-            do = (repair(name).strip("`"), audit_again(name))
+            cause = seen.audit.text if seen.audit else ""
+            do = (repair(name), audit_again(name))
             book.tell("audit", seen.damage, lambda state, _: texts.damage(name, state, cause, seen.report, do, link))
 
     def _late(self, archive: Archive, seen: Seen, most: timedelta) -> Tell:
