@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.audit.report import count
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError
 from kafka_archiver.intervals import hour_of, to_ms
@@ -23,6 +22,7 @@ from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.revision import counting, new_revision, origin_of, read_again, unfinished
 from kafka_archiver.steps.work import Work, work
+from kafka_archiver.wording import count
 
 log = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from kafka_archiver.findings import Finding, problem
 from kafka_archiver.keys import audit_document
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.health import judge
-from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.overview.look import audited
 from kafka_archiver.steps.overview.snapshot import Snapshot
 from kafka_archiver.steps.status.damage import of_audit, read_head
+from kafka_archiver.wording import span
 
 
 class Seen(Value):
@@ -111,7 +111,7 @@ def _paused(archive: str, waiting: int | None, before: int | None, age: timedelt
         return None
     dag = dag_id(archive)
     said = "how many offsets wait is unknown" if waiting is None else f"{waiting:,} offsets wait"
-    observed = f"DAG {dag} is paused, and {said}; the last closed hour ended {spelt(age)} ago"
+    observed = f"DAG {dag} is paused, and {said}; the last closed hour ended {span(age)} ago"
     return problem("paused", observed, unpause(dag))
 
 

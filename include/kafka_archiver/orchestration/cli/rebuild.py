@@ -9,7 +9,6 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 
 from kafka_archiver.actions import advise, command
 from kafka_archiver.advice import dag_id
-from kafka_archiver.audit.report import count
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.cli.find import find_archive
@@ -22,6 +21,7 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.history import find_plan
 from kafka_archiver.steps.rebuild import Touched, replaceable, runs_of_hour, touched
+from kafka_archiver.wording import count
 
 # More needs consent also in scripts: an hour may be in runs with records of many hours.
 MANY_OFFSETS, MANY_HOURS = 1_000_000, 48

@@ -14,7 +14,7 @@ from kafka_archiver.actions import command
 from kafka_archiver.advice import WATCHDOG, unpause
 from kafka_archiver.documents import Value, isoformat
 from kafka_archiver.findings import Finding, ok, problem, warning
-from kafka_archiver.steps.health.judge import spelt
+from kafka_archiver.wording import span
 
 # The watchdog runs every five minutes; after so long no worker runs its task.
 SILENT = timedelta(minutes=20)
@@ -50,7 +50,7 @@ def _service(name: str, job: Job | None, is_alive: bool, now: datetime) -> Findi
     if is_alive:
         return ok(name, "it is alive")
     beat = job.latest_heartbeat if job else None
-    since = f"its last sign of life was at {isoformat(beat)}, {spelt(now - beat)} ago" if beat else "it never was alive"
+    since = f"its last sign of life was at {isoformat(beat)}, {span(now - beat)} ago" if beat else "it never was alive"
     effect = "no task starts" if name == "scheduler" else "no change of a file has an effect"
     return problem(name, f"{since}: {effect}", command(f"airflow {_SERVICES[name][1]}"))
 
@@ -69,7 +69,7 @@ def _watchdog(session: Session, ended: datetime | None, is_able: bool, now: date
     elif ended is None:
         yield ok("watchdog", "it has not run yet")
     elif now - ended > SILENT and is_able:
-        said = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {spelt(now - ended)} ago: do workers run?"
+        said = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {span(now - ended)} ago: do workers run?"
         yield problem("watchdog", said, command(f"airflow dags list-runs {WATCHDOG}"))
     else:
         yield ok("watchdog", f"it looked at {isoformat(ended)}")
