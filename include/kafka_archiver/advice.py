@@ -20,6 +20,10 @@ def dag_id(archive: str) -> str:
     return f"archive_{archive}"
 
 
+# The DAG that watches all archives.
+WATCHDOG = "archiver_watchdog"
+
+
 def audit_dag_id(archive: str) -> str:
     """The DAG that audits an archive."""
     return f"audit_{archive}"
@@ -112,6 +116,12 @@ def audit_again(archive: str, deep: bool = False) -> Action:
 def plan_anew(archive: str, run: str) -> Action:
     """Plan a run anew, with today's settings."""
     return Action(shlex.join(["airflow", "archive", "rebuild", archive, "--run", run]), "rebuild", {"run": run})
+
+
+def rebuild_with_fewer(archive: str, run: str) -> Action:
+    """Rebuild a run also if fewer records are archived then."""
+    line = ["airflow", "archive", "rebuild", archive, "--run", run, "--fewer"]
+    return Action(shlex.join(line), "rebuild", {"run": run, "fewer": True})
 
 
 def replay_again(archive: str, run: str) -> Action:

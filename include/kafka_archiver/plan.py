@@ -340,6 +340,8 @@ class Plan(Document):
     `loss_rules`: which hours a loss that this run finds leaves incomplete. 1, as in plans without it: those up to the
     hours of the ten records behind it. 2: all up to the moment at which it was known. Proofs keep the rules of their
     plan.
+    `refuses_fewer`: of a rebuild: it stops before its objects are visible if it would archive fewer records than the
+    run that it would replace. Plans without it do not.
     `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
     more than 48 hours at once, those without a record are a stretch in the progress.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
@@ -362,6 +364,7 @@ class Plan(Document):
     # Not written if nothing is assumed: such a plan keeps its earlier bytes.
     ordered_within_ms: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda value: value is None)
     # Not written if they are the first: such a plan keeps its earlier bytes.
+    refuses_fewer: bool = Field(default=False, exclude_if=lambda refuses: not refuses)
     loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     hour_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     planned_at: UtcTime

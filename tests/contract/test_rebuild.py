@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 
+from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
@@ -66,6 +67,55 @@ def test_records_that_were_compacted_since_are_not_given_up(lake: Lake) -> None:
     with pytest.raises(IntegrityError, match=r"lacks 1 records of .* that were archived"):
         lake.rebuild(hour(1).id)
     assert lake.stored() == before
+
+
+class TestFewer:
+    """A rebuild that would take archived records out of the archive, because settings have changed since."""
+
+    @pytest.fixture
+    def strict(self) -> Lake:
+        """One settled run of four records; two of them are dead letters, now that values are JSON."""
+        odd = {(P0, 0): {"value": b"{"}, (P0, 1): {"value": b"{"}, (P0, 2): {"value": b"2"}, (P0, 3): {"value": b"3"}}
+        made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 4)}, policies={"bad_record": "dead_letter"}, odd=odd)
+        made.run(3)
+        source = made.archive.source.model_copy(update={"value": Decoding(decode="json")})
+        made.configure(made.archive.model_copy(update={"source": source}))
+        return made
+
+    def test_it_stops_before_anything_is_visible_and_names_the_way_on(self, strict: Lake) -> None:
+        before, run = strict.stored(), hour(3).id
+        with pytest.raises(IntegrityError) as caught:
+            strict.rebuild(run)
+        assert str(caught.value).startswith(
+            f"run {run} is not rebuilt: 2 records would be archived in the place of 4 (2 more dead letters). The "
+            f"stored objects stay as they are. Correct the settings, or, if fewer are right: `airflow archive rebuild "
+            f"{strict.name} --run {run} --fewer`"
+        )
+        assert strict.stored() == before
+
+    def test_it_is_carried_out_if_that_is_asked_for_also_after_it_was_refused(self, strict: Lake) -> None:
+        with pytest.raises(IntegrityError, match="is not rebuilt"):
+            strict.rebuild(hour(3).id)
+        made = strict.rebuild(hour(3).id, fewer=True)
+        manifest = strict.ledger.manifest(made)
+        assert manifest is not None
+        assert (made, manifest.account["archived"], manifest.account["dead_lettered"]) == (f"{hour(3).id}+r2", 2, 2)
+
+    def test_records_that_are_archived_now_and_were_not_then_are_welcome(self, strict: Lake) -> None:
+        strict.rebuild(hour(3).id, fewer=True)
+        source = strict.archive.source.model_copy(update={"value": Decoding()})
+        strict.configure(strict.archive.model_copy(update={"source": source}))
+        manifest = strict.ledger.manifest(strict.rebuild(hour(3).id))
+        assert manifest is not None
+        assert manifest.account["archived"] == 4
+
+    def test_an_unfinished_rebuild_of_a_release_before_keeps_its_rule(self, strict: Lake) -> None:
+        """Its plan says nothing of it."""
+        assert "refuses_fewer" not in strict.planned(hour(3).id).model_dump()
+        run = strict.rebuild(hour(3).id, until="planned")
+        plan = strict.planned(run)
+        assert plan.refuses_fewer
+        assert "refuses_fewer" not in plan.model_copy(update={"refuses_fewer": False}).model_dump()
 
 
 def test_a_run_that_is_not_final_is_taken_over_by_its_rebuild(lake: Lake) -> None:

@@ -226,7 +226,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def session(started: None) -> Session:
-    """Opens sessions on the database: a live scheduler, DAGs that may run, and no runs."""
+    """Opens sessions on the database: a live scheduler and DAG processor, DAGs that may run, and no runs."""
     from airflow.jobs.job import Job
     from airflow.models import DagModel, DagRun
     from airflow.models.backfill import Backfill, BackfillDagRun
@@ -237,7 +237,8 @@ def session(started: None) -> Session:
         for table in (BackfillDagRun, DagRun, Backfill, Job):
             clean.execute(delete(table))
         clean.execute(update(DagModel).values(is_paused=False, is_stale=False))
-        clean.add(Job(job_type="SchedulerJob", state="running", latest_heartbeat=datetime.now(UTC)))
+        for job in ("SchedulerJob", "DagProcessorJob"):
+            clean.add(Job(job_type=job, state="running", latest_heartbeat=datetime.now(UTC)))
     return create_session
 
 

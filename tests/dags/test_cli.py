@@ -36,6 +36,7 @@ def test_list(call: Call, orders: Path) -> None:
             "schedule": "0 * * * *",
             "timezone": "UTC",
             "file": str(orders),
+            "error": None,
         }
     ]
     heads, _, row = call("list").lines[:3]

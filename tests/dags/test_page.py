@@ -232,7 +232,7 @@ def test_the_action_is_in_airflows_audit_log(page: Page, session: Session) -> No
     from airflow.models.log import Log
     from sqlalchemy import select
 
-    do(page.user("user"), "rebuild", {"hour": "2026-11-20T02:00"})
+    do(page.user("user"), "rebuild", {"hour": "2026-11-20T02:00", "agreed": "1"})
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_rebuild")).all()
         assert (line.owner, line.dag_id) == ("some user", "archive_orders")
@@ -242,11 +242,11 @@ def test_the_action_is_in_airflows_audit_log(page: Page, session: Session) -> No
     ("action", "fields", "conf"),
     [
         ("run", {}, {}),
-        ("rebuild", {"hour": "2026-11-20T02:00"}, {"rebuild": {"hour": "2026-11-20T02:00:00Z"}}),
+        ("rebuild", {"hour": "2026-11-20T02:00", "agreed": "1"}, {"rebuild": {"hour": "2026-11-20T02:00:00Z"}}),
         (
             "rebuild",
-            {"hour": "2026-11-20T02", "keep": "1"},
-            {"rebuild": {"hour": "2026-11-20T02:00:00Z", "keep": True}},
+            {"hour": "2026-11-20T02", "keep": "1", "fewer": "1", "agreed": "1"},
+            {"rebuild": {"hour": "2026-11-20T02:00:00Z", "keep": True, "fewer": True}},
         ),
         ("repair", {"run": ["20261120T020000Z"]}, {"repair": ["20261120T020000Z"]}),
         ("dead-letters", {"first": "", "last": ""}, {"dead_letters": {"all": True}}),
@@ -658,8 +658,30 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     assert button in client.get("/archiver/archives/orders/plan").text
     for path in PAGES[1:]:
         assert "<button" not in page.user("viewer").get(f"/archiver{path}").text
-    assert do(client, "run", {"policy.lost_offsets": "record_loss"}).status_code == 303
+    asked = do(client, "run", {"policy.lost_offsets": "record_loss"})
+    assert (asked.status_code, confs(session)) == (200, [])
+    assert "3 offsets of orders[0] are gone" in asked.text
+    assert "stays so for ever" in asked.text
+    assert '<input type="hidden" name="policy.lost_offsets" value="record_loss">' in asked.text
+    assert do(client, "run", {"policy.lost_offsets": "record_loss", "agreed": "1"}).status_code == 303
     assert confs(session) == [{"policies": {"lost_offsets": "record_loss"}}]
+
+
+def test_a_rebuild_is_asked_for_twice_with_the_counts_of_what_it_replaces(page: Page, session: Session) -> None:
+    client = page.user("user")
+    for fields in ({"hour": "2026-11-20T00:00"}, {"run": "20261120T020000Z"}):
+        asked = do(client, "rebuild", {**fields, "keep": "1"})
+        assert (asked.status_code, confs(session)) == (200, [])
+        assert (
+            "replaces 1 run with 6 archived records in 4 objects of 6,000 bytes, of 2 hours, also those" in asked.text
+        )
+        assert "It reads 6 offsets from Kafka again" in asked.text
+        [(name, value)] = fields.items()
+        assert f'<input type="hidden" name="{name}" value="{value}">' in asked.text
+        assert '<input type="hidden" name="keep" value="1">' in asked.text
+        assert "are removed once" not in asked.text
+    refused = do(client, "rebuild", {"hour": "2026-11-20T09:00"})
+    assert (refused.status_code, "has no records of hour 2026-11-20T09:00:00Z" in refused.text) == (409, True)
 
 
 def test_the_plan_says_what_a_run_would_do_and_writes_nothing(page: Page, context: Context, brokers: Brokers) -> None:

@@ -2,11 +2,15 @@
 
 import json
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.jobs.job import Job
+from airflow.models import DagModel, DagRun
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import delete, update
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.orchestration.page.metrics import _GAUGES, NAMES, exposition
@@ -54,6 +58,72 @@ def test_a_stranger_gets_one_word_and_nothing_else(page: Page, brokers: Brokers)
     page.refresh("orders")
     answer = page.stranger().get("/archiver/health")
     assert (answer.status_code, answer.text) == (503, "unhealthy")
+
+
+@pytest.mark.parametrize(("job", "name"), [("SchedulerJob", "scheduler"), ("DagProcessorJob", "dag_processor")])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_dead_service_of_airflow_is_not_healthy_whatever_the_archives_are(
+    page: Page, session: Session, token: str, job: str, name: str, is_gone: bool
+) -> None:
+    """No DAG can tell it: a prober outside of Airflow asks."""
+    old = datetime.now(UTC) - timedelta(minutes=10)
+    with session() as opened:
+        those = Job.job_type == job
+        opened.execute(delete(Job).where(those) if is_gone else update(Job).where(those).values(latest_heartbeat=old))
+    answer = page.stranger().get("/archiver/health")
+    assert (answer.status_code, answer.text) == (503, "unhealthy")
+    told = page.stranger(token).get("/archiver/health").json()
+    assert (told["status"], told["airflow"]["status"], told["archives"]["orders"]["status"]) == (
+        "unhealthy",
+        "unhealthy",
+        "healthy",
+    )
+    [check] = [one for one in told["airflow"]["checks"] if one["verdict"] == "failing"]
+    assert check["name"] == name
+    assert ("it never was alive" if is_gone else "10 minutes ago") in check["found"]
+    found = samples(page.stranger(token).get("/archiver/metrics").content)
+    others = {"scheduler", "dag_processor"} - {name}
+    assert found[f"kafka_archiver_{name}_alive"] == {(): 0}
+    assert [found[f"kafka_archiver_{other}_alive"] for other in others] == [{(): 1}]
+
+
+def test_a_watchdog_that_no_longer_looks_is_not_healthy_and_a_missing_one_is_a_warning(
+    page: Page, session: Session, token: str
+) -> None:
+    def check() -> tuple[int, str, str]:
+        answer = page.stranger(token).get("/archiver/health")
+        [found] = [one for one in answer.json()["airflow"]["checks"] if one["name"] == "watchdog"]
+        return answer.status_code, found["verdict"], found["found"]
+
+    assert check() == (
+        200,
+        "warning",
+        "Airflow has no DAG archiver_watchdog: put dags/watchdog.py beside dags/archive.py",
+    )
+    now = datetime.now(UTC)
+    with session() as opened:
+        opened.add(DagModel(dag_id="archiver_watchdog", bundle_name="dags-folder", is_paused=False, is_stale=False))
+        opened.flush()
+        run = DagRun(dag_id="archiver_watchdog", run_id="a", run_type="scheduled", run_after=now, state="success")
+        run.end_date = now - timedelta(minutes=4)
+        opened.add(run)
+    try:
+        assert check()[:2] == (200, "ok")
+        with session() as opened:
+            opened.execute(update(DagRun).values(end_date=now - timedelta(minutes=25)))
+        status, verdict, said = check()
+        assert (status, verdict) == (503, "failing")
+        assert "25 minutes ago: do workers run?" in said
+        found = samples(page.stranger(token).get("/archiver/metrics").content)
+        [moment] = found["kafka_archiver_watchdog_timestamp_seconds"].values()
+        assert moment == pytest.approx((now - timedelta(minutes=25)).timestamp())
+        with session() as opened:
+            opened.execute(update(DagModel).where(DagModel.dag_id == "archiver_watchdog").values(is_paused=True))
+        assert check()[:2] == (200, "warning")
+    finally:
+        with session() as opened:
+            opened.execute(delete(DagRun))
+            opened.execute(delete(DagModel).where(DagModel.dag_id == "archiver_watchdog"))
 
 
 def test_before_the_first_look_nothing_is_called_healthy(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.orchestration.cli import rebuild
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
 from tests.dags.conftest import Call, Session, confs, pause
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.dags
 
 RUN = "20261120T020000Z"
 HOUR = "2026-11-20T00:00:00Z"
+COUNTS = "1 run with 6 archived records in 4 objects of 6,000 bytes, of 2 hours"
 
 
 @pytest.fixture
@@ -30,6 +32,7 @@ def settled(context: Context, brokers: Brokers) -> Context:
         (("--run", RUN), {"run": RUN}),
         (("--run", "2026-11-20T02:00:00Z", "--keep"), {"run": RUN, "keep": True}),
         (("--run", "last"), {"run": RUN}),
+        (("--run", RUN, "--fewer"), {"run": RUN, "fewer": True}),
         (("--hour", HOUR), {"hour": HOUR}),
         (("--hour", "2026-11-20T00:30:00", "--keep"), {"hour": HOUR, "keep": True}),
     ],
@@ -39,24 +42,50 @@ def test_it_starts_a_run_and_follows_it(
 ) -> None:
     shown = call("rebuild", "orders", *words).out.splitlines()
     assert confs(session) == [{"rebuild": conf}]
-    assert shown[0] == f"Rebuilding 6 offsets of run {RUN}."
-    assert shown[1].startswith("Started run manual__")
-    assert shown[2:4] == [
+    assert shown[:2] == [COUNTS, f"Rebuilding 6 offsets of run {RUN}."]
+    assert shown[2].startswith("Started run manual__")
+    assert shown[3:5] == [
         "plan          success             7 s",
         "archive       success             7 s",
     ]
-    assert shown[4].endswith("of archive_orders has ended: success.")
+    assert shown[5].endswith("of archive_orders has ended: success.")
+
+
+@pytest.mark.parametrize("words", [("--run", RUN), ("--hour", HOUR)])
+def test_a_dry_run_only_counts(
+    call: Call, settled: Context, session: Session, ends: dict[str, str], words: tuple[str, ...]
+) -> None:
+    assert call("rebuild", "orders", *words, "--dry-run").out == f"{COUNTS}\n"
+    assert confs(session) == []
+
+
+@pytest.mark.parametrize("limit", ["MANY_OFFSETS", "MANY_HOURS"])
+def test_a_large_one_needs_consent_in_a_script_too(
+    call: Call,
+    settled: Context,
+    session: Session,
+    ends: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+) -> None:
+    monkeypatch.setattr(rebuild, limit, 1)
+    shown = call("rebuild", "orders", "--hour", HOUR, code=1)
+    assert shown.err.startswith(f"The rebuild would replace {COUNTS}, and there is no terminal to ask on. Nothing was")
+    assert f"`airflow archive rebuild orders --hour {HOUR} --yes`" in shown.err
+    assert confs(session) == []
+    call("rebuild", "orders", "--hour", HOUR, "--yes")
+    assert confs(session) == [{"rebuild": {"hour": HOUR}}]
 
 
 def test_a_failed_run_fails_the_command(call: Call, settled: Context, ends: dict[str, str]) -> None:
     ends["archive"] = "failed"
     shown = call("rebuild", "orders", "--run", RUN, code=1).out.splitlines()
-    assert shown[3:5] == [
+    assert shown[4:6] == [
         "archive       failed              7 s",
         "    archive: no cause recorded (killed, its result not stored, or not a task of an archive)",
     ]
-    assert shown[5].startswith("    log: http")
-    assert "has ended: failed." in shown[6]
+    assert shown[6].startswith("    log: http")
+    assert "has ended: failed." in shown[7]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +111,7 @@ def test_a_run_that_has_written_nothing_may_be_rebuilt_too_whatever_kafka_has_of
     brokers.logs[P0] = Range(0, 5)
     run(settled, 3, until="planned")
     brokers.logs[P0] = Range(4, 5)
-    assert call("rebuild", "orders", "--run", "last").out.startswith("Rebuilding 2 offsets of run 20261120T030000Z.\n")
+    assert "\nRebuilding 2 offsets of run 20261120T030000Z.\n" in call("rebuild", "orders", "--run", "last").out
     assert confs(session) == [{"rebuild": {"run": "20261120T030000Z"}}]
 
 

@@ -56,6 +56,7 @@ def airflow(stack_directory: Path, kafka: Kafka, s3: S3, otlp: Otlp) -> Iterator
         airflow = Airflow(server.url, archives, server.settings(), others)
         for kind in ("archive", "audit"):
             airflow.parsed(f"{kind}_first")
+        airflow.parsed("archiver_watchdog")
         yield airflow
     finally:
         server.stop(grace=0)

@@ -386,3 +386,69 @@ def test_other_dags_run_once_for_each_hour_and_once_for_each_day(airflow: Airflo
     assert said["value"] == f"{yesterday:%Y-%m-%d}"
     events = [e for e in airflow.asset_events(dag) if e["uri"] == f"archive://{name}/hours"]
     assert sorted(e["partition_key"] for e in events) == expected
+
+
+@pytest.fixture
+def looks(airflow: Airflow) -> Iterator[Any]:
+    """Starts looks of the watchdog, which the test's own trigger alone starts, and waits for their end."""
+    dag = "archiver_watchdog"
+    airflow.parsed(dag)
+
+    def look() -> str:
+        run = airflow.trigger(dag)
+        states = until(
+            lambda: (
+                {r["dag_run_id"]: r["state"] for r in airflow.runs(dag) if r["dag_run_id"] == run}.get(run)
+                in ("success", "failed")
+            ),
+            seconds=180,
+            every=1,
+        )
+        assert states
+        [state] = [r["state"] for r in airflow.runs(dag) if r["dag_run_id"] == run]
+        assert state == "success", airflow.log(dag, run, "watch")
+        return run
+
+    return look
+
+
+def test_the_watchdog_tells_of_a_wrong_and_of_a_deleted_file_and_of_a_paused_dag(
+    airflow: Airflow, kafka: Kafka, name: str, looks: Any
+) -> None:
+    """None of the archive's runs starts; the watchdog is on without anybody's doing."""
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    produce(kafka.bootstrap_servers, topic, records(this_hour(), hours=2, each=10))
+    with Webhook() as webhook:
+        airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
+        text = yaml(topic, name, f"schedule: null\nalerts: {{on_failure: [hook_{name}]}}\n")
+        dag = airflow.add_archive(name, text)
+        assert airflow.request("GET", "/dags/archiver_watchdog")["is_paused"] is False
+        airflow.pause(dag, False)
+        airflow.trigger(dag)
+        airflow.wait_for_runs(dag, 1)
+        airflow.pause(dag)
+        looks()
+        produce(kafka.bootstrap_servers, topic, records(this_hour(), hours=2, each=10))
+        looks()
+        file = airflow.archives / f"{name}.yaml"
+        right = file.read_text()
+        file.write_text(right + "sink: 1\n")
+        looks()
+        shown = airflow.fails("archive", "status", name)
+        file.unlink()
+        looks()
+        gone = airflow.fails("archive", "list")
+        file.write_text(right)
+        looks()
+        mine = [(d["kind"], d["state"]) for d in webhook.documents if d["archive"] == name]
+    assert mine == [
+        ("paused", "begins"),
+        ("wrong_file", "begins"),
+        ("wrong_file", "over"),
+        ("gone", "begins"),
+        ("gone", "over"),
+    ]
+    assert "`sink` is not a key of an archive" in webhook.documents[-4]["cause"]
+    assert f"{name}: its YAML file is wrong, so nothing is archived" in shown
+    assert "20 rows in" in shown
+    assert f"{name}: no file declares it any more" in gone

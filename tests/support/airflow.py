@@ -160,6 +160,13 @@ class Airflow:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def fails(self, *arguments: str) -> str:
+        """All output of `airflow …`, which ends with 1."""
+        process = self.start_command(*arguments)
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 1, output
+        return output
+
     def start_command(self, *arguments: str) -> "subprocess.Popen[str]":
         """`airflow …`, running."""
         return subprocess.Popen(

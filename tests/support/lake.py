@@ -99,10 +99,10 @@ class Lake:
         self.finish(plan(self.context, hour(number), origin), until)
         return hour(number).id
 
-    def rebuild(self, run: str, keep: bool = False, until: str = "settled") -> str:
+    def rebuild(self, run: str, keep: bool = False, until: str = "settled", fewer: bool = False) -> str:
         """Rebuild a run, up to a state. Returns the rebuild's name."""
         self._later(FIRST)
-        work = rebuild_run(self.context, run, keep)
+        work = rebuild_run(self.context, run, keep, fewer)
         self.finish(work, until)
         return work.runs[-1]
 

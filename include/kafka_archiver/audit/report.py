@@ -1,5 +1,7 @@
 """The result of an audit."""
 
+import hashlib
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -160,6 +162,15 @@ class Report(Document):
         warnings = len(self.findings) - errors
         found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
         return f"{self.archive}: {self.verdict}{stops}{lost}: {found}"
+
+
+def same_findings(findings: Iterable[tuple[str, str]]) -> str:
+    """Return a text that is the same for each report that finds the same.
+
+    :param findings: kind and place of each.
+    """
+    lines = sorted(f"{kind} {where}" for kind, where in findings)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:

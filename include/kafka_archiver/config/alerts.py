@@ -1,5 +1,7 @@
 """`alerts`: who is told of what."""
 
+import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Self
 
@@ -11,6 +13,9 @@ from kafka_archiver.properties import ConnectionId, Options
 
 # Hours close hourly, so the last closed hour is often that old.
 _HOUR = timedelta(hours=1)
+
+
+DEFAULT = "ARCHIVER_WATCHDOG_ALERTS"
 
 
 class Notifier(Section):
@@ -79,3 +84,8 @@ class Alerts(Section):
         for key in (name for name in type(self).model_fields if name.startswith("on_")):
             found += [(key, one) for one in self.of(key) if one not in (known for _, known in found)]
         return tuple(found)
+
+
+def default_alerts(environ: Mapping[str, str]) -> Alerts:
+    """Return whom the watchdog tells of archives that name nobody: ARCHIVER_WATCHDOG_ALERTS, ids of connections."""
+    return Alerts(on_failure=tuple(filter(None, re.split(r"[,\s]+", environ.get(DEFAULT, "")))))

@@ -1,6 +1,7 @@
 """The YAML of one archive, made of its sections."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
@@ -13,7 +14,7 @@ from kafka_archiver.config.section import Section
 from kafka_archiver.config.source import Source
 from kafka_archiver.config.spark import Spark
 from kafka_archiver.config.store import StoreSection
-from kafka_archiver.config.times import Schedule, Timestamp, Timezone
+from kafka_archiver.config.times import Schedule, Timestamp, Timezone, longest_interval
 from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
@@ -132,6 +133,14 @@ class Archive(Section):
         """The schedule of its audits; None: by hand only."""
         given = "schedule" in self.audit.model_fields_set
         return self.audit.schedule if self.schedule or given else None
+
+    @property
+    def max_audit_age(self) -> timedelta | None:
+        """The most time since the last audit; longer than the default if the schedule of the audits is."""
+        most = self.health.max_audit_age
+        if most is None or self.audit_schedule is None or "max_audit_age" in self.health.model_fields_set:
+            return most
+        return max(most, 2 * longest_interval(self.audit_schedule))
 
     @property
     def has_columns(self) -> bool:

@@ -6,6 +6,7 @@ For a run that is not final and cannot be finished as planned, the rebuild takes
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError
@@ -21,23 +22,25 @@ from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.revision import counting, new_revision, origin_of, read_again, unfinished
 from kafka_archiver.steps.work import Work, work
+from kafka_archiver.wording import count
 
 log = logging.getLogger(__name__)
 
 
-def rebuild_run(context: Context, run: str, keep: bool = False) -> Work:
+def rebuild_run(context: Context, run: str, keep: bool = False, fewer: bool = False) -> Work:
     """Plan a new revision of a run, with the archive's present settings.
 
     :param keep: keep the superseded objects in the store; otherwise `close_hours` removes them.
+    :param fewer: replace the run also if fewer records are archived then.
     :raises ConfigError: there is no such run.
     :raises PolicyError: Kafka no longer has all of its offsets.
     """
-    return _all(context, [run], keep)
+    return _all(context, [run], keep, fewer)
 
 
-def rebuild_hour(context: Context, start: datetime, keep: bool = False) -> Work:
+def rebuild_hour(context: Context, start: datetime, keep: bool = False, fewer: bool = False) -> Work:
     """Plan new revisions of all runs that have records of an hour. Parameters as of `rebuild_run`."""
-    return _all(context, runs_of_hour(context, start), keep)
+    return _all(context, runs_of_hour(context, start), keep, fewer)
 
 
 def runs_of_hour(context: Context, start: datetime) -> list[str]:
@@ -62,10 +65,10 @@ def replaceable(context: Context, run: str) -> Plan:
     return old
 
 
-def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
+def _all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> Work:
     made: list[str] = []
     for run in runs:
-        made.append(_plan(context, run, keep, made).run)
+        made.append(_plan(context, run, keep, fewer, made).run)
     line = read_line(context)
     ours = [w.plan for w in line.waiting if w.plan.run in made]
     # Also rebuilds that are settled already, when the task is cleared.
@@ -73,7 +76,7 @@ def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
     return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
 
 
-def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
+def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str]) -> Plan:
     """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
     settings = settings_of(context.archive, context.keys)
 
@@ -82,16 +85,25 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
         partitions = _as_they_are(context, line.expected(context.ledger), old, final)
         frozen = freeze(context, settings, partitions, old.schemas)
         then = at_planning(settings, now.earliest, origin_of(context, old))
-        own = {"origin": "rebuild", "takes_over": not final, "keep_superseded": keep}
+        own = {
+            "origin": "rebuild",
+            "takes_over": not final,
+            "keep_superseded": keep,
+            # A run that is not final has archived nothing yet.
+            "refuses_fewer": final and not fewer,
+        }
         return read_again(context, line, old, now, then, frozen, partitions, **own)
 
-    return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep), make)
+    return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep, fewer), make)
 
 
-def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
-    """An unfinished rebuild of this run, if it has the requested settings."""
-    rebuilds = unfinished(line, run, "rebuild")
-    return next((p for p in rebuilds if (p.settings.asked(), p.keep_superseded) == (settings, keep)), None)
+def _begun(line: Line, run: str, settings: Settings, keep: bool, fewer: bool) -> Plan | None:
+    """An unfinished rebuild of this run, if it is as requested."""
+    for plan in unfinished(line, run, "rebuild"):
+        as_wanted = (plan.settings.asked(), plan.keep_superseded) == (settings, keep)
+        if as_wanted and (plan.takes_over or plan.refuses_fewer != fewer):
+            return plan
+    return None
 
 
 def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
@@ -130,3 +142,42 @@ def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicP
                 f"everything before {start}. The stored objects stay as they are"
             )
     return starts
+
+
+def revisions(context: Context, runs: Sequence[str]) -> list[Plan]:
+    """Return the revisions of these runs that count now. Reads the ledger only. Raises as `counting`."""
+    line = read_line(context)
+    return [counting(context, line, run)[0] for run in runs]
+
+
+class Touched(NamedTuple):
+    """What a rebuild would read again and replace. `hours`: those of which the replaced objects have records."""
+
+    runs: int
+    offsets: int
+    records: int
+    objects: int
+    bytes: int
+    hours: int
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        return (
+            f"{count(self.runs, 'run')} with {count(self.records, 'archived record')} in "
+            f"{count(self.objects, 'object')} of {count(self.bytes, 'byte')}, of {count(self.hours, 'hour')}"
+        )
+
+
+def touched(context: Context, plans: Sequence[Plan]) -> Touched:
+    """Return what the rebuild of these runs would replace. Reads the ledger only."""
+    manifests = [manifest for plan in plans if (manifest := context.ledger.manifest(plan.run))]
+    stored = [entry for manifest in manifests for entry in manifest.stored]
+    hours = {hour for entry in stored for hour in entry.hours if hour is not None}
+    return Touched(
+        runs=len(plans),
+        offsets=sum(plan.count for plan in plans),
+        records=sum(manifest.account["archived"] for manifest in manifests),
+        objects=len(stored),
+        bytes=sum(entry.bytes for entry in stored),
+        hours=len(hours),
+    )

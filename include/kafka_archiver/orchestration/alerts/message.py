@@ -9,8 +9,12 @@ from kafka_archiver.actions import Action, from_dicts, to_dicts, words
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
 # for a rebuild, a replay or a repair. audit: the audit found damage. stop: it found that the next run will stop. check:
-# the DAG that audits failed for another reason.
-Kind = Literal["failure", "backfill", "asked", "retry", "lag", "late_hour", "loss", "audit", "stop", "check"]
+# the DAG that audits failed for another reason. The watchdog's: paused: the DAG is paused, and records wait. unaudited:
+# the audits do not run. wrong_file, gone: the archive's YAML file is wrong, or was deleted.
+Kind = Literal[
+    "failure", "backfill", "asked", "retry", "lag", "late_hour", "loss", "audit", "stop", "check",
+    "paused", "unaudited", "wrong_file", "gone",
+]  # fmt: skip
 # changes: the incident goes on, for another reason. event: it is not an incident, so it has no end.
 State = Literal["begins", "changes", "over", "event"]
 # The section of docs/OPERATING.md, and the list of receivers in `alerts`. A retry has no end; a failure's is recovery.
@@ -25,6 +29,10 @@ SECTIONS: dict[Kind, str] = {
     "audit": "alert-the-audit-found-damage",
     "stop": "alert-the-next-run-will-stop",
     "check": "alert-the-audit-could-not-run",
+    "paused": "alert-a-paused-dag-and-records-that-wait",
+    "unaudited": "alert-no-audit",
+    "wrong_file": "alert-a-yaml-file-is-wrong",
+    "gone": "alert-an-archive-is-gone",
 }
 _RECEIVERS: dict[Kind, str] = {
     "failure": "on_failure",
@@ -37,6 +45,10 @@ _RECEIVERS: dict[Kind, str] = {
     "audit": "on_audit",
     "stop": "on_audit",
     "check": "on_failure",
+    "paused": "on_failure",
+    "unaudited": "on_audit",
+    "wrong_file": "on_failure",
+    "gone": "on_failure",
 }
 GUIDE = "docs/OPERATING.md"
 
@@ -63,7 +75,7 @@ class Message:
     @property
     def receivers(self) -> str:
         """The key of `alerts` with its receivers."""
-        ends = self.state == "over" and self.kind in ("failure", "backfill", "check")
+        ends = self.state == "over" and _RECEIVERS[self.kind] == "on_failure"
         return "on_recovery" if ends else _RECEIVERS[self.kind]
 
     @property

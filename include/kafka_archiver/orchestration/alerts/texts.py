@@ -56,7 +56,15 @@ def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Mess
     )
 
 
-def late_hour(archive: str, state: State, until: datetime | None, now: datetime, most: timedelta, link: str) -> Message:
+def late_hour(
+    archive: str,
+    state: State,
+    until: datetime | None,
+    now: datetime,
+    most: timedelta,
+    link: str,
+    limit: str = "alerts.max_age",
+) -> Message:
     """An hour is not closed in time, or is now. `until`: the end of the last closed hour; None if there is none."""
     over = state == "over"
     hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
@@ -67,7 +75,7 @@ def late_hour(archive: str, state: State, until: datetime | None, now: datetime,
         state=state,
         archive=archive,
         title=f"Archive {archive}: hours close in time again" if over else f"Archive {archive}: {hour} is late",
-        bad=(f"{ended}; alerts.max_age is {_spelt(most)}",),
+        bad=(f"{ended}; {limit} is {_spelt(most)}",),
         do=() if over else (status(archive), examine(archive)),
         link=link,
         fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(most.total_seconds())},

@@ -1,4 +1,4 @@
-"""`airflow archive rebuild`: read archived offsets from Kafka again. Starts a DAG run and waits until it ends."""
+"""`airflow archive rebuild`: read archived offsets from Kafka again. Counts first, then starts a DAG run."""
 
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import Any
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
+from kafka_archiver.actions import advise, command
 from kafka_archiver.advice import dag_id
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
@@ -14,12 +15,18 @@ from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.terminal.consent import agreed
+from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.history import find_plan
-from kafka_archiver.steps.rebuild import replaceable, runs_of_hour
+from kafka_archiver.steps.rebuild import Touched, replaceable, runs_of_hour, touched
+from kafka_archiver.wording import count
+
+# More needs consent also in scripts: an hour may be in runs with records of many hours.
+MANY_OFFSETS, MANY_HOURS = 1_000_000, 48
+# Runs that are named in the question.
+SHOWN = 5
 
 
 @plainly
@@ -27,21 +34,46 @@ from kafka_archiver.steps.rebuild import replaceable, runs_of_hour
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def rebuild(args: Namespace) -> None:
-    """Check that the rebuild is possible, start it and follow it."""
+    """Check that the rebuild is possible, say what it replaces, ask, start it and follow it."""
     if (args.hour is None) == (args.run is None):
         raise ConfigError("Give either --hour or --run.")
     archive = find_archive(args.archive)
     name = dag_id(archive.archive)
     context = open_archive(archive)
     plans, wanted = _wanted(context, args)
+    found = touched(context, plans)
+    named = [f"run {plan.run}" for plan in plans[:SHOWN]]
+    more = f" and {len(plans) - SHOWN:,} more" if len(plans) > SHOWN else ""
+    offsets = f"{count(found.offsets, 'offset')} of {', '.join(named)}{more}"
+    _say(str(found))
+    if args.dry_run:
+        return
     require_active(name)
-    offsets = f"{sum(plan.count for plan in plans):,} offsets of {', '.join(f'run {plan.run}' for plan in plans)}"
-    if not args.yes and not agreed(f"Read {offsets} of archive {archive.archive} again and replace the objects?"):
-        _say("Nothing was changed.")
-        raise SystemExit(1)
+    if not args.yes:
+        _require_consent(archive.archive, found, wanted)
+        if not agreed(f"Read {offsets} of archive {archive.archive} again and replace the objects?"):
+            _say("Nothing was changed.")
+            raise SystemExit(1)
     _say(f"Rebuilding {offsets}.")
-    if run_to_its_end(name, {"rebuild": {**wanted, **({"keep": True} if args.keep else {})}}, _say) != "success":
+    chosen = {key: True for key in ("keep", "fewer") if getattr(args, key)}
+    if run_to_its_end(name, {"rebuild": {**wanted, **chosen}}, _say) != "success":
         raise SystemExit(1)
+
+
+def _require_consent(name: str, found: Touched, wanted: dict[str, Any]) -> None:
+    """See that somebody can agree to a large rebuild: by `--yes`, or at the terminal.
+
+    :raises ConfigError: neither is there.
+    """
+    if can_ask() or (found.offsets <= MANY_OFFSETS and found.hours <= MANY_HOURS):
+        return
+    what = " ".join(f"--{key} {value}" for key, value in wanted.items())
+    agree = command(f"airflow archive rebuild {name} {what} --yes")
+    limit = f"Rebuilds of at most {MANY_OFFSETS:,} offsets and {MANY_HOURS} hours need no consent in scripts."
+    raise ConfigError(
+        f"The rebuild would replace {found}, and there is no terminal to ask on. Nothing was changed.",
+        *advise(agree, f" agrees to it. ({limit})"),
+    )
 
 
 def _wanted(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, Any]]:

@@ -38,6 +38,8 @@ _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str], ...] = (
     ("rebuild.run", None, {"type": ["null", "string"]}, "Rebuild a run", f"The same for one run, {_RUN}."),
     ("rebuild.keep", False, {"type": "boolean"}, "Keep the replaced objects", "They stay in the store; no proof names "
      "them."),
+    ("rebuild.fewer", False, {"type": "boolean"}, "Also with fewer records", "Replace them also if fewer records are "
+     "archived then than now, because today's settings filter or reject some."),
     ("dead_letters.runs", None, _RUNS, "Replay dead letters of runs", "Archive the dead letters of these runs with "
      f"today's settings. One run in a line, {_RUN}."),
     ("dead_letters.from", None, _HOUR, "Replay dead letters from", "The first hour; give the last hour too."),

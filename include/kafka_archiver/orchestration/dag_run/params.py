@@ -75,6 +75,7 @@ class Rebuild:
     hour: datetime | None
     run: str
     keep: bool
+    fewer: bool = False
 
     @classmethod
     def of(cls, wanted: Mapping[str, Any]) -> Self:
@@ -83,14 +84,15 @@ class Rebuild:
         :raises ConfigError: it does not name either an hour or a run, or has another key.
         """
         try:
-            if set(wanted) - {"hour", "run", "keep"} or ("hour" in wanted) == ("run" in wanted):
-                raise ValueError("give either `hour` or `run`, and `keep` if needed")
-            if not isinstance(wanted.get("keep", False), bool):
-                raise ValueError("`keep` must be true or false")
+            if set(wanted) - {"hour", "run", "keep", "fewer"} or ("hour" in wanted) == ("run" in wanted):
+                raise ValueError("give either `hour` or `run`, and `keep` and `fewer` if needed")
+            keep, fewer = wanted.get("keep", False), wanted.get("fewer", False)
+            if not isinstance(keep, bool) or not isinstance(fewer, bool):
+                raise ValueError("`keep` and `fewer` must be true or false")
             if "run" in wanted:
                 start, revision = split_run(str(wanted["run"]))
-                return cls(None, run_name(run_id(start), revision), wanted.get("keep", False))
-            return cls(utc(str(wanted["hour"])), "", wanted.get("keep", False))
+                return cls(None, run_name(run_id(start), revision), keep, fewer)
+            return cls(utc(str(wanted["hour"])), "", keep, fewer)
         except (ValueError, OverflowError) as error:
             raise ConfigError(
                 'in the run\'s `rebuild`: expected {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}, '

@@ -2,5 +2,6 @@
 
 from kafka_archiver.orchestration.dags.archive import archive_dags
 from kafka_archiver.orchestration.dags.audit import audit_dags
+from kafka_archiver.orchestration.dags.watchdog import watchdog_dag
 
-__all__ = ["archive_dags", "audit_dags"]
+__all__ = ["archive_dags", "audit_dags", "watchdog_dag"]

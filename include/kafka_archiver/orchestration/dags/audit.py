@@ -1,6 +1,5 @@
 """The DAG that audits an archive."""
 
-import hashlib
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.actions import Action, to_dicts
 from kafka_archiver.advice import audit_again, repair
-from kafka_archiver.audit.report import Report, in_words
+from kafka_archiver.audit.report import Report, in_words, same_findings
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.findings import Finding
@@ -124,9 +123,11 @@ def _told(findings: Sequence[Finding], key: str, actions: list[Action]) -> dict[
     """The cause and the next steps of an alert. `key`: the same in each report that finds the same."""
     if not findings:
         return None
-    same = sorted(f"{found.kind} {found.subject}" for found in findings)
-    digest = hashlib.sha256("\n".join(same).encode()).hexdigest()[:16]
-    return {"key": digest, "cause": shortened(_named(findings, key)), "actions": to_dicts(actions)}
+    return {
+        "key": same_findings((found.kind, found.subject) for found in findings),
+        "cause": shortened(_named(findings, key)),
+        "actions": to_dicts(actions),
+    }
 
 
 def _steps(findings: Sequence[Finding]) -> list[Action]:

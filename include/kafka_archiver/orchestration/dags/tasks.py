@@ -196,5 +196,5 @@ def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
 
     wish = Rebuild.of(wanted)
     if wish.hour:
-        return step.rebuild_hour(open_archive(archive), wish.hour, wish.keep)
-    return step.rebuild_run(open_archive(archive), wish.run, wish.keep)
+        return step.rebuild_hour(open_archive(archive), wish.hour, wish.keep, wish.fewer)
+    return step.rebuild_run(open_archive(archive), wish.run, wish.keep, wish.fewer)

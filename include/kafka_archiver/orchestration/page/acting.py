@@ -22,6 +22,7 @@ from kafka_archiver.orchestration.page.access import User, may_act, may_edit
 from kafka_archiver.orchestration.page.actions import Form, Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
+from kafka_archiver.orchestration.page.consent import question
 from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
@@ -65,6 +66,8 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
             raise ConfigError(f"Archive {name} cannot run: {fault.fault}", actions=fault.do)
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
+        if not form.get("agreed") and (lines := question(observatory, archive, trigger)):
+            return _ask(request, user, name, back, action, form, lines)
         started = _start(trigger, user.get_name())
     except ArchiverError as error:
         dag = trigger.dag if trigger else None
@@ -108,6 +111,13 @@ def _question(request: Request, observatory: Observatory, name: str, finding: st
     shown = [f.text for f in snapshot.troubles if f.name == finding] if snapshot else []
     more = {"name": name, "finding": finding, "shown": shown, "back": back, "csrf": csrf_token(user)}
     return render(request, "question.html", 200, **more)
+
+
+def _ask(request: Request, user: Any, name: str, back: str, action: str, form: Form, lines: list[str]) -> Response:
+    """The page that asks for consent, with the same fields again."""
+    fields = [(field, value) for field, value in form.fields if field not in ("csrf", "agreed")]
+    more = {"name": name, "action": action, "back": back, "csrf": csrf_token(user)}
+    return render(request, "confirm.html", 200, title="Start this?", lines=lines, fields=fields, **more)
 
 
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:

@@ -109,10 +109,10 @@ def _audit(archive: Archive, form: Form) -> Trigger:
 
 
 def _rebuild(archive: Archive, form: Form) -> Trigger:
-    keep = {"keep": True} if form.get("keep") else {}
+    chosen = {key: True for key in ("keep", "fewer") if form.get(key)}
     run = form.get("run")
     what = {"run": checked_run(run, "rebuild")} if run else {"hour": isoformat(form.hour("hour"))}
-    return Trigger(dag_id(archive.archive), {"rebuild": {**what, **keep}})
+    return Trigger(dag_id(archive.archive), {"rebuild": {**what, **chosen}})
 
 
 def _repair(archive: Archive, form: Form) -> Trigger:

@@ -47,7 +47,9 @@ def button_of(archive: str, action: Action, damaged: Collection[str] = ()) -> Bu
         case "fill":
             return Button("fill", "Fill the archive")
         case "rebuild":
-            return _with("run", conf, "rebuild", "Rebuild run {}")
+            button = _with("run", conf, "rebuild", "Rebuild run {}")
+            more = (("fewer", "1"),) if conf.get("fewer") else ()
+            return button and button._replace(fields=(*button.fields, *more))
         case "repair":
             runs = tuple(("run", run) for run in damaged)
             return Button("repair", f"Repair {count(len(damaged), 'run')}", runs) if damaged else None

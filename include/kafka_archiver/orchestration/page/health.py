@@ -1,4 +1,4 @@
-"""`/archiver/health`: 200 if every archive is healthy, else 503.
+"""`/archiver/health`: 200 if Airflow itself works and every archive is healthy, else 503.
 
 A stranger gets one word. A user gets the checks of the archives that the user may see, a machine with the token all.
 """
@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.findings import Finding
+from kafka_archiver.orchestration.metadata.services import services
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
@@ -37,12 +38,16 @@ def health_router(observatory: Observatory) -> APIRouter:
         patience = STRANGERS_PATIENCE if named is None else PATIENCE
         found = _checks(observatory, archives.found if named is None else named, patience)
         is_wrong = bool(archives.errors) and (token or named is None)
-        overall = "failing" if is_wrong else verdict_of(check for checks in found.values() for check in checks)
+        airflow = services().checks
+        every = [*airflow, *(check for checks in found.values() for check in checks)]
+        overall = "failing" if is_wrong else verdict_of(every)
         if named is None:
             return PlainTextResponse(_WORDS[overall], _code(overall))
         told = {name: _told(checks) for name, checks in found.items()}
         more = {"wrong_files": list(map(str, archives.errors))} if token else {}
-        return JSONResponse({"status": _WORDS[overall], "archives": told, **more}, _code(overall))
+        return JSONResponse(
+            {"status": _WORDS[overall], "airflow": _told(airflow), "archives": told, **more}, _code(overall)
+        )
 
     @router.api_route("/health/{name}", methods=["GET", "HEAD"])
     def health_of(name: str, request: Request, user: Someone) -> Response:

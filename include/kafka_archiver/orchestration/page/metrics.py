@@ -11,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.metadata.services import Services, services
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
@@ -56,7 +57,7 @@ def metrics_router(observatory: Observatory) -> APIRouter:
         chosen = {name: archives.found[name] for name in names}
         errors = len(archives.errors) if token else None
         faulty = {name for name in names if observatory.fault(name)}
-        text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty)
+        text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty, services() if token else None)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     return router
@@ -68,11 +69,13 @@ def exposition(
     now: datetime,
     wrong: int | None,
     faulty: Collection[str] = (),
+    airflow: Services | None = None,
 ) -> bytes:
     """The metrics in text.
 
     :param wrong: the number of YAML files with errors, if the caller may know.
     :param faulty: the archives whose YAML file is wrong or gone.
+    :param airflow: the services of Airflow, if the caller may know.
     """
 
     def is_healthy(name: str, found: Snapshot) -> bool:
@@ -80,7 +83,7 @@ def exposition(
 
     seen = [Seen(found, now, is_healthy(name, found)) for name, found in snapshots.items() if found]
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected([*families(seen), *_of_all(snapshots, wrong)]))
+    registry.register(_Collected([*families(seen), *_of_all(snapshots, wrong), *_of_airflow(airflow)]))
     return generate_latest(registry)
 
 
@@ -130,6 +133,17 @@ def _of_all(snapshots: Mapping[str, Snapshot | None], wrong: int | None) -> Iter
     )
     if wrong is not None:
         yield GaugeMetricFamily(_PREFIX + "wrong_files", "YAML files with an error.", value=wrong)
+
+
+def _of_airflow(airflow: Services | None) -> Iterator[GaugeMetricFamily]:
+    if airflow is None:
+        return
+    for name, is_alive in airflow.alive.items():
+        text = f"1 if Airflow's {name.replace('_', ' ')} has given a sign of life lately."
+        yield GaugeMetricFamily(f"{_PREFIX}{name}_alive", text, value=is_alive)
+    if airflow.watched_at:
+        text = "When the watchdog last looked at all archives."
+        yield GaugeMetricFamily(_PREFIX + "watchdog_timestamp_seconds", text, value=_time(airflow.watched_at))
 
 
 def _seconds(time: timedelta | None) -> float | None:
@@ -225,4 +239,5 @@ _GAUGES = (
     ),
 )
 _OTHERS = ("troubles", "topic_lag_records", "archives", "wrong_files")
-NAMES = frozenset(_PREFIX + name for name in (*(gauge.name for gauge in _GAUGES), *_OTHERS))
+_OF_AIRFLOW = ("scheduler_alive", "dag_processor_alive", "watchdog_timestamp_seconds")
+NAMES = frozenset(_PREFIX + name for name in (*(gauge.name for gauge in _GAUGES), *_OTHERS, *_OF_AIRFLOW))

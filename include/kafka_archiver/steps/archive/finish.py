@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_archiver.actions import advise
-from kafka_archiver.advice import choose, clean, go_on
+from kafka_archiver.advice import choose, clean, go_on, rebuild_with_fewer
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.gaps import beside, count, merged, unpack
 from kafka_archiver.layouts.registry import place_in
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafka_archiver.gaps import Rows
 
 log = logging.getLogger(__name__)
+_LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
 
 
 def finish(
@@ -118,6 +119,29 @@ def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | 
                 "stored objects stay as they are.",
                 *advise(clean(plan.archive), " removes the attempt"),
             )
+    if plan.refuses_fewer and old:
+        _refuse_fewer_archived(plan, accounts, old)
+
+
+def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest) -> None:
+    """Refuse a rebuild that would take archived records out of the archive: today's settings filter or reject them."""
+    now = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_LEFT_OUT)}
+    if now["archived"] >= old.account["archived"]:
+        return
+    more = [
+        f"{now[fate] - old.account[fate]:,} more {said}"
+        for fate, said in _LEFT_OUT.items()
+        if now[fate] > old.account[fate]
+    ]
+    fewer = rebuild_with_fewer(plan.archive, plan.supersedes or "")
+    raise IntegrityError(
+        f"run {plan.supersedes} is not rebuilt: {now['archived']:,} records would be archived in the place of "
+        f"{old.account['archived']:,}{' (' if more else ''}{', '.join(more)}{')' if more else ''}. The stored "
+        "objects stay as they are.",
+        *advise(
+            "Correct the settings, or, if fewer are right: ", fewer, "; ", clean(plan.archive), " removes the attempt"
+        ),
+    )
 
 
 def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":

@@ -127,7 +127,7 @@ def _audit(archive: Archive, found: Snapshot, now: datetime) -> Finding:
         return _of("audit", damage)
     if not found.ledger_read:
         return _unknown("audit", found)
-    most, again = archive.health.max_audit_age, [audit_again(archive.archive)]
+    most, again = archive.max_audit_age, [audit_again(archive.archive)]
     last = found.audit.at if found.audit else None
     if last is None and found.begun is None:
         return _check("audit", "ok", "nothing is archived yet")

@@ -32,7 +32,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     )
     try:
         line = read_line(context)
-        audited = _audited(context.ledger)
+        last_audit = audited(context.ledger)
         incomplete = _incomplete(context.ledger, line, before)
     except ArchiverError as error:
         troubles = tuple(of_runs(name, facts, None, None, now))
@@ -46,7 +46,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "dead_letters": line.settled.dead_letters,
         "unfinished": tuple(plan.run for plan in line.unfinished),
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
-        "audit": audited,
+        "audit": last_audit,
     }
     found, hours = found.model_copy(update=known), tuple(of_hours(name, incomplete))
     told: dict[str, Any]
@@ -78,7 +78,8 @@ def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
     return {"duration": duration, "effort": done.effort, "wrote": done.wrote}
 
 
-def _audited(ledger: Ledger) -> Audited | None:
+def audited(ledger: Ledger) -> Audited | None:
+    """Return the last audit; None if there was none, or its report cannot be read."""
     try:
         head = read_head(ledger)
     except ValueError:

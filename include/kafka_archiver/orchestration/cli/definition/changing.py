@@ -40,8 +40,10 @@ REBUILD = ActionCommand(
     help="Read an hour or a run from Kafka again, and replace its objects",
     description="""\
 Read archived offsets from Kafka again, with the archive's present settings, and replace their objects: of all runs
-that have records of an hour, or of one run. Starts a run of the DAG archive_NAME, waits until it ends and reports each
-task. The stored objects stay until the new ones are final. Offsets that Kafka no longer has are refused.
+that have records of an hour, or of one run. Says first what it would replace; --dry-run only says it. Asks on a
+terminal; in a script, a large rebuild needs --yes. Starts a run of the DAG archive_NAME, waits until it ends and
+reports each task. The stored objects stay until the new ones are final. Offsets that Kafka no longer has are refused,
+and, without --fewer, a rebuild that would archive fewer records than there are.
 
 The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C ends the waiting, not the run.""",
     func=lazy_load_command(f"{HERE}.rebuild.rebuild"),
@@ -50,6 +52,8 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
         option("--hour", type=moment, metavar="TIME", help="The start of an hour, as in 2026-11-21T05:00:00Z"),
         option("--run", metavar="RUN", help="A run, as `airflow archive runs` names it, or the start of its interval"),
         option("--keep", action="store_true", help="Keep the replaced objects in the store"),
+        option("--fewer", action="store_true", help="Replace them also if fewer records are archived then"),
+        option("-n", "--dry-run", action="store_true", help="Only say what would be replaced"),
         YES,
         option("-v", "--verbose", action="store_true", help="Make logging output more verbose"),
     ),

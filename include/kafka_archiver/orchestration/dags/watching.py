@@ -1,0 +1,249 @@
+"""The watchdog: tells what no run of an archive can tell, because none starts.
+
+It needs nothing of the archives' DAGs. Between its runs it remembers which archives there were, and whom they told.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from airflow.sdk import Variable
+from airflow.sdk.exceptions import AirflowException
+
+from kafka_archiver.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
+from kafka_archiver.config import Archive
+from kafka_archiver.config.alerts import Alerts, default_alerts
+from kafka_archiver.config.last_known import last_known, receivers_of
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.orchestration.alerts import texts, watch_texts
+from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, news
+from kafka_archiver.orchestration.alerts.message import Kind
+from kafka_archiver.orchestration.alerts.send import name_of
+from kafka_archiver.orchestration.alerts.telling import Tell, Teller
+from kafka_archiver.orchestration.connections import open_archive, open_ledger
+from kafka_archiver.orchestration.dags.archive import archive_dag
+from kafka_archiver.steps.archives import Archives, WrongFileError, missing
+from kafka_archiver.steps.watch import Seen, watch
+
+log = logging.getLogger(__name__)
+# Archives that are looked at at the same time, and seconds for each answer of the brokers.
+AT_ONCE, BROKER_SECONDS = 8, 8.0
+# Seconds for all receivers of one message.
+SECONDS = 25.0
+VARIABLE = "kafka_archiver_watched"
+# In the place of an archive's name: what is wrong with the folder of archives.
+FOLDER = "(all)"
+
+
+class Dags(Protocol):
+    """What the watchdog asks Airflow."""
+
+    def is_paused(self, dag: str) -> bool | None:
+        """Return whether a DAG is paused; None: Airflow does not know it."""
+
+
+@dataclass
+class Memory:
+    """What the watchdog remembers.
+
+    `archives`: by name. `files`: in whose name it told of files that are of no archive it knows.
+    """
+
+    archives: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls) -> "Memory":
+        """Read it from Airflow's variable; empty before the first look."""
+        found = Variable.get(VARIABLE, default=None, deserialize_json=True) or {}
+        return cls(dict(found.get("archives", {})), list(found.get("files", ())))
+
+    def write(self) -> None:
+        """Keep it."""
+        said = f"What the DAG {WATCHDOG} remembers: the archives that there were, and whom they told."
+        Variable.set(VARIABLE, asdict(self), description=said, serialize_json=True)
+
+
+class Watchdog:
+    """One look at all archives.
+
+    :param link: the log of this look.
+    """
+
+    def __init__(
+        self, dags: Dags, memory: Memory, link: str, now: datetime, incidents: Incidents | None = None
+    ) -> None:
+        self._dags, self._memory, self._link, self._now = dags, memory, link, now
+        self._incidents = incidents or InVariables()
+        self._default = default_alerts(os.environ)
+
+    def look(self, archives: Archives) -> list[str]:
+        """Look at all archives, and tell. Returns what could not be looked at."""
+        wrong = {**missing(archives), **_refused_by_airflow(archives.found.values())}
+        failures: list[str] = []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            looks = {name: pool.submit(self._seen, archive) for name, archive in archives.found.items()}
+        for name, archive in archives.found.items():
+            try:
+                seen = looks[name].result()
+            except Exception as error:  # noqa: BLE001 - one archive must not hide the others
+                failures.append(f"{name}: {type(error).__name__}: {error}")
+                seen = None
+            self._told(archive, seen, wrong.get(name))
+            self._remember(archive, seen)
+        self._strangers(archives, {name: error for name, error in wrong.items() if name not in archives.found})
+        if not self._folder(archives):
+            failures += self._gone(archives, wrong)
+        return failures
+
+    def _seen(self, archive: Archive) -> Seen | None:
+        before = self._memory.archives.get(archive.archive, {})
+        since = datetime.fromisoformat(before["since"]) if "since" in before else self._now
+        is_paused = bool(self._dags.is_paused(dag_id(archive.archive)))
+        audit_is_paused = bool(self._dags.is_paused(audit_dag_id(archive.archive)))
+        try:
+            return watch(
+                archive,
+                open_ledger(archive),
+                is_paused,
+                audit_is_paused,
+                partial(_lag, archive),
+                before.get("lag"),
+                since,
+                self._now,
+            )
+        except ArchiverError as error:
+            # Its runs meet the same, and tell.
+            log.warning("archive %s cannot be looked at: %s", archive.archive, error)
+            return None
+
+    def _told(self, archive: Archive, seen: Seen | None, error: str | None) -> None:
+        name, link = archive.archive, self._link
+        book = self._book(name, archive.alerts)
+        book.tell("wrong_file", error, watch_texts.wrong_file(name, error or "", link))
+        book.tell("gone", None, watch_texts.gone(name, "", link))
+        if seen is None:
+            return
+        book.tell("paused", "paused" if seen.paused else None, watch_texts.paused(name, seen.paused, link))
+        if seen.limit is not None and (seen.late or seen.paused is None):
+            book.tell("late_hour", "late" if seen.late else None, self._late(archive, seen, seen.limit))
+        unaudited = None if seen.damage else seen.audit
+        book.tell("unaudited", "late" if unaudited else None, watch_texts.unaudited(name, unaudited, link))
+        # The alerts of the audit itself know the findings better: told here is only what nobody was told, and the end.
+        known = book.opened.get("audit")
+        if seen.damage is None or known is None or known.untold:
+            cause = seen.audit.text if seen.audit else ""
+            do = (repair(name), audit_again(name))
+            book.tell("audit", seen.damage, lambda state, _: texts.damage(name, state, cause, seen.report, do, link))
+
+    def _late(self, archive: Archive, seen: Seen, most: timedelta) -> Tell:
+        limit = "alerts.max_age" if archive.alerts.max_age is not None else "health.max_age"
+        return lambda state, _: texts.late_hour(
+            archive.archive, state, seen.closed_until, self._now, most, self._link, limit
+        )
+
+    def _remember(self, archive: Archive, seen: Seen | None) -> None:
+        before = self._memory.archives.get(archive.archive, {})
+        # The first one of this pause: what waits more since then is growth.
+        first = before.get("lag")
+        lag = None if seen is None or seen.lag is None else seen.lag if first is None else first
+        self._memory.archives[archive.archive] = {
+            "known": last_known(archive),
+            "since": before.get("since", isoformat(self._now)),
+            "lag": lag,
+        }
+
+    def _strangers(self, archives: Archives, wrong: Mapping[str, str]) -> None:
+        """Tell of wrong files of archives that do not run, and of copies that have taken another one's name."""
+        copies = {
+            re.sub(r"[^\w.-]", "_", error.file.name): str(error)
+            for error in archives.errors
+            if isinstance(error, WrongFileError) and error.archive in archives.found
+        }
+        for name, error in {**wrong, **copies}.items():
+            self._book(name, self._last_alerts(name)).tell(
+                "wrong_file", error, watch_texts.wrong_file(name, error, self._link)
+            )
+        unknown = {name for name in wrong if name not in self._memory.archives} | set(copies)
+        for name in set(self._memory.files) - unknown - set(archives.found) - set(wrong):
+            # The file is right, or gone.
+            self._book(name, Alerts()).tell("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
+        self._memory.files = sorted(unknown)
+
+    def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
+        failures = []
+        for name in [one for one in self._memory.archives if one not in archives.found and one not in wrong]:
+            file = self._memory.archives[name].get("known", {}).get("file", "")
+            try:
+                has_ended = self._dags.is_paused(dag_id(name)) is None
+            except ArchiverError as error:
+                failures.append(f"{name}: {error}")
+                continue
+            if has_ended:
+                # Somebody has deleted its DAG, too.
+                self._incidents.write(name, {})
+                del self._memory.archives[name]
+                continue
+            book = self._book(name, self._last_alerts(name))
+            book.tell("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
+            book.tell("gone", "gone", watch_texts.gone(name, file, self._link))
+        return failures
+
+    def _folder(self, archives: Archives) -> bool:
+        """Tell that the folder of archives cannot be read. Returns whether that is so."""
+        error = "; ".join(str(error) for error in archives.errors if not isinstance(error, WrongFileError))
+        told = (one for name in self._memory.archives for one in self._last_alerts(name).on_failure)
+        book = self._book(FOLDER, Alerts(on_failure=tuple({name_of(one): one for one in told}.values())))
+        book.tell("wrong_file", error or None, watch_texts.wrong_file(FOLDER, error, self._link))
+        return bool(error)
+
+    def _last_alerts(self, name: str) -> Alerts:
+        return receivers_of(self._memory.archives.get(name, {}).get("known"))
+
+    def _book(self, name: str, alerts: Alerts) -> "_Book":
+        teller = Teller(name, alerts if alerts.all else self._default, self._incidents)
+        teller.seconds = SECONDS
+        return _Book(teller, self._incidents.read(name))
+
+
+class _Book(NamedTuple):
+    """The open incidents of an archive, read once: with many archives, each request counts."""
+
+    teller: Teller
+    opened: Mapping[str, Incident]
+
+    def tell(self, kind: Kind, key: str | None, tell: Tell) -> None:
+        before = self.opened.get(kind)
+        if news(before, key):
+            self.teller.incident(kind, key, "", tell)
+
+
+def _lag(archive: Archive) -> int | None:
+    from kafka_archiver.steps.status.condition import lag_of, observe
+
+    try:
+        context = open_archive(archive)
+        context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
+        return lag_of(context, observe(context))
+    except ArchiverError as error:
+        log.warning("the lag of archive %s is unknown: %s", archive.archive, error)
+        return None
+
+
+def _refused_by_airflow(archives: Iterable[Archive]) -> dict[str, str]:
+    """Return the archives of which Airflow cannot make a DAG, and why."""
+    refused = {}
+    for archive in archives:
+        try:
+            archive_dag(archive, "", Path())
+        except (AirflowException, ValueError, TypeError) as error:
+            refused[archive.archive] = f"{archive.file}: Airflow cannot make a DAG of it: {error}"
+    return refused

@@ -1,0 +1,75 @@
+"""Whether Airflow itself works: what no DAG can tell, because none would run."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from airflow.jobs.job import Job, most_recent_job
+from airflow.models import DagModel, DagRun
+from airflow.utils.session import create_session
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from kafka_archiver.actions import command
+from kafka_archiver.advice import WATCHDOG, unpause
+from kafka_archiver.documents import Value, isoformat
+from kafka_archiver.findings import Finding, ok, problem, warning
+from kafka_archiver.wording import span
+
+# The watchdog runs every five minutes; after so long no worker runs its task.
+SILENT = timedelta(minutes=20)
+_SERVICES = {"scheduler": ("SchedulerJob", "scheduler"), "dag_processor": ("DagProcessorJob", "dag-processor")}
+
+
+class Services(Value):
+    """The services of Airflow. `alive`: by name. `watched_at`: the end of the watchdog's last run; None: never."""
+
+    alive: dict[str, bool]
+    watched_at: datetime | None
+    checks: tuple[Finding, ...]
+
+
+def services(now: datetime | None = None) -> Services:
+    """Ask Airflow's database. Its silence is a check that fails."""
+    now = now or datetime.now(UTC)
+    try:
+        with create_session() as session:
+            jobs = {name: most_recent_job(job, session=session) for name, (job, _) in _SERVICES.items()}
+            alive = {name: job is not None and job.is_alive() for name, job in jobs.items()}
+            checks = [_service(name, jobs[name], alive[name], now) for name in _SERVICES]
+            ended = session.scalar(_last_end())
+            checks += _watchdog(session, ended, all(alive.values()), now)
+    except SQLAlchemyError as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        check = problem("database", f"Airflow's metadata database does not answer: {said}")
+        return Services(alive={}, watched_at=None, checks=(check,))
+    return Services(alive=alive, watched_at=ended, checks=tuple(checks))
+
+
+def _service(name: str, job: Job | None, is_alive: bool, now: datetime) -> Finding:
+    if is_alive:
+        return ok(name, "it is alive")
+    beat = job.latest_heartbeat if job else None
+    since = f"its last sign of life was at {isoformat(beat)}, {span(now - beat)} ago" if beat else "it never was alive"
+    effect = "no task starts" if name == "scheduler" else "no change of a file has an effect"
+    return problem(name, f"{since}: {effect}", command(f"airflow {_SERVICES[name][1]}"))
+
+
+def _last_end() -> "select[tuple[datetime]]":  # type: ignore[valid-type]
+    return select(func.max(DagRun.end_date)).where(DagRun.dag_id == WATCHDOG, DagRun.state == "success")
+
+
+def _watchdog(session: Session, ended: datetime | None, is_able: bool, now: datetime) -> Iterator[Finding]:
+    model = session.get(DagModel, WATCHDOG)
+    if model is None or model.is_stale:
+        yield warning("watchdog", f"Airflow has no DAG {WATCHDOG}: put dags/watchdog.py beside dags/archive.py")
+    elif model.is_paused:
+        said = f"DAG {WATCHDOG} is paused: nobody is told of paused DAGs and wrong files"
+        yield warning("watchdog", said, unpause(WATCHDOG))
+    elif ended is None:
+        yield ok("watchdog", "it has not run yet")
+    elif now - ended > SILENT and is_able:
+        said = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {span(now - ended)} ago: do workers run?"
+        yield problem("watchdog", said, command(f"airflow dags list-runs {WATCHDOG}"))
+    else:
+        yield ok("watchdog", f"it looked at {isoformat(ended)}")
