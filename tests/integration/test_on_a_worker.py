@@ -35,7 +35,7 @@ from kafka_archiver.schemas import Schema
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.plan import Work
-from kafka_archiver.writer.disk import held_directory
+from kafka_archiver.writer.disk import locked_directory
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from tests.support.archiver import Archiver, Services, hour, quick_driver
 from tests.support.avro_records import LocalRegistry
@@ -341,7 +341,7 @@ def submitted(cells: Sequence[Cell], folder: Path, conf: Mapping[str, str]) -> d
         [ArchiveJob.of(archiver.archive, cell.work.archive).to_argument(), cell.has_sql]
         for cell, archiver in made if cell.work
     ]))  # fmt: skip
-    with held_directory(folder) as (private, lock):
+    with locked_directory(folder) as (private, lock):
         files = [build_package(private), build_mapper(private, with_code)]
         hook = SubmitHook(
             first.archive,

@@ -28,8 +28,19 @@ def literals_of(result: DataFrame, records: DataFrame, is_function: bool) -> lis
     :raises ConfigError: the result depends on more than one record, or on more than records.
     """
     literals: list[str] = []
+    for node in _plan_of(result, records, _FUNCTIONS if is_function else _PROJECTIONS):
+        for expression in _items(node.expressions()):
+            require_repeatable(expression, is_function)
+            # Only those that are written: the text of one that Spark makes may have an address of memory.
+            literals += [str(e.sql()) for e in nodes(expression) if e.getClass().getSimpleName() == "Literal"]
+    return literals
+
+
+def _plan_of(result: DataFrame, records: DataFrame, allowed: frozenset[str]) -> list[JavaObject]:
+    """Return the nodes of a plan above the one of `records`."""
     leaf = records._jdf.queryExecution().analyzed()
     waiting = [result._jdf.queryExecution().analyzed()]
+    above = []
     leaves = 0
     while waiting:
         node = waiting.pop()
@@ -37,19 +48,16 @@ def literals_of(result: DataFrame, records: DataFrame, is_function: bool) -> lis
             leaves += 1
             continue
         name = node.getClass().getSimpleName()
-        if name not in (_FUNCTIONS if is_function else _PROJECTIONS):
+        if name not in allowed:
             raise ConfigError(
                 f"transform: Spark plans {name}, and a record must become its rows without others: expected "
                 "projections, and in a function filters and explode; no aggregate, window, sort, join or other data"
             )
-        for expression in _items(node.expressions()):
-            require_repeatable(expression, is_function)
-            # Only those that are written: the text of one that Spark makes may have an address of memory.
-            literals += [str(e.sql()) for e in nodes(expression) if e.getClass().getSimpleName() == "Literal"]
+        above.append(node)
         waiting += _items(node.children())
     if leaves != 1:
         raise ConfigError(f"transform: Spark's plan reads the records {leaves} times; expected once")
-    return literals
+    return above
 
 
 def require_repeatable(expression: JavaObject, is_function: bool = False) -> None:
