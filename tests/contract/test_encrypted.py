@@ -98,7 +98,7 @@ def test_an_object_at_the_key_of_another_one_is_found(lake: Lake) -> None:
     lake.store.put(one.key, lake.store.get(two.key) or b"")
     with pytest.raises(IntegrityError, match="another object"):
         printed(lake)
-    assert one.key in {f.where for f in lake.audit(deep=True).damage}
+    assert one.key in {f.subject for f in lake.audit(deep=True).damage}
     lake.finish(write_again(lake.context, list(find(lake.context, lake.audit(deep=True)).again)))
     assert lake.audit(deep=True).findings == ()
 
@@ -153,7 +153,7 @@ def test_master_keys_rotate_without_a_byte_of_an_object(lake: Lake) -> None:
     lake.run(2)
     assert objects(lake) == before
     lake.use(Keyring([FIRST]))
-    assert "names another one" in lake.audit(deep=True).damage[0].found
+    assert "names another one" in lake.audit(deep=True).damage[0].observed
 
 
 def test_a_data_key_that_is_gone_or_changed_is_damage(lake: Lake) -> None:
