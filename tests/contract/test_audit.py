@@ -248,7 +248,7 @@ class TestObjects:
         assert found(lake) == {"object-rewritten": [key]}
         stat = lake.store.head(key)
         [one] = lake.audit(deep=True).findings
-        assert (one.kind, one.where) == ("content-wrong", key)
+        assert (one.kind, one.subject) == ("content-wrong", key)
         assert stat is not None
         assert one.observed.endswith(f"; another ETag: {stat.size} bytes with ETag {stat.etag}")
 

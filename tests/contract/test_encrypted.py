@@ -98,7 +98,7 @@ def test_an_object_at_the_key_of_another_one_is_found(lake: Lake) -> None:
     lake.store.put(one.key, lake.store.get(two.key) or b"")
     with pytest.raises(IntegrityError, match="another object"):
         printed(lake)
-    assert one.key in {f.where for f in lake.audit(deep=True).damage}
+    assert one.key in {f.subject for f in lake.audit(deep=True).damage}
     lake.finish(write_again(lake.context, list(find(lake.context, lake.audit(deep=True)).again)))
     assert lake.audit(deep=True).findings == ()
 
@@ -170,7 +170,7 @@ def test_a_data_key_that_is_gone_or_changed_is_damage(lake: Lake) -> None:
     for bad in (None, b"{}", foreign):
         lake.store.delete(key) if bad is None else lake.store.put(key, bad)
         [finding] = lake.audit(deep=True).damage
-        assert (finding.kind, finding.where) == ("unreadable", key)
+        assert (finding.kind, finding.subject) == ("unreadable", key)
     # The right name, with what another data key was wrapped to.
     lake.store.put(key, foreign.replace(theirs.encode(), data_key.encode()))
     [finding] = lake.audit(deep=True).damage

@@ -90,4 +90,4 @@ def test_a_stranger_among_the_objects_of_several_topics_is_found() -> None:
     lake.store.put("2026-11-20/other-00000-000000000099.jsonl.gz", b"x")
     lake.store.put("2026-11-20/readme.txt", b"x")
     report = lake.audit()
-    assert [(f.kind, f.where) for f in report.findings] == [("unexplained", stranger)]
+    assert [(f.kind, f.subject) for f in report.findings] == [("unexplained", stranger)]

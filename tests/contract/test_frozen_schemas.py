@@ -164,7 +164,7 @@ def test_a_damaged_schema_is_found_and_a_repair_or_the_next_plan_restores_it(
         lake.store.create(key, damage)
     with pytest.raises((IntegrityError, DocumentError), match=f"{key} is (gone|not a readable)"):
         lake.run(1)
-    assert [(f.kind, f.where) for f in lake.audit().damage] == [("unreadable" if damage else "schema-missing", key)]
+    assert [(f.kind, f.subject) for f in lake.audit().damage] == [("unreadable" if damage else "schema-missing", key)]
     if repaired:
         registry.down = True
         assert find(lake.context, lake.audit()).restored == ()

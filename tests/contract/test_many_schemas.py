@@ -108,7 +108,7 @@ def test_a_lost_object_of_one_schema_is_found_and_written_again() -> None:
     [gone] = [key for key in before if "+s103." in key]
     lake.store.delete(gone)
     report = lake.audit()
-    assert [finding.where for finding in report.damage] == [gone]
+    assert [finding.subject for finding in report.damage] == [gone]
     found = find(lake.context, report)
     assert list(found.again) == [run]
     lake.finish(write_again(lake.context, list(found.again)))

@@ -119,7 +119,7 @@ def test_an_index_that_is_missing_or_damaged_is_found_and_restored(
     with pytest.raises(IntegrityError, match=r"\.index\.json: expected \d+ bytes"):
         verify(lake.context, [RUN])
     assert kinds(lake) <= {"object-missing", "object-changed", "object-rewritten"}
-    assert {f.where for f in lake.audit().damage} == {key}
+    assert {f.subject for f in lake.audit().damage} == {key}
     repaired(lake)
     assert stored(lake) == before
     assert lake.audit(deep=True).findings == ()
@@ -250,7 +250,7 @@ def test_an_index_that_was_written_wrong_is_found_by_reading(
         lake.run(0)
     assert kinds(lake) == set()
     found = lake.audit(deep=True).damage
-    assert {f.where for f in found} == {s.key for s in lake.manifest(RUN).sidecars}
+    assert {f.subject for f in found} == {s.key for s in lake.manifest(RUN).sidecars}
     assert all(fault in f.found for f in found)
 
 

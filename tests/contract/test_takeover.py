@@ -124,4 +124,4 @@ def test_a_stranger_stops_the_run_whose_chunk_it_names_and_is_explained_by_none_
     with pytest.raises(IntegrityError, match=f"{re.escape(stranger)}.* move it away"):
         lake.run(2)
     lake.rebuild(hour(1).id)
-    assert [(f.kind, f.where) for f in lake.audit().damage] == [("unexplained", stranger)]
+    assert [(f.kind, f.subject) for f in lake.audit().damage] == [("unexplained", stranger)]

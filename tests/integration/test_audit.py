@@ -62,7 +62,7 @@ def test_what_the_brokers_say(services: Services) -> None:
     assert kinds(archiver) == {"retention-near": f"{first} [{end}, {end + 9})"}
     archiver.delete_records(end + 5)
     [passed] = audited(archiver).findings
-    assert (passed.kind, passed.where) == ("retention-passed", str(first))
+    assert (passed.kind, passed.subject) == ("retention-passed", str(first))
     assert f"5 offsets of {first} are gone: the archive stands at {end}" in passed.found
 
     admin = AdminClient({"bootstrap.servers": brokers})

@@ -677,7 +677,7 @@ class Model(RuleBasedStateMachine):
         cluster: Any = Watched("kafka", self.world.cluster, actor)
         context = Context(archive, cluster, store, self._ledger(store), self._now)
         report = audit(archive, store, self._now())
-        found = find(context, report, given_up & {f.where for f in report.damage})
+        found = find(context, report, given_up & {f.subject for f in report.damage})
         for entries in found.lost.values():
             for entry in entries:
                 assert entry.key in self.destroyed, f"{entry.key} is called lost, but was not destroyed"
