@@ -96,6 +96,11 @@ def repair(archive: str, lost: str = "") -> str:
     return f"`airflow archive repair {archive}{f' --lost {lost}' if lost else ''}`"
 
 
+def lose_offsets(archive: str, run: str, topic: str, partition: int, start: int, end: int) -> str:
+    """The command that gives up offsets of a run that no client can read. They are lost for ever."""
+    return f"`airflow archive repair {archive} --run {run} --lost-offsets {topic}:{partition}:{start}-{end}`"
+
+
 def fill(archive: str) -> str:
     """The command that archives what earlier runs have left out."""
     return f"`airflow archive fill {archive}`"

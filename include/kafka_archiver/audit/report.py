@@ -3,6 +3,7 @@
 from typing import Literal
 
 from kafka_archiver.documents import Document, UtcTime, Value, isoformat
+from kafka_archiver.foreign_text import foreign
 
 # error: the archive is damaged, or the next run stops. warning: neither, but an operator should know.
 Severity = Literal["error", "warning"]
@@ -32,7 +33,8 @@ class Finding(Value):
     run: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.kind}: found: {self.found}; expected: {self.expected}. {self.what_to_do}"
+        where = foreign(self.where, 1024)
+        return f"{where}: {self.kind}: found: {self.found}; expected: {self.expected}. {self.what_to_do}"
 
 
 def error(kind: str, where: str, found: str, expected: str, what_to_do: str, run: str | None = None) -> Finding:

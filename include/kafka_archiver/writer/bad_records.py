@@ -50,7 +50,7 @@ class BadRecords:
         :raises BadRecordError: the policy is `fail`. The error names all records.
         """
         if self._job.bad_record == "fail":
-            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, _choices(self._job.archive))
+            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, choices(self._job.archive))
         if self._letters is None:
             return
         rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
@@ -74,7 +74,8 @@ class BadRecords:
             self._letters.close()
 
 
-def _choices(archive: str) -> str:
+def choices(archive: str) -> str:
+    """How to go on after a bad record."""
     return (
         "To store such records with the reason below `_dead_letter/` and go on: "
         f"{choose(archive, 'bad_record', 'dead_letter')}. To leave them out, counted as filtered: "
