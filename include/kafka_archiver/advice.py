@@ -96,6 +96,12 @@ def repair(archive: str, lost: str = "", deep: bool = False) -> Action:
     return command(shlex.join(line)) if lost else Action(shlex.join(line), "repair", {"deep": True} if deep else {})
 
 
+def lose_offsets(archive: str, run: str, topic: str, partition: int, start: int, end: int) -> Action:
+    """Give up offsets of a run that no client can read. They are lost for ever."""
+    offsets = f"{topic}:{partition}:{start}-{end}"
+    return command(shlex.join(["airflow", "archive", "repair", archive, "--run", run, "--lost-offsets", offsets]))
+
+
 def fill(archive: str) -> Action:
     """Archive what earlier runs have left out."""
     return Action(f"airflow archive fill {archive}", "fill")

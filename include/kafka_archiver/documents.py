@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, PrivateAttr, ValidationError
 
 from kafka_archiver.errors import DocumentError
+from kafka_archiver.foreign_text import foreign
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -61,7 +62,7 @@ class Document(Value):
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise DocumentError(
-                f"{name} is not a readable {cls.__name__.lower()} document: {faults}. "
+                f"{name} is not a readable {cls.__name__.lower()} document: {foreign(faults, 1000)}. "
                 "It was damaged or written by another version; restore it from a backup of the store"
             ) from error
         # Keep the bytes: digests in other documents are of them, and a later release may have more fields.

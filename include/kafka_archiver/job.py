@@ -70,7 +70,8 @@ class ArchiveJob(Value):
 
     `store`: its URL. `requests`: what requests to the store have besides, as options of the store; not written if
     none. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills. `max_paths`:
-    how many paths one chunk may have.
+    how many paths one chunk may have. `record_seconds`, `record_memory_bytes`: the limits of decoders and mappers for
+    a record; 0: none.
     """
 
     job: Literal["archive"] = "archive"
@@ -82,6 +83,8 @@ class ArchiveJob(Value):
     reader: Reader
     memory_bytes: Annotated[int, Field(gt=0)]
     max_paths: Annotated[int, Field(gt=0)] = 10_000
+    record_seconds: Annotated[int, Field(ge=0)] = 0
+    record_memory_bytes: Annotated[int, Field(ge=0)] = 0
     lost_offsets: Literal["fail", "record_loss"]
     bad_record: BadRecord
 
@@ -96,6 +99,8 @@ class ArchiveJob(Value):
             reader=archive.source.reader,
             memory_bytes=archive.spark.memory_bytes,
             max_paths=archive.store.max_paths,
+            record_seconds=archive.spark.record_seconds,
+            record_memory_bytes=archive.spark.record_memory_bytes,
             lost_offsets=archive.policies.lost_offsets,
             bad_record=archive.policies.bad_record,
         )

@@ -7,7 +7,8 @@ Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
         _ledger/<archive>/keys/<id>.json, the wrapped data keys of encrypted plans
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
-        _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit,settled}.json, …/hours/2026-11-21/05[+<page>].json
+        _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
+        _ledger/<archive>/hours/2026-11-21/05[+<page>].json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 
@@ -131,7 +132,7 @@ def run_prefix(archive: str) -> str:
 
 
 def run_document(archive: str, run: str, name: str) -> str:
-    """The key of a run's document; `name` is plan, intent, manifest, commit or settled."""
+    """The key of a run's document; `name` is plan, set_aside, intent, manifest, commit or settled."""
     return f"{run_prefix(archive)}{run}/{name}.json"
 
 

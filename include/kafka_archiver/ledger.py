@@ -14,6 +14,7 @@ from kafka_archiver.actions import advise
 from kafka_archiver.advice import audit, repair
 from kafka_archiver.data_keys import DataKey, DataKeyDocument
 from kafka_archiver.errors import ConfigError, DocumentError, IntegrityError, TransientError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.intervals import run_id, to_hour
 from kafka_archiver.keys import (
     SEALED,
@@ -42,6 +43,7 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Contribution, HourPage, HourProof, counting, proof_in_a_stretch
 from kafka_archiver.schemas import Schema, SchemaDocument
+from kafka_archiver.set_aside import SetAside
 from kafka_archiver.store import Store
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 AnyDocument = TypeVar(
     "AnyDocument",
     Plan,
+    SetAside,
     Intent,
     Manifest,
     Commit,
@@ -161,6 +164,14 @@ class Ledger:
         now = self.store.version(key)
         # Compare bytes: for half a million objects a second parsed document would take gigabytes.
         return Stored(intent, now.etag) if now and now.data == data else None
+
+    def set_aside(self, run: str) -> Stored[SetAside]:
+        """What attempts of a run leave out."""
+        return self._version(SetAside, self._run_key(run, "set_aside"), run)
+
+    def put_set_aside(self, aside: SetAside, before: Stored[SetAside]) -> bool:
+        """Write what attempts of a run leave out, in place of what was read. False when another process was faster."""
+        return self._replace(self._run_key(aside.run, "set_aside"), self._bytes(aside), before)
 
     def manifest(self, run: str) -> Manifest | None:
         """What a run wrote; None when it has not finished writing."""
@@ -509,7 +520,8 @@ class Ledger:
 
     def _foreign(self, key: str, field: str, found: object, expected: object) -> DocumentError:
         return DocumentError(
-            f"{self._name(key)} is not the document its key promises: found {field} {found}, expected {expected}. "
+            f"{self._name(key)} is not the document its key promises: found {field} {foreign(str(found))}, expected "
+            f"{expected}. "
             "It was copied or moved there; restore the right one from a backup of the store"
         )
 

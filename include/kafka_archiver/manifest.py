@@ -1,7 +1,7 @@
 """The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -11,6 +11,9 @@ from kafka_archiver.keys import is_dead_letter, revision_in
 from kafka_archiver.layouts.registry import hours_by_path
 from kafka_archiver.plan import Choices, Chunk, Plan
 from kafka_archiver.ranges import Range
+
+if TYPE_CHECKING:
+    from kafka_archiver.gaps import Rows
 
 Count = Annotated[int, Field(ge=0)]
 # Whole hours since 1970 (null: without a usable time), and how many rows are of that hour.
@@ -92,6 +95,7 @@ class ChunkAccount(Value):
     objects count as lost and are in no range. `rows`: the number of rows of the archived records, if there are more
     rows than records; else null. `disorder`: the most milliseconds by which a record is older than an earlier record of
     the chunk. `unnamed`: the number of records from which properties are left out that their JSON Schema does not name.
+    `set_aside`: offset and reason of each record that was rejected unread, because no process survives it.
     """
 
     topic: str
@@ -112,6 +116,7 @@ class ChunkAccount(Value):
     rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
 
     unnamed: Count = Field(default=0, exclude_if=lambda count: not count)
+    set_aside: tuple[tuple[int, str], ...] = Field(default=(), exclude_if=lambda records: not records)
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -148,7 +153,15 @@ class ChunkAccount(Value):
 
     def losing(self, there: Range) -> Self:
         """The same account if the log has only `there` now: absent offsets outside of it count as lost."""
-        kept, gone = outside(unpack(self.start, self.end, self.absent_ranges), there)
+        return self._losing(*outside(unpack(self.start, self.end, self.absent_ranges), there))
+
+    def giving_up(self, unread: Range) -> Self:
+        """The same account if nobody has read these offsets: as absent as they seem, they count as lost."""
+        gone, kept = outside(unpack(self.start, self.end, self.absent_ranges), unread)
+        return self._losing(kept, gone)
+
+    def _losing(self, kept: "Rows", gone: "Rows") -> Self:
+        """The same account with some of its absent offsets as lost ones."""
         if not len(gone):
             return self
         lost = merged(gone, unpack(self.start, self.end, self.lost_ranges))

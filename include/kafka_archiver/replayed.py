@@ -25,6 +25,7 @@ def with_letters(before: ChunkAccount, read: ChunkAccount) -> ChunkAccount:
             "dead_lettered": read.dead_lettered,
             "rows": None if rows == archived else rows,
             "unnamed": before.unnamed + read.unnamed,
+            "set_aside": read.set_aside,
         }
     )
 

@@ -57,6 +57,24 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(
     assert confs(session) == []
 
 
+def test_offsets_that_no_client_can_read_are_given_up_by_name(call: Call, context: Context, session: Session) -> None:
+    run(context, 2, until="planned")
+    given = ("repair", "orders", "--run", RUN, "--lost-offsets", "orders:0:1-2")
+    assert call(*given, "--dry-run", "--output", "json").json["repaired"] is False
+    assert context.ledger.set_aside(RUN).document is None
+    for _ in range(2):
+        shown = call(*given)
+        assert f"`airflow dags trigger archive_orders` goes on with run {RUN}, without these offsets" in shown.err
+    aside = context.ledger.set_aside(RUN).document
+    assert aside
+    assert [(one.topic, one.partition, one.start, one.end) for one in aside.unread] == [("orders", 0, 1, 2)]
+    # It starts no run, and audits nothing.
+    assert confs(session) == []
+    refused = call("repair", "orders", "--run", RUN, "--lost-offsets", "orders:0:1-200", code=1)
+    assert "does not read [3, 200); it reads [0, 3) there" in refused.err
+    assert "belong together" in call("repair", "orders", "--lost-offsets", "orders:0:1-2", code=1).err
+
+
 def test_there_is_nothing_to_repair(call: Call, context: Context, session: Session) -> None:
     run(context, 2, until="planned")
     assert "Repair of orders: there is nothing to repair" in call("repair", "orders").out

@@ -28,6 +28,7 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.steps.rebuild import rebuild_run
+from kafka_archiver.steps.work import Work
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
@@ -57,7 +58,7 @@ def row_of(step: str, request: Request) -> str | None:
     :param request: its number says how often the same was written before.
     """
     name = request.key.rsplit("/", 1)[-1].removesuffix(".json")
-    step = "plan" if step in ("rebuild", "replay") else step
+    step = "plan" if step in ("rebuild", "replay") else step.partition(",")[0]
     if "_ledger/" not in request.key:
         return {
             ("archive", "start"): "4",
@@ -77,6 +78,7 @@ def row_of(step: str, request: Request) -> str | None:
     return {
         ("plan", "plan"): "2",
         ("plan", "commit"): "3",
+        ("archive", "set_aside"): "16",
         ("archive", "intent"): "5" if request.number == 0 else "7",
         ("archive", "manifest"): "8",
         ("commit", "commit"): "9",
@@ -154,6 +156,8 @@ def watched(kafka: Kafka, s3: S3, tmp_path: Path, topic: str) -> Iterator[Watch]
         yield watch
 
 
+# The step `archive`, with a record that ends processes.
+ENDING = "archive, ending"
 STEPS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
@@ -195,8 +199,8 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
     assert points["verify"] == []
     met = {row_of(name, request) for name, requests in points.items() for request in requests}
     # 10 is the group in Kafka, between the last write of `commit` and the first of `close_hours`;
-    # the others are a rebuild's.
-    assert met == set(rows()) - {"3", "10", "12", "13"}, points
+    # the others are a rebuild's, and of a run that leaves out a record.
+    assert met == set(rows()) - {"3", "10", "12", "13", "16"}, points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert expected[4] == {TopicPartition(undisturbed.archiver.topics[0], 0): 10}
@@ -216,6 +220,28 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
         # Else nobody clears anything: the next interval's run finds what is unfinished.
         archiver.run(hour(2), plain=True)
         assert result(archiver) == expected, (name, kill)
+
+    at_each(points, check)
+
+
+def test_a_kill_between_any_two_writes_of_a_run_that_leaves_out_a_record_changes_nothing(watched: Watch) -> None:
+    def begun() -> tuple[Watched, Work]:
+        one = watched(policies={"bad_record": "dead_letter"})
+        return one, one.archiver.plan(hour(1))
+
+    undisturbed, work = begun()
+    points = {ENDING: undisturbed.step(ENDING, hour(1).id)}
+    assert {row_of(ENDING, request) for request in points[ENDING]} == {"4", "5", "6", "7", "8", "16"}, points
+    undisturbed.archiver.finish(work)
+    expected = result(undisturbed.archiver)
+    assert undisturbed.archiver.account(hour(1)) == {"archived": 9, "dead_lettered": 1}
+
+    def check(name: str, kill: Kill) -> None:
+        killed, work = begun()
+        killed.step(name, hour(1).id, kill=kill)
+        killed.step(name, hour(1).id)
+        killed.archiver.finish(work)
+        assert result(killed.archiver) == expected, (name, kill)
 
     at_each(points, check)
 
@@ -244,7 +270,7 @@ def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Wat
 
     points = {name: step(undisturbed, name) for name in REBUILD}
     met = {row_of(name, request) for name, requests in points.items() for request in requests}
-    assert met == set(rows()) - {"0", "10"} - ({"3"} if final else set()), points
+    assert met == set(rows()) - {"0", "10", "16"} - ({"3"} if final else set()), points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert all("+r1." in key for key in undisturbed.archiver.objects())
@@ -291,7 +317,7 @@ def test_a_kill_between_any_two_writes_of_a_replay_of_dead_letters_changes_nothi
 
     points = {name: step(undisturbed, name) for name in REPLAY}
     met = {row_of(name, request) for name, requests in points.items() for request in requests}
-    assert met == set(rows()) - {"0", "3", "10"}, points
+    assert met == set(rows()) - {"0", "3", "10", "16"}, points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     lines = [line for lines in undisturbed.archiver.lines().values() for line in lines]

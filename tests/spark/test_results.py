@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.spark import native, source
+from kafka_archiver.spark import engine, native, source
 from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.writer.result import WriteJob
 from tests.support.archiver import Archiver, Services, hour
@@ -43,7 +43,7 @@ def test_also_a_chunk_without_a_record_has_a_result(services: Services, reader: 
 def test_a_task_that_nobody_makes_of_a_chunk_is_missed(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     archiver, job, plan = planned(services, "native")
     share = native.share
-    monkeypatch.setattr(native, "share", lambda chunks, cores: share(chunks[:4] + chunks[5:], cores))
+    monkeypatch.setattr(engine, "share", lambda chunks, cores: share(chunks[:4] + chunks[5:], cores))
     with pytest.raises(
         IntegrityError, match=r"\[0\] \[40, 48\) was given to the engine, and has no result.*please report"
     ):

@@ -202,7 +202,11 @@ class Archiver:
         """The job in this process: in the running Spark session, or without Spark."""
         endpoints = self._outside()
         kafka, store, url = dict(endpoints.kafka), dict(endpoints.store), self.archive.store.url
-        limits = Limits(spill_directory=self.directory)
+        limits = Limits(
+            spill_directory=self.directory,
+            record_seconds=self.archive.spark.record_seconds,
+            record_memory_bytes=self.archive.spark.record_memory_bytes,
+        )
         opened = open_store(url, store)
         return ArchiveStep(
             Cluster(kafka),

@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from kafka_archiver.driver.archive import main
-from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.spark.reading import read_settings, whole_chunk
+from kafka_archiver.set_aside import FatalRecordsError, RecordAside
+from kafka_archiver.spark.reading import kafka_reader, wholes
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
@@ -28,20 +28,35 @@ class PlainEngine:
     limits: Limits
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
-        settings = read_settings(plan.settings, job)
         results: list[ChunkResult] = []
         try:
             for chunk in chunks if plan.letters else ():
                 batches = read_letters(self.store, chunk, plan.letters_of(chunk), job.data_keys)
                 results.append(write_chunk(chunk, batches, job, self.store, self.limits))
-            with closing(read_chunks(self.kafka, plan.group, () if plan.letters else chunks, settings)) as reads:
-                for chunk, batches in reads:
-                    whole = whole_chunk(plan, chunk.name, chunk.start)
+            with closing(kafka_reader(plan, job, self.kafka)(() if plan.letters else chunks)) as reads:
+                for whole, batches in wholes(plan, reads):
                     results.append(write_chunk(whole, batches, job, self.store, self.limits))
         except BaseException:
             abort(results, self.store)
             raise
         return results
+
+
+@dataclass(frozen=True)
+class EndingEngine(PlainEngine):
+    """Finds that the record at offset `fatal` of each partition ends processes, unless the run knows it."""
+
+    fatal: int = 0
+
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        known = {(r.topic, r.partition) for r in job.aside.records} if job.aside else set()
+        if found := sorted({chunk.name for chunk in chunks} - known):
+            reason = "no process survives this record: it ended the process by SIGSEGV"
+            raise FatalRecordsError(
+                RecordAside(topic=name.topic, partition=name.partition, offset=self.fatal, reason=reason)
+                for name in found
+            )
+        return super().write(plan, chunks, job)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.writer.result import Limits
-from tests.support.plain import PlainEngine
+from tests.support.plain import EndingEngine, PlainEngine
 from tests.support.worlds import Clocked
 
 _forks = multiprocessing.get_context("forkserver")
@@ -67,8 +67,9 @@ def _carry_out(log: Path, name: str, archive: str, endpoints: str, now: datetime
         rebuild_run(context, runs[0])
     elif name == "replay":
         replay_letters(context, runs)
-    elif name == "archive":
-        engine = PlainEngine(to.kafka, context.store, Limits())
+    elif name in ("archive", "archive, ending"):
+        made = PlainEngine if name == "archive" else EndingEngine
+        engine = made(to.kafka, context.store, Limits())
         policies = ReadPolicies(context.archive.policies.lost_offsets, context.archive.policies.bad_record)
         step = ArchiveStep(context.cluster, context.store, context.ledger, engine, policies)
         for run in runs:

@@ -3,7 +3,16 @@
 import pytest
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, TransientError
-from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT, exit_code, one_line, understand
+from kafka_archiver.spark.failures import (
+    PERMANENT_EXIT,
+    TRANSIENT_EXIT,
+    UNKNOWN_EXIT,
+    exit_code,
+    failed_task,
+    one_line,
+    process_ended,
+    understand,
+)
 
 IN_A_TASK = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
@@ -58,3 +67,27 @@ def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line()
     python = f"Lost task: org.apache.x.PythonException: {traceback}\n\tat org.apache.y\nCaused by: x.Y: {traceback}"
     assert one_line(RuntimeError(python)) == "kafka-archiver error: MemoryError"
     assert one_line(ConfigError("a\n b")) == "kafka-archiver error: ConfigError: a b"
+
+
+PYTHON = 'Traceback (most recent call last):\n  File "m.py", line 1\n    f()\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "ended", "task"),
+    [
+        ("Task 3 in stage 0.0 failed 1 times: SparkException: Python worker exited unexpectedly (crashed)", True, 3),
+        ("Task 12 in stage 1.0 failed 4 times: ExecutorLostFailure (executor 2 exited): code 137", True, 12),
+        (f"Task 0 in stage 0.0 failed 1 times: PythonException: {PYTHON}MemoryError\n", True, 0),
+        (f"An exception was thrown from the Python worker:\n{PYTHON}MemoryError\n", True, None),
+        (
+            f"Task 0 in stage 0.0 failed 1 times: PythonException: {PYTHON}pyarrow.lib.ArrowMemoryError: malloc\n",
+            True,
+            0,
+        ),
+        (f"Task 0 in stage 0.0 failed 1 times: PythonException: {PYTHON}OSError: Broken pipe\n", False, 0),
+        ("Task 0 in stage 0.0 failed 1 times: java.lang.IllegalStateException: x", False, 0),
+        ("Python worker exited unexpectedly", True, None),
+    ],
+)
+def test_a_task_whose_process_ended_is_told_from_one_that_failed(text: str, ended: bool, task: int | None) -> None:
+    assert (process_ended(text), failed_task(text)) == (ended, task)

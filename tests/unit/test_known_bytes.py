@@ -19,7 +19,7 @@ from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.formats.shared import compress, deflate
 from kafka_archiver.plan import PartitionPlan, Settings
 from kafka_archiver.ranges import Range
-from kafka_archiver.spark.native import write_natively
+from kafka_archiver.spark.native import reader_of, write_in_tasks
 from kafka_archiver.spark.sink import Sink, failed, unpacked
 from kafka_archiver.writer.result import Limits, WriteJob
 from tests.support.formats import ALL_CASES, CASES, Case, every_case
@@ -149,7 +149,8 @@ def test_no_task_reads_before_its_libraries_were_looked_at(monkeypatch: pytest.M
     chunks = list(of.chunks())
 
     def natively() -> None:
-        raise failed(unpacked(write_natively(context, chunks, nowhere, sink))) or AssertionError  # type: ignore[arg-type]
+        written = write_in_tasks(context, [chunks], reader_of(sink, nowhere), sink)  # type: ignore[arg-type]
+        raise failed(unpacked(written)) or AssertionError
 
     write: dict[str, Callable[[], object]] = {"native": natively, "spark": lambda: sink._write_some(records())}
     with pytest.raises(PermanentError, match="does not write the bytes of this release"):

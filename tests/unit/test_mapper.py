@@ -167,14 +167,12 @@ def test_what_a_mapper_must_not_return_rejects_the_record(tmp_path: Path, functi
     assert said in passed.rejected[1]
 
 
-@pytest.mark.parametrize(("head", "place"), [("def f(one)", "offset 1: "), ("async def f(one)", "offset 1: "),
-                                             ("def f(batch)", "offsets 1 to 2: ")])  # fmt: skip
-def test_a_mapper_without_memory_fails_the_run_and_rejects_no_record(tmp_path: Path, head: str, place: str) -> None:
+@pytest.mark.parametrize("head", ["def f(one)", "async def f(one)", "def f(batch)"])
+def test_a_mapper_without_memory_rejects_no_record(tmp_path: Path, head: str) -> None:
     name = write_module(tmp_path, f"{head}: raise MemoryError\n")
     mapper = Mapper(function=f"{name}:f", by="batch" if "batch" in head else "record")
-    with pytest.raises(PermanentError) as caught:
+    with pytest.raises(MemoryError):
         runner(mapper).run(batch([Row(1, 5), Row(2, 5)]))
-    assert f"{name}:f raised MemoryError at orders[3] {place}" in str(caught.value)
 
 
 TYPED = """

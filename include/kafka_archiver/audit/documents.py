@@ -26,7 +26,7 @@ from kafka_archiver.keys import (
 from kafka_archiver.manifest import Commit, Intent, Manifest, Settled, discrepancies
 from kafka_archiver.plan import Plan
 
-RUN_DOCUMENTS = frozenset({"plan", "intent", "manifest", "commit", "settled"})
+RUN_DOCUMENTS = frozenset({"plan", "set_aside", "intent", "manifest", "commit", "settled"})
 RESTORE = "Restore it from a version or copy of the bucket"
 
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from kafka_archiver.actions import Advice, from_dicts, to_dicts
 from kafka_archiver.documents import Document, UtcTime, Value, isoformat
 from kafka_archiver.findings import Finding, Severity
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.wording import count
 
 # The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
@@ -24,9 +25,8 @@ LIVE = frozenset(AT_BROKERS.values())
 
 def in_words(finding: Finding) -> str:
     """Return a finding as one sentence: the place, the kind, the states and what to do."""
-    return (
-        f"{finding.subject}: {finding.kind}: found: {finding.observed}; expected: {finding.expected}. {finding.advice}"
-    )
+    place = foreign(finding.subject, 1024)
+    return f"{place}: {finding.kind}: found: {finding.observed}; expected: {finding.expected}. {finding.advice}"
 
 
 def error(

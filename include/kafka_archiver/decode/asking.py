@@ -12,6 +12,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.foreign_text import foreign
 
 TIMEOUT_SECONDS = 10.0
 _PROPERTIES = (
@@ -83,29 +84,29 @@ class Server:
 
     def _strange(self, answer: str) -> PermanentError:
         return PermanentError(
-            f"the server at {self.url} is no schema registry ({answer}); expected the base URL of Confluent's API, for "
-            "example https://registry:8081 or https://apicurio/apis/ccompat/v7"
+            f"the server at {self.url} is no schema registry ({answer}); expected the base URL of Confluent's "
+            "API, for example https://registry:8081 or https://apicurio/apis/ccompat/v7"
         )
 
     def _unanswered(self, error: httpx.TransportError) -> ArchiverError:
         if tls := _tls_error(error):
             return PermanentError(
-                f"TLS with the schema registry at {self.url} failed ({tls.reason or tls}); set its certificate "
-                "authority in `ssl.ca.location`, or correct the URL in source.registry"
+                f"TLS with the schema registry at {self.url} failed ({foreign(str(tls.reason or tls))}); set its "
+                "certificate authority in `ssl.ca.location`, or correct the URL in source.registry"
             )
         if isinstance(error, httpx.RemoteProtocolError | httpx.UnsupportedProtocol):
             return self._strange("the answer is not HTTP, or it is HTTPS and the URL has http")
         late = f" within {self._client.timeout.read:.0f} s" if isinstance(error, httpx.TimeoutException) else ""
         return TransientError(
             f"no answer from the schema registry at {self.url}{late}; check that it runs and that this machine "
-            f"reaches it ({type(error).__name__}: {error})"
+            f"reaches it ({type(error).__name__}: {foreign(str(error))})"
         )
 
 
 def _fault(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"its answer has no `{where}`" if first["type"] == "missing" else f"`{where}` of its answer: {first['msg']}"
+    where, message = foreign(".".join(map(str, first["loc"]))), foreign(first["msg"])
+    return f"its answer has no `{where}`" if first["type"] == "missing" else f"`{where}` of its answer: {message}"
 
 
 def _require_plain(url: str) -> None:

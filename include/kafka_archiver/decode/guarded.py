@@ -47,5 +47,10 @@ class Guarded:
 
 
 def _is_of_the_data(error: BaseException) -> bool:
-    """Return whether a record may have caused it: any error, or a panic of a native library, but no interruption."""
+    """Return whether a record has caused it: any error, or a panic of a native library, but no interruption.
+
+    Nor is it a lack of memory: whose fault that is shows the record alone, in a process of its own (`spark/search`).
+    """
+    if isinstance(error, MemoryError):
+        return False
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from kafka_archiver.decode.asking import TIMEOUT_SECONDS, Server
 from kafka_archiver.errors import PermanentError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.schemas import Kind, Reference, Schema, Version
 
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
@@ -129,15 +130,15 @@ class Registry:
 
     def _import(self, reference: _Import, by: str, above: tuple[tuple[str, int], ...]) -> Schema:
         place = reference.subject, reference.version
-        name = f"version {reference.version} of subject {reference.subject}"
+        name = f"version {reference.version} of subject {foreign(reference.subject)}"
         if place in above:
             raise PermanentError(f"{name} of the schema registry at {self.url} imports itself, by way of {by}")
         if place not in self._imported:
             version = self._version(*place)
             if version is None:
                 raise PermanentError(
-                    f"{by} of the schema registry at {self.url} imports {reference.name} from {name}, which the "
-                    "registry does not have; register it again"
+                    f"{by} of the schema registry at {self.url} imports {foreign(reference.name)} from {name}, "
+                    "which the registry does not have; register it again"
                 )
             self._imported[place] = self._complete(version, name, (*above, place))
         return self._imported[place]

@@ -30,7 +30,12 @@ def spark_engine(job: ArchiveJob, endpoints: Endpoints) -> Engine:
     sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
     from kafka_archiver.spark.engine import SparkEngine
 
-    limits = Limits(memory_bytes=job.memory_bytes, max_paths=job.max_paths)
+    limits = Limits(
+        memory_bytes=job.memory_bytes,
+        max_paths=job.max_paths,
+        record_seconds=job.record_seconds,
+        record_memory_bytes=job.record_memory_bytes,
+    )
     return SparkEngine(job.store, job.options(endpoints), dict(endpoints.kafka), limits, job.reader, endpoints.keys)
 
 

@@ -10,6 +10,9 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.plan import Chunk, Settings
 
+# The most bytes of an answer, and of a record batch that is decompressed (by zstd: a small one may want all memory).
+# librdkafka requests a larger answer again and again for ever; fetch.max.bytes limits the size of a request.
+UNPACKED = 2**31 - 1
 _AHEAD = "queued.min.messages"
 _AHEAD_KIB = 8 << 10
 _TUNING = {
@@ -99,8 +102,6 @@ def _config(properties: Mapping[str, str], group: str, chunks: Sequence[Chunk], 
         # A missing offset is an error, never a jump.
         "auto.offset.reset": "error",
         "enable.partition.eof": True,
-        # No limit: librdkafka requests a larger record again and again for ever, and reports a larger compressed one as
-        # damaged. fetch.max.bytes limits the size of a request.
-        "receive.message.max.bytes": 2**31 - 1,
+        "receive.message.max.bytes": UNPACKED,
         "log_level": 3,
     }

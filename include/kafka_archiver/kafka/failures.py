@@ -20,7 +20,7 @@ _PERMANENT = {
     KafkaError.UNKNOWN_MEMBER_ID: "could not {what}: the group has live members; stop the consumers of this group",
     KafkaError.NON_EMPTY_GROUP: "could not {what}: the group has live members; stop the consumers of this group",
     KafkaError._BAD_COMPRESSION: "could not {what}: a compressed record batch cannot be decompressed. Its checksum is "
-    "right, so its producer wrote it damaged, or it decompresses to more than 2 GiB",
+    "right, so its producer wrote it damaged, or it decompresses to more than a client takes (2 GiB)",
     KafkaError._INVALID_ARG: "the client refused to {what}; correct the properties of the Kafka connection",
 }
 

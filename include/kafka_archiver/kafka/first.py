@@ -17,6 +17,8 @@ from kafka_archiver.ranges import TopicPartition
 
 # librdkafka reports a truncated log only in the text of an error with another code.
 _CUT = str(KafkaError(KafkaError._LOG_TRUNCATION).str())
+# No record can be read there: the log ends, it begins later, or the record batch cannot be decompressed.
+_NO_RECORD = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET, KafkaError._BAD_COMPRESSION)
 _CUT_AT = re.compile(r"broker end offset is (\d+)")
 
 
@@ -67,7 +69,7 @@ def first_records(
     found: dict[TopicPartition, FirstRecord | None] = {}
     for name, message in _answers(properties, places, seconds):
         error = message.error()
-        if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+        if error is not None and error.code() not in _NO_RECORD:
             raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
         found[name] = None if error else _record(message)
     return found
@@ -89,7 +91,7 @@ def truncated(
     found: dict[TopicPartition, int | None] = {}
     for name, message in _answers(properties, places, seconds):
         error = message.error()
-        if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+        if error is not None and error.code() not in _NO_RECORD:
             raise translate(
                 error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers
             ) from KafkaException(error)

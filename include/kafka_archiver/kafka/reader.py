@@ -5,7 +5,7 @@ It gives the same records as Spark's Kafka source, and stops at the chunk's end,
 
 import gc
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
 from typing import Any
@@ -14,13 +14,17 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.actions import Advice
+from kafka_archiver.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.consumer import Consumer
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.messages import Message, ToBatch, held_bytes, record_batch, to_batches, value_batch
 from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.ranges import Range
 
+# Of a topic, a partition and the start and end of offsets, how to go on without them.
+GiveUp = Callable[[str, int, int, int], Advice]
 # The limits of a batch: records, and approximate bytes, which are checked every ROUND records.
 BATCH = 2000
 BATCH_BYTES = 32 << 20
@@ -41,12 +45,21 @@ _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaEr
 _NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 
 
+class NotUnpackedError(PermanentError):
+    """A record batch cannot be decompressed. `offset`: its first one in the chunk."""
+
+    def __init__(self, offset: int, error: ArchiverError) -> None:
+        super().__init__(str(error))
+        self.offset = offset
+
+
 def read_chunks(
     properties: Mapping[str, str],
     group: str,
     chunks: Sequence[Chunk],
     settings: Settings,
     patience: float = PATIENCE_SECONDS,
+    give_up: GiveUp = lambda *_: Advice(""),
 ) -> Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]:
     """Each chunk with its records in offset order: the columns of `VALUE`, or of `RECORD` without topic and partition.
     A batch with records that are not complete has the column `UNREAD` too.
@@ -57,7 +70,9 @@ def read_chunks(
     :param group: the group for authorization; the consumer neither joins it nor commits.
     :param chunks: chunks of the same topic must be adjacent.
     :param patience: seconds without progress until the reader checks that the brokers answer.
-    :raises PermanentError: the brokers refuse the credentials, or librdkafka refuses the properties.
+    :param give_up: how to go on without offsets that no client can read; for messages.
+    :raises PermanentError: the brokers refuse the credentials, or librdkafka refuses the properties; or a record batch
+        cannot be decompressed.
     :raises TransientError: the brokers do not answer, or have lost a chunk's start; the log ends before a chunk; or
         records arrive damaged.
     """
@@ -68,7 +83,7 @@ def read_chunks(
         some = list(of_topic)
         with _seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
             for chunk in some:
-                yield chunk, _read(consumer, chunk, to_batch, complaints, patience)
+                yield chunk, _readable(consumer, chunk, to_batch, complaints, patience, give_up)
 
 
 def read_chunk(
@@ -77,6 +92,48 @@ def read_chunk(
     """The records of one chunk, as `read_chunks` gives them."""
     for _, batches in read_chunks(properties, group, [chunk], settings, patience):
         yield from batches
+
+
+def _readable(
+    consumer: Consumer,
+    chunk: Chunk,
+    to_batch: ToBatch,
+    complaints: Complaints,
+    patience: float,
+    give_up: GiveUp,
+) -> Iterator[pa.RecordBatch]:
+    """The records of a chunk; an error that names all offsets of a record batch that cannot be decompressed."""
+    try:
+        yield from _read(consumer, chunk, to_batch, complaints, patience)
+    except NotUnpackedError as error:
+        end = _end_of_batch(consumer, chunk, error.offset)
+        way_on = give_up(chunk.topic, chunk.partition, error.offset, end)
+        raise PermanentError(f"{error}. Its offsets here are {Range(error.offset, end)}.", *way_on) from None
+
+
+def _end_of_batch(consumer: Consumer, chunk: Chunk, offset: int) -> int:
+    """The end of the batch at `offset`, or the chunk's: from within it, the client gives the same error again."""
+
+    def inside(place: int) -> bool:
+        consumer.read_from(confluent_kafka.TopicPartition(chunk.topic, chunk.partition, place))
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            for message in consumer.consume(1, timeout=1.0):
+                error = message.error()
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    return False
+                if error.code() == KafkaError._BAD_COMPRESSION:
+                    return (message.offset() or 0) <= place
+        return False
+
+    low, step = offset, 1
+    while low + step < chunk.end and inside(low + step):
+        low, step = low + step, 2 * step
+    high = min(low + step, chunk.end)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if inside(middle) else (low, middle)
+    return high
 
 
 def _read(
@@ -202,6 +259,10 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was reading; "
                 "the next attempt reads what is left, and `policies.lost_offsets` decides"
             )
+        elif code == KafkaError._BAD_COMPRESSION:
+            # What comes before it is of no use: the chunk fails.
+            offset = max(message.offset() or 0, inside[-1].offset() + 1 if inside else chunk.start)
+            raise NotUnpackedError(offset, translate(error, f"read {chunk}", brokers))
         elif not error.retriable():
             raise _refused(error, chunk, brokers)
     return inside, bool(inside) and inside[-1].offset() == chunk.end - 1, None

@@ -71,7 +71,8 @@ def _named(
     try:
         return _decoding(column, name, own, schemas, settings)
     except ConfigError as error:
-        raise ConfigError(f"source.{column}: {error}") from None
+        # A schema of the registry may have any names.
+        raise ConfigError(f"source.{column}: {foreign(str(error), 2000)}") from None
 
 
 def _decoding(

@@ -1,6 +1,7 @@
 """The list of stages that a plan's settings need, in order."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -8,6 +9,7 @@ from kafka_archiver.formats.base import COLUMNS, is_typed
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.formats.shared.columns import needed
 from kafka_archiver.layouts.registry import counts_hours
+from kafka_archiver.pipeline.aside import Aside
 from kafka_archiver.pipeline.base import HOUR, PART, Marks, Stage
 from kafka_archiver.pipeline.decode import Decoding, columns_of, decode_stages, fields_of
 from kafka_archiver.pipeline.filing.event_time import time_stage
@@ -23,12 +25,17 @@ from kafka_archiver.plan import Settings
 
 
 def stages_of(
-    settings: Settings, decoded: Sequence[Decoding] = (), place: Place = NOWHERE, paths: Paths | None = None
+    settings: Settings,
+    decoded: Sequence[Decoding] = (),
+    place: Place = NOWHERE,
+    paths: Paths | None = None,
+    aside: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Stage]:
     """The stages between the reader and the encoders.
 
     :param decoded: how the topic's records are decoded. :param place: of the batches.
     :param paths: of the chunk; None: records get no path.
+    :param aside: why, by offset, for records that are rejected before anything looks at them.
     """
     schema = columns_of(settings, decoded, place.topic)
     kept = needed(schema)
@@ -43,7 +50,7 @@ def stages_of(
     }
     columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
     columns += of_spark(settings.transform)
-    found: list[Stage] = []
+    found: list[Stage] = [Aside(aside)] if aside else []
     if settings.null_value == "skip":
         found.append(skip_null_values)
     found.append(Unread(columns))

@@ -13,7 +13,9 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s, column
 from kafka_archiver.decode.frames import schema_ids
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.layouts.registry import form_of
+from kafka_archiver.pipeline.aside import Aside
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.decode import decodings, storable
 from kafka_archiver.pipeline.filing.paths import Paths
@@ -43,7 +45,7 @@ class Variants:
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
     :param keys: the secret keys of transforms by name.
     :param chunk: whose records they are, for their paths; None: paths do not matter, only who has none.
-    :param most: the most paths of the chunk.
+    :param most: the most paths of the chunk. :param aside: why, by offset, for records that are rejected unread.
     :raises ConfigError: as `decodings` and `storable`, of the main variant.
     """
 
@@ -56,8 +58,9 @@ class Variants:
         chunk: Chunk | None = None,
         keys: Mapping[str, str] = MappingProxyType({}),
         most: int | None = None,
+        aside: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        self._settings, self._topic, self._schemas = settings, topic, schemas
+        self._settings, self._topic, self._schemas, self._aside = settings, topic, schemas, aside
         chunk = chunk or Chunk(topic=topic, partition=0, generation=0, start=0, end=1)
         self._place = Place(topic, chunk.partition, keys)
         self.paths = Paths(form_of(settings), chunk, settings, most)
@@ -145,7 +148,8 @@ class Variants:
                 self._open(variant)
             except ConfigError as error:
                 # Only a record of this schema needs it, so only then a policy decides.
-                self._runners[variant] = Runner([Refused(f"no columns can be made of the record's schema: {error}")])
+                refused = Refused(f"no columns can be made of the record's schema: {foreign(str(error), 2000)}")
+                self._runners[variant] = Runner([*([Aside(self._aside)] if self._aside else []), refused])
         return self._runners[variant]
 
     def _open(self, variant: int) -> None:
@@ -153,7 +157,7 @@ class Variants:
         own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
         found = decodings(self._settings, self._topic, own, self._schemas)
         self._columns[variant] = storable(self._settings, self._topic, found)
-        self._runners[variant] = Runner(stages_of(self._settings, found, self._place, self.paths))
+        self._runners[variant] = Runner(stages_of(self._settings, found, self._place, self.paths, self._aside))
 
 
 class _Filing:

@@ -13,14 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.culprit import located
-from kafka_archiver.spark.failures import APPLICATION, understand
+from kafka_archiver.spark.failures import APPLICATION, failed_task, process_ended, understand
 from kafka_archiver.spark.java import LOCALE
 from kafka_archiver.spark.local_dirs import local_dirs
-from kafka_archiver.spark.native import write_letters, write_natively
+from kafka_archiver.spark.native import reader_of, share, write_in_tasks
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
+from kafka_archiver.spark.search import explained, search
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
-from kafka_archiver.spark.sql_tasks import of_function, sql_frame
+from kafka_archiver.spark.sql_tasks import of_function, shares_by_topic, sql_frame
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
@@ -63,7 +64,9 @@ class SparkEngine:
         :param chunks: the plan's chunks, without offsets that the log has lost.
         :raises ArchiverError: the job failed; all its uploads are aborted.
         """
-        by_frame = self._reader == "spark" and not plan.letters
+        aside = job.aside
+        # Spark's source reads whole chunks.
+        by_frame = self._reader == "spark" and not plan.letters and not (aside and aside.unread)
         sql = plan.settings.transform and plan.settings.transform.sql
         context = session(plan.archive).sparkContext if by_frame or sql else spark_context(plan.archive)
         log.info("%s%s, UI %s", APPLICATION, context.applicationId, context.uiWebUrl)
@@ -78,16 +81,18 @@ class SparkEngine:
 
         collected = context.accumulator([], Collected(report))
         sink = Sink(plan, self._url, self._options, self._limits, job.with_keys(self._keys), collected, tries(context))
+        read = reader_of(sink, self._kafka)
+        tasks: list[list[Chunk]] = []
         try:
             if sql:
+                tasks = [] if by_frame else shares_by_topic(context, chunks)
                 frame = sql_frame(session(plan.archive), chunks, self._kafka, sink, sql, by_frame)
                 outcomes = self._collected(plan, chunks, frame)
             elif by_frame:
                 outcomes = self._by_frame(plan, chunks, sink)
-            elif plan.letters:
-                outcomes = unpacked(write_letters(context, chunks, sink))
             else:
-                outcomes = unpacked(write_natively(context, chunks, self._kafka, sink))
+                tasks = share(chunks, context.defaultParallelism)
+                outcomes = unpacked(write_in_tasks(context, tasks, read, sink))
             if failure := failed(outcomes):
                 raise failure
         except Exception as error:
@@ -96,6 +101,15 @@ class SparkEngine:
             failure = failed(told)
             if sql and sql.function and not failure and (function := of_function(error, sql.function)):
                 failure = located(function, session(plan.archive), chunks, self._kafka, sink, sql)
+            if not failure and process_ended(str(error)):
+                written = {result.chunk for result in results(told)}
+                number = failed_task(str(error))
+                some = (
+                    tasks[number]
+                    if tasks and number is not None
+                    else [chunk for chunk in chunks if chunk not in written]
+                )
+                failure = explained(search(context, some, read, sink), error, plan.settings)
             raise (failure or understand(error)) from error
         return results(outcomes)
 

@@ -18,6 +18,13 @@ _PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<e
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
 _FAR = re.compile(r"topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows")
+# A task whose process has ended, or whose Python had no memory: Spark tells its number.
+_ENDED = re.compile(
+    r"Python worker (?:exited unexpectedly|crashed|failed)|ExecutorLostFailure|java\.io\.EOFException|Connection reset|"
+    r"Broken pipe"
+)
+_NO_MEMORY_THERE = re.compile(r"(?:\w+\.)*(?:Arrow)?MemoryError\b")
+_TASK = re.compile(r"\bTask (\d+) in stage")
 _NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [\w ]+)?")
 # The exit code of a Spark JVM that is out of memory.
 OUT_OF_MEMORY_EXIT = 52
@@ -52,9 +59,23 @@ def out_of_memory(text: str) -> PermanentError | None:
     found = _NO_MEMORY.search(text)
     return found and PermanentError(
         f"Spark's JVM ran out of memory ({found[0]}): records of many megabytes take several times their size there. "
-        "Set `source.reader: native`, whose records never cross the JVM, or give the JVM more memory by `spark.conf`: "
+        "Set `source.reader: native`, whose records never cross the JVM, and which names the offsets of a record batch "
+        "that nobody can decompress; or give the JVM more memory by `spark.conf`: "
         "spark.executor.memory, and spark.driver.memory where the driver is the executor"
     )
+
+
+def process_ended(text: str) -> bool:
+    """Return True if by Spark's exception the process of a task has ended, or its Python had no memory."""
+    # An error that Python has raised is of its task's code, which may tell of other connections.
+    raised = raised_by_python(text)
+    return bool(_NO_MEMORY_THERE.match(raised) if raised else _ENDED.search(text))
+
+
+def failed_task(text: str) -> int | None:
+    """Return the number of the failed task; None if Spark's exception does not tell."""
+    found = _TASK.search(text)
+    return int(found[1]) if found else None
 
 
 def exit_code(error: Exception) -> int:

@@ -17,8 +17,7 @@ from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.transform.questions import fields_for
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.java import COLUMN, require_java
-from kafka_archiver.spark.native import Reads
-from kafka_archiver.spark.reading import whole_chunk
+from kafka_archiver.spark.reading import Reads, whole_chunk
 from kafka_archiver.spark.sink import Sink, only, place_of
 from kafka_archiver.spark.spool import Segment, Spool, sweep
 
@@ -34,6 +33,7 @@ class Given:
         self._columns = fields_for(settings, topic, decoded, schemas)
         found = {one.column: one for one in decodings(settings, topic, decoded, schemas)}
         self._stages = [Decode(one, [one.added]) for c, one in found.items() if c in self._columns]
+        self._aside = sink.job.aside
         self._names = {c: found[c].added if c in found else c for c in self._columns}
 
     def batch(self, number: int, chunk: Chunk, records: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
@@ -41,6 +41,8 @@ class Given:
 
         Also the offsets of records that Spark cannot have. `number`: of the chunk in its plan.
         """
+        if aside := self._aside and self._aside.reasons(chunk.name):
+            records = rows_where(records, ~np.isin(column(records, "offset"), list(aside)))
         try:
             return self._batch(number, chunk, records), []
         except (pa.ArrowException, ValueError, OverflowError):

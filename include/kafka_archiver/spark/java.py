@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.plan import Plan
@@ -43,8 +44,12 @@ def require_java(plan: Plan, running: str, where: str) -> None:
     if sql and sql.java and sql.java != running:
         raise PermanentError(
             f"the run was planned with Java {sql.java}, and {where} has Java {running}, on which SQL may give other "
-            f"values. Run it on Java {sql.java}; or let Airflow plan with Java {running} too (JAVA_HOME where Airflow "
-            f"plans), and plan the run anew: {plan_anew(plan.archive, plan.run)}"
+            "values.",
+            *advise(
+                f"Run it on Java {sql.java}; or let Airflow plan with Java {running} too (JAVA_HOME where Airflow plans), "
+                "and plan the run anew: ",
+                plan_anew(plan.archive, plan.run),
+            ),
         )
 
 

@@ -3,23 +3,20 @@
 Records never cross the JVM.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
 from pyspark import SparkContext
 
 from kafka_archiver.columns import column
-from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.plan import Chunk
-from kafka_archiver.spark.reading import read_settings, whole_chunk
+from kafka_archiver.spark.reading import Reads, kafka_reader, whole_chunk, wholes
 from kafka_archiver.spark.sink import Sink, results, unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.letters import read_letters
-
-Reads = Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]
 
 # The fixed cost of a chunk, counted in offsets: the requests for its objects.
 CHUNK_COST = 2_000
@@ -29,24 +26,14 @@ SMALLEST_TASK, LARGEST_TASK = 10_000, 100_000
 TASKS_A_CORE = 8
 
 
-def write_natively(
-    context: SparkContext, chunks: Sequence[Chunk], properties: Mapping[str, str], sink: Sink
-) -> list[bytes]:
-    """Read and write the chunks. Returns the sink's result of each chunk, and the failure of a failed task.
+def reader_of(sink: Sink, properties: Mapping[str, str]) -> Callable[[Sequence[Chunk]], Reads]:
+    """What reads chunks of the sink's plan natively: its dead letters, or from Kafka what is not set aside.
 
-    :param chunks: without offsets that the log has lost.
     :param properties: librdkafka's client properties.
     """
-    settings, group = read_settings(sink.plan.settings, sink.job), sink.plan.group
-    return write_in_tasks(context, chunks, lambda some: read_chunks(properties, group, some, settings), sink)
-
-
-def write_letters(context: SparkContext, chunks: Sequence[Chunk], sink: Sink) -> list[bytes]:
-    """Read the dead letters of the sink's plan from the store, and write them. Returns as `write_natively`.
-
-    :param chunks: those of the plan that have dead letters.
-    """
-    return write_in_tasks(context, chunks, letters_reader(sink), sink)
+    if sink.plan.letters:
+        return letters_reader(sink)
+    return kafka_reader(sink.plan, sink.job, properties)
 
 
 def letters_reader(sink: Sink) -> Callable[[Sequence[Chunk]], Reads]:
@@ -70,18 +57,20 @@ def _within(batches: Iterable[pa.RecordBatch], chunk: Chunk) -> Iterator[pa.Reco
 
 
 def write_in_tasks(
-    context: SparkContext, chunks: Sequence[Chunk], read: Callable[[Sequence[Chunk]], Reads], sink: Sink
+    context: SparkContext, tasks: Sequence[Sequence[Chunk]], read: Callable[[Sequence[Chunk]], Reads], sink: Sink
 ) -> list[bytes]:
-    """Read and write chunks in Spark tasks. `read` gives each chunk with its records."""
+    """Read and write the chunks of each task. `read` gives each chunk, or each part of it, with its records.
 
-    def write(task: Iterable[list[Chunk]]) -> list[bytes]:
+    Returns the sink's result of each chunk, and the failure of a failed task.
+    """
+
+    def write(task: Iterable[Sequence[Chunk]]) -> list[bytes]:
         [some] = task
         written: list[bytes] = []
         try:
             sink.begin()
             with closing(read(some)) as reads:
-                for chunk, records in reads:
-                    whole = whole_chunk(sink.plan, chunk.name, chunk.start)
+                for whole, records in wholes(sink.plan, reads):
                     written.append(sink.write(whole, records))
         except BaseException as error:
             if failure := sink.failure(error):
@@ -91,7 +80,6 @@ def write_in_tasks(
             raise
         return written
 
-    tasks = share(chunks, context.defaultParallelism)
     return context.parallelize(tasks, len(tasks)).mapPartitions(write).collect()
 
 

@@ -1,6 +1,14 @@
 """Code for both readers, without Spark."""
 
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from itertools import groupby
+
+import pyarrow as pa
+
+from kafka_archiver.actions import Advice, advise
+from kafka_archiver.advice import lose_offsets
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.manifest import ChunkAccount
 from kafka_archiver.plan import Chunk, Plan, Settings
 from kafka_archiver.ranges import TopicPartition
@@ -21,6 +29,33 @@ def whole_chunk(plan: Plan, name: TopicPartition, offset: int) -> Chunk:
     if chunk is None:
         raise IntegrityError(f"offset {offset} of {name} was read, but is not in plan {plan.run}")
     return chunk
+
+
+Reads = Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]
+
+
+def kafka_reader(plan: Plan, job: WriteJob, properties: Mapping[str, str]) -> Callable[[Sequence[Chunk]], Reads]:
+    """What reads chunks of a plan natively, without what is set aside: a chunk may come in parts.
+
+    :param properties: librdkafka's client properties.
+    """
+    settings, aside = read_settings(plan.settings, job), job.aside
+
+    def give_up(topic: str, partition: int, start: int, end: int) -> Advice:
+        command = lose_offsets(plan.archive, plan.run, topic, partition, start, end)
+        return advise("To go on without them, recorded as lost for ever: ", command)
+
+    def read(some: Sequence[Chunk]) -> Reads:
+        parts = aside.readable(some) if aside else some
+        return read_chunks(properties, plan.group, parts, settings, give_up=give_up)
+
+    return read
+
+
+def wholes(plan: Plan, reads: Reads) -> Iterator[tuple[Chunk, Iterator[pa.RecordBatch]]]:
+    """Each chunk of the plan with the records of all its parts."""
+    for whole, parts in groupby(reads, lambda part: whole_chunk(plan, part[0].name, part[0].start)):
+        yield whole, (batch for _, records in parts for batch in records)
 
 
 def nothing_there(chunk: Chunk) -> ChunkResult:

@@ -2,23 +2,23 @@
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.actions import advise
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.errors import PermanentError
-from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.pipeline.transform.code import load_function, require_code
 from kafka_archiver.pipeline.transform.questions import columns_for, fields_for, parses_json
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.failures import raised_by_python
 from kafka_archiver.spark.feed import Feed
 from kafka_archiver.spark.java import java_of, require_java, with_java
-from kafka_archiver.spark.native import Reads, letters_reader, share
+from kafka_archiver.spark.native import reader_of, share
 from kafka_archiver.spark.reading import read_settings
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.spark.source import chunks_frame
@@ -53,6 +53,13 @@ def sql_frame(
             )
         frames.append(made.frame.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
     return reduce(DataFrame.unionAll, frames)
+
+
+def shares_by_topic(context: SparkContext, chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    """Return the chunks of each task of `sql_frame`, if Spark's source does not read."""
+    topics = list(dict.fromkeys(chunk.topic for chunk in chunks))
+    of_topics = ([chunk for chunk in chunks if chunk.topic == topic] for topic in topics)
+    return [task for some in of_topics for task in share(some, context.defaultParallelism)]
 
 
 def made_of(
@@ -100,9 +107,7 @@ def _fed(
     if by_spark:
         source = with_java(chunks_frame(spark, chunks, settings, kafka))
         return source.mapInArrow(Feed(sink, job).of_frame, schema)
-    read: Callable[[Sequence[Chunk]], Reads] = lambda some: read_chunks(kafka, plan.group, some, settings)  # noqa: E731
-    if plan.letters:
-        read = letters_reader(sink)
+    read = reader_of(sink, kafka)
     tasks = share(chunks, spark.sparkContext.defaultParallelism)
     numbers = with_java(spark.range(0, len(tasks), 1, len(tasks)))
     return numbers.mapInArrow(Feed(sink, job, tasks, read).by_number, schema)
@@ -112,7 +117,8 @@ def _require_as_planned(spark: SparkSession, told: Sql, plan: Plan) -> None:
     if told.spark != spark.version:
         raise PermanentError(
             f"the run was planned with Spark {told.spark}, and this is Spark {spark.version}, whose SQL may give other "
-            f"values. Run it on that version, or plan the run anew: {plan_anew(plan.archive, plan.run)}"
+            "values.",
+            *advise("Run it on that version, or plan the run anew: ", plan_anew(plan.archive, plan.run)),
         )
     require_java(plan, java_of(spark), "Spark's driver")
     if told.function:

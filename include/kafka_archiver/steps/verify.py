@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from kafka_archiver.actions import advise
 from kafka_archiver.advice import go_on, plan_anew, repair
 from kafka_archiver.errors import IntegrityError, PermanentError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.layouts.registry import place_in
 from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
 from kafka_archiver.plan import Plan
@@ -83,8 +84,8 @@ def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
 
     def look(folder: str) -> list[str]:
         return [
-            f"{stat.key}: an object with the name of one of this run's chunks, which its manifest does not name: no "
-            "attempt wrote it. Find out who put it there, and move it away; the run stops here until then"
+            f"{foreign(stat.key, 1024)}: an object with the name of one of this run's chunks, which its manifest does "
+            "not name: no attempt wrote it. Find out who put it there, and move it away; the run stops here until then"
             for stat in store.list(folder)
             if stat.key not in expected and place_in(plan.settings, stat.key) in chunks
         ]

@@ -27,7 +27,10 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.foreign_text import foreign
 
+# S3 allows so many bytes.
+_KEY_LENGTH = 1024
 # All errors of a request or of reading its answer. ResponseParserError: an answer with truncated XML.
 FAILURES = (BotoCoreError, ClientError, ResponseParserError, HTTPError, OSError)
 
@@ -146,6 +149,7 @@ def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> A
     :param operation: the name of boto3's method.
     :param key: relative to the store's URL; may be a prefix.
     """
+    key = foreign(key, _KEY_LENGTH)
     if isinstance(error, ClientError):
         return _answered(error, bucket, operation, key)
     what = f"{operation} of {key or 'all keys'} in bucket {bucket.name}"
@@ -172,16 +176,17 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
     response: dict[str, Any] = error.response
     metadata = response.get("ResponseMetadata", {})
     code, status = code_of(error), metadata.get("HTTPStatusCode", 0)
-    request = f", request {metadata['RequestId']}" if metadata.get("RequestId") else ""
+    request = f", request {foreign(str(metadata['RequestId']))}" if metadata.get("RequestId") else ""
+    shown = foreign(code)
     message = (
         f"{operation} of {key or 'all keys'} in bucket {bucket.name}: "
-        f"HTTP {status} {code} from {bucket.endpoint}{request}"
+        f"HTTP {status} {shown} from {bucket.endpoint}{request}"
     )
     key_of_object = _KEY if operation in ("get_object", "head_object") and code in _KEYLESS else ""
     if error.operation_name.startswith("AssumeRole"):
         # The answer is from the token service.
         message = (
-            f"{error.operation_name} for bucket {bucket.name}: HTTP {status} {code} from the token service{request}; "
+            f"{error.operation_name} for bucket {bucket.name}: HTTP {status} {shown} from the token service{request}; "
             "check that these credentials may assume role_arn, and that external_id is the one in its trust policy"
         )
     elif code == str(status) and not operation.startswith("head") and _is_xml(metadata):
@@ -223,5 +228,5 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, FlexibleChecksumError):
         return "the answer does not match its checksum"
     if isinstance(error, CredentialRetrievalError):
-        return f"no credentials from {getattr(error, 'kwargs', {}).get('provider', 'their provider')}"
+        return f"no credentials from {foreign(str(getattr(error, 'kwargs', {}).get('provider', 'their provider')))}"
     return f"the connection broke ({type(error).__name__})"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 from kafka_archiver.checksum import crc32
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.store.base import MD5, Body, PendingUpload, pieces
 
 Answer = Mapping[str, Any]
@@ -62,7 +63,7 @@ class Sums(NamedTuple):
 def checksum_text(answer: Answer) -> str:
     """The checksum or ETag of an answer, in words."""
     crc = crc_of(answer)
-    return f"ETag {etag_of(answer) or 'nothing'}" if crc is None else f"CRC-32 {crc:08x}"
+    return f"ETag {foreign(etag_of(answer) or 'nothing')}" if crc is None else f"CRC-32 {crc:08x}"
 
 
 def encoded(crc: int) -> dict[str, str]:

@@ -51,7 +51,7 @@ class BadRecords:
         :raises BadRecordError: the policy is `fail`. The error names all records.
         """
         if self._job.bad_record == "fail":
-            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *_choices(self._job.archive))
+            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *choices(self._job.archive))
         if self._letters is None:
             return
         rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
@@ -75,7 +75,8 @@ class BadRecords:
             self._letters.close()
 
 
-def _choices(archive: str) -> Advice:
+def choices(archive: str) -> Advice:
+    """Return how to go on after a bad record."""
     return advise(
         "To store such records with the reason below `_dead_letter/` and go on: ",
         choose(archive, "bad_record", "dead_letter"),

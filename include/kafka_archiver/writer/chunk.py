@@ -3,7 +3,7 @@
 import logging
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from kafka_archiver.writer.rejected import rejected
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 from kafka_archiver.writer.split import blocks, gathered
 from kafka_archiver.writer.upload import Sender
+from kafka_archiver.writer.watch import Watch
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,10 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, limits.max_paths)
+    aside = job.set_aside(chunk)
+    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, limits.max_paths, aside)
+    watch = Watch(limits.record_seconds, limits.record_memory_bytes) if job.runs_code else Watch()
+    left_out: dict[int, str] = {}
     opener = archived(chunk, job, variants)
     last: pa.RecordBatch | None = None
     with (
@@ -59,18 +63,19 @@ def write_chunk(
                     continue
                 tally.see(column(batch, "offset"), column(batch, "timestamp"))
                 last = batch.slice(batch.num_rows - 1)
-                passed = variants.run(batch)
-                if passed.rejected:
-                    bad_records.take(batch, passed.rejected)
-                if passed.kept:
-                    yield passed.kept
+                for piece, passed in watch.each(batch, variants.run):
+                    if passed.rejected:
+                        bad_records.take(piece, passed.rejected)
+                        left_out.update({offset: aside[offset] for offset in passed.rejected if offset in aside})
+                    if passed.kept:
+                        yield passed.kept
 
         files = gathered(kept(), limits.block_bytes)
         for variant, part, batch in blocks(files, limits.block_bytes):
             filed.write(variant, part, batch)
         objects = filed.finish()
         letters = bad_records.finish()
-        account = _account(chunk, tally, variants, job.bad_record == "dead_letter", _witness(last))
+        account = _account(chunk, tally, variants, job.bad_record == "dead_letter", _witness(last), left_out)
         _require_rows(chunk, "archived", objects, variants.rows)
         _require_rows(chunk, "dead-lettered", letters, account.dead_lettered)
         objects += letters
@@ -102,7 +107,12 @@ def _require_rows(chunk: Chunk, what: str, objects: Iterable[WrittenObject], exp
 
 
 def _account(
-    chunk: Chunk, tally: OffsetTally, runner: Variants, dead_letters: bool, last: Witness | None
+    chunk: Chunk,
+    tally: OffsetTally,
+    runner: Variants,
+    dead_letters: bool,
+    last: Witness | None,
+    set_aside: Mapping[int, str],
 ) -> ChunkAccount:
     gaps = tally.gaps()
     absent = count(gaps)
@@ -125,6 +135,7 @@ def _account(
         disorder=tally.disorder,
         rows=None if runner.rows == runner.archived else runner.rows,
         unnamed=runner.unnamed,
+        set_aside=tuple(set_aside.items()),
     )
 
 

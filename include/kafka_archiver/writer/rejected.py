@@ -17,7 +17,10 @@ def rejected(chunk: Chunk, batches: Iterable[pa.RecordBatch], jobs: Sequence[Wri
 
     :param batches: whole records, as readers give them.
     """
-    pipelines = [Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys) for job in jobs]
+    pipelines = [
+        Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, aside=job.set_aside(chunk))
+        for job in jobs
+    ]
     for batch in batches:
         kept = batch
         for pipeline in pipelines:

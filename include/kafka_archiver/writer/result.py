@@ -10,6 +10,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.manifest import ChunkAccount, HourRows, ObjectEntry
 from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings, TopicSchemas
 from kafka_archiver.schemas import Schema
+from kafka_archiver.set_aside import SetAside
 from kafka_archiver.store.base import PendingUpload
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class WriteJob:
     `decoded`: the plan's schemas; `schemas`: their texts by fingerprint. `rejected_by`: if the records are dead letters
     that come from Kafka, the jobs that rejected them, one after the other. `keys`: the secret keys of transforms.
     `data_key`: the id of the key that encrypts its objects. `data_keys`: this key, and those of the dead letters that
-    it reads, by id.
+    it reads, by id. `aside`: what the run leaves out.
     """
 
     archive: str
@@ -36,6 +37,19 @@ class WriteJob:
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     data_key: str | None = None
     data_keys: Mapping[str, DataKey] = field(default_factory=dict, repr=False)
+    aside: SetAside | None = None
+
+    def set_aside(self, chunk: Chunk) -> Mapping[int, str]:
+        """Return why, by offset, for the records of a chunk that are rejected unread."""
+        return self.aside.reasons(chunk.name) if self.aside else {}
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether records meet decoders or mappers, which may end the process."""
+        transform = self.settings.transform
+        return bool(
+            self.decoded or self.settings.headers or (transform and (transform.mapper or transform.sql))
+        ) or not ({self.settings.key_decode, self.settings.value_decode} <= {"bytes"})
 
     def sealer(self, key: str) -> "Sealer | None":
         """Return the encryption of an object; None: it has none. `key`: the object's."""
@@ -64,9 +78,10 @@ class WriteJob:
         bad_record: BadRecord,
         schemas: Mapping[str, Schema],
         data_keys: Mapping[str, DataKey] | None = None,
+        aside: SetAside | None = None,
     ) -> Self:
         """Return the settings that the chunks of a plan have in common. `schemas`: all that it names, by fingerprint.
-        `data_keys`: all that it needs, by id.
+        `data_keys`: all that it needs, by id. `aside`: what the run leaves out.
         """
         return cls(
             archive=plan.archive,
@@ -77,6 +92,7 @@ class WriteJob:
             decoded=plan.schemas,
             schemas=schemas,
             data_keys=data_keys or {},
+            aside=aside,
         )
 
 
@@ -90,6 +106,8 @@ class Limits:
         `memory_bytes`; a larger part is on disk.
     :param open_objects: encoders at the same time; the records of further objects wait on disk.
     :param max_paths: the most paths of one chunk; None: any number.
+    :param record_seconds, record_memory_bytes: how long a record may take to be decoded and mapped, and how much
+        memory; 0: no limit. A process that exceeds one ends.
     :param spill_directory: the parent of this task's temporary directory; None: the system's default.
     """
 
@@ -97,6 +115,8 @@ class Limits:
     upload_threads: int = 4
     open_objects: int = 64
     max_paths: int | None = 10_000
+    record_seconds: float = 0
+    record_memory_bytes: int = 0
     spill_directory: Path | None = None
 
     @property

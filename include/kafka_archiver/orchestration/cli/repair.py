@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.advice import dag_id, plan_anew
+from kafka_archiver.advice import dag_id, plan_anew, run_now
 from kafka_archiver.audit.report import Report, in_words
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.cli.find import find_archive
@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, write_sidecars
+from kafka_archiver.steps.repair import Repairs, derive, find, give_up, lose, restore, write_sidecars
 from kafka_archiver.wording import count
 
 SHOWN = 200
@@ -23,9 +23,13 @@ SHOWN = 200
 
 @answering
 def repair(args: Namespace) -> Answer:
-    """Audit, repair what can be repaired, and audit again."""
+    """Audit, repair what can be repaired, and audit again; or give up offsets by name."""
     archive = find_archive(args.archive)
+    if bool(args.run) != bool(args.lost_offsets):
+        raise ConfigError("--run and --lost-offsets belong together: the offsets, and the run that cannot read them")
     context, name = open_archive(archive), dag_id(archive.archive)
+    if args.lost_offsets:
+        return _give_up(context, args)
     repairs = find(context, _audit(context, args.deep), args.lost or ())
     rows = list(_rows(repairs))
     failures = [in_words(finding) for finding in repairs.left]
@@ -58,6 +62,23 @@ def repair(args: Namespace) -> Answer:
     if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
         print("Some remaining findings could not be judged before this repair: run the repair once more.")
     return _answer(archive.archive, rows, True, [in_words(finding) for finding in report.damage])
+
+
+def _give_up(context: Context, args: Namespace) -> Answer:
+    """Record that a run does not read some offsets. Who names them agrees to their loss; at a terminal it is asked."""
+    name, given = context.archive.archive, [f"{o.name} {o.range}" for o in args.lost_offsets]
+    total = sum(offsets.range.size for offsets in args.lost_offsets)
+    question = f"{total:,} offsets of run {args.run} will be lost for ever ({', '.join(given)}). Give them up?"
+    done = not args.dry_run and (args.yes or agreed(question))
+    for offsets in args.lost_offsets if done else ():
+        give_up(context.ledger, args.run, offsets)
+    rows = [
+        {"action": "give up", "run": args.run, "what": what, "rows": None, "reason": "no client can read them"}
+        for what in given
+    ]
+    if done:
+        print(f"Recorded. {run_now(name).quoted} goes on with run {args.run}, without these offsets.")
+    return _answer(name, rows, done, [])
 
 
 def _require_consent(name: str, repairs: Repairs, args: Namespace) -> None:

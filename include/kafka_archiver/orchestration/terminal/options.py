@@ -1,5 +1,6 @@
 """What the definitions of several commands share. Loaded by every `airflow` call."""
 
+import re
 from argparse import ArgumentTypeError
 from datetime import datetime, timedelta
 from typing import Any
@@ -41,6 +42,16 @@ def duration(text: str) -> timedelta:
         return intervals.duration(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
+
+
+def offsets(text: str) -> Any:
+    """Offsets of a partition: orders:0:1-25, the end exclusive."""
+    from kafka_archiver.set_aside import OffsetsAside
+
+    found = re.fullmatch(r"([\w.-]+):(\d{1,9}):(\d{1,18})-(\d{1,18})", text, re.ASCII)
+    if found is None or int(found[3]) >= int(found[4]):
+        raise ArgumentTypeError(f"expected TOPIC:PARTITION:START-END, the end exclusive, found {text!r}")
+    return OffsetsAside(topic=found[1], partition=int(found[2]), start=int(found[3]), end=int(found[4]))
 
 
 OUTPUT = option(

@@ -12,7 +12,7 @@ from kafka_archiver.foreign_text import foreign
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.formats.shared.utf8 import broken_texts
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.transform.code import no_memory, said
+from kafka_archiver.pipeline.transform.code import said
 from kafka_archiver.pipeline.transform.outputs import STAYS, is_async
 from kafka_archiver.pipeline.transform.python_mapper import PythonMapper
 
@@ -43,9 +43,8 @@ class Batches(PythonMapper):
             yield self._map(batch)
             return
         except MemoryError:
-            first, last = column(batch, "offset")[[0, -1]].tolist()
-            place = f"{self._place.topic}[{self._place.partition}] offsets {first} to {last}"
-            raise no_memory(self._told.function, place) from None
+            # Whose fault it is shows the record alone, in a process of its own.
+            raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
             if batch.num_rows == 1:
                 reasons[int(column(batch, "offset")[0])] = f"raised {said(error)}"

@@ -146,15 +146,6 @@ def load_function(function: str) -> Callable[..., Any]:
     return made
 
 
-def no_memory(function: str, place: str) -> PermanentError:
-    """The error of a mapper without memory. No policy decides about it: the machine is at fault, not the record."""
-    return PermanentError(
-        f"the mapper {function} raised MemoryError at {place}: give Spark's Python processes more memory "
-        "(`spark.executor.memoryOverhead` in `spark.conf`), or have the function raise another error for records that "
-        "it refuses to hold, which `policies.bad_record` decides about"
-    )
-
-
 def said(error: BaseException) -> str:
     """An error's type and text in one line, the same in every process."""
     import traceback

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
-from kafka_archiver.errors import PermanentError
 from kafka_archiver.foreign_text import foreign
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.mapper import Record
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.transform.code import no_memory, said
+from kafka_archiver.pipeline.transform.code import said
 from kafka_archiver.pipeline.transform.outputs import STAYS, Outputs, is_async
 from kafka_archiver.pipeline.transform.python_mapper import PythonMapper
 from kafka_archiver.pipeline.transform.python_values import Unreadable, python
@@ -76,12 +75,10 @@ class Records(PythonMapper):
         try:
             return list(_checked(record, self._function(record)))
         except MemoryError:
-            raise self._no_memory(record) from None
+            # Whose fault it is shows the record alone, in a process of its own.
+            raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
-
-    def _no_memory(self, record: Record) -> PermanentError:
-        return no_memory(self._told.function, f"{record.topic}[{record.partition}] offset {record.offset}")
 
     async def _all(self, records: Sequence[Record | str]) -> list[list[Record] | str]:
         room = asyncio.Semaphore(self._told.concurrency)
@@ -101,7 +98,7 @@ class Records(PythonMapper):
                 return [row async for item in result for row in _checked(record, _lazily(item))]
             return list(_checked(record, await result))
         except MemoryError:
-            raise self._no_memory(record) from None
+            raise
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
 

@@ -14,6 +14,7 @@ from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.replayed import manifest_of
+from kafka_archiver.set_aside import SetAside
 from kafka_archiver.steps.archive.intents import refuse_closed
 from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.publish import publish
@@ -37,11 +38,13 @@ def finish(
     policies: ReadPolicies,
     store: Store,
     ledger: Ledger,
+    aside: SetAside | None = None,
 ) -> Manifest:
     """Complete the run's objects and write its manifest; a run that has a manifest already is replayed against it.
 
     :param stored: the run's manifest when the reading began.
     :param logs: what each partition's log has now, after everything was read.
+    :param aside: what the run leaves out.
     :raises PolicyError: offsets may have been lost while they were read.
     :raises IntegrityError: neither a replay nor the store has an object of the manifest; or a rebuild has fewer records
         than the run that it would replace.
@@ -53,10 +56,9 @@ def finish(
         return replay(plan, stored, results, store, ledger)
     refuse_closed(intent.document)
     found = {result.chunk: result.account for result in results}
-    accounts = [
-        _prove_absence(policies, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
-        for chunk in plan.chunks()
-    ]
+    read = [found.get(chunk) or ChunkAccount.nothing_there(chunk) for chunk in plan.chunks()]
+    read = [aside.losing(account) for account in read] if aside else read
+    accounts = [_prove_absence(policies, account, logs, plan.archive) for account in read]
     if plan.supersedes and not plan.takes_over:
         _refuse_fewer(plan, accounts, ledger.manifest(plan.supersedes))
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())

@@ -12,6 +12,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import DeadLetters, Plan
 from kafka_archiver.replayed import manifest_of, with_letters
+from kafka_archiver.steps.archive.aside import aside_of
 from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.intents import refuse_closed
 from kafka_archiver.steps.archive.policies import ReadPolicies
@@ -50,7 +51,8 @@ def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: S
         )
     chunks = plan.chunks_of_letters()
     log.info("replaying %d dead letters of run %s", sum(item.rows for item in plan.letters), plan.supersedes)
-    job = WriteJob.of(plan, policies.bad_record, ledger.schemas(plan.fingerprints), ledger.keys_of(plan))
+    aside = aside_of(ledger, plan.run, None)
+    job = WriteJob.of(plan, policies.bad_record, ledger.schemas(plan.fingerprints), ledger.keys_of(plan), aside)
     results = engine.write(plan, chunks, job)
     try:
         require_all(plan, chunks, results)

@@ -16,6 +16,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.steps.archive.aside import aside_of
 from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.letters import not_there
 from kafka_archiver.steps.archive.logs import read_logs
@@ -64,8 +65,10 @@ def write_missing(
     try:
         for writer in writers.values():
             require_encoding(writer)
-            theirs = ReadPolicies().for_run(writer, ledger.manifest(writer.run))
-            job = WriteJob.of(writer, theirs.bad_record, ledger.schemas(writer.fingerprints), ledger.keys_of(writer))
+            wrote_before = ledger.manifest(writer.run)
+            theirs, aside = ReadPolicies().for_run(writer, wrote_before), aside_of(ledger, writer.run, wrote_before)
+            schemas, keys = ledger.schemas(writer.fingerprints), ledger.keys_of(writer)
+            job = WriteJob.of(writer, theirs.bad_record, schemas, keys, aside)
             source = writer
             if not_there(writer, store):
                 # Kafka may have their records.
@@ -93,7 +96,8 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
             "they cannot be told from the others in Kafka.",
             *advise("To plan the run anew: ", plan_anew(by.archive, by.run)),
         )
-    return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints)))
+    aside = aside_of(ledger, by.run, ledger.manifest(by.run))
+    return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints), aside=aside))
 
 
 def _there(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka_archiver.actions import advise
 from kafka_archiver.advice import go_on, plan_anew, replay_again
@@ -11,6 +11,8 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.set_aside import FatalRecordsError
+from kafka_archiver.steps.archive.aside import aside_of, leave_out
 from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.finish import as_intended, finish
 from kafka_archiver.steps.archive.letters import archive_letters
@@ -61,11 +63,12 @@ class ArchiveStep:
         if source.letters:
             return archive_letters(plan, self, policies, self.store, self.ledger)
         logs = self._logs(source, stored)
+        aside = aside_of(self.ledger, source.run, stored)
         chunks = readable(source, policies, logs, stored is not None)
+        chunks = [chunk for chunk in chunks if not aside or aside.readable([chunk])]
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
-        job = WriteJob.of(
-            source, policies.bad_record, self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
-        )
+        schemas, keys = self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
+        job = WriteJob.of(source, policies.bad_record, schemas, keys, aside)
         results = self.write(source, chunks, job) if chunks else []
         try:
             require_all(source, chunks, results)
@@ -75,7 +78,7 @@ class ArchiveStep:
                     f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt reads "
                     "the remaining offsets, and `policies.lost_offsets` decides about the others"
                 )
-            manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger)
+            manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger, aside)
         except ArchiverError:
             abort(results, self.store)
             raise
@@ -96,9 +99,21 @@ class ArchiveStep:
         raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
-        """Write chunks with the engine; to a permanent error, add how to go on."""
+        """Write chunks with the engine, without records that end a process; to a permanent error, add how to go on."""
+        frozen = self.ledger.manifest(plan.run) is not None
         try:
-            return self.engine.write(plan, chunks, job)
+            while True:
+                try:
+                    results = self.engine.write(plan, chunks, job)
+                except FatalRecordsError as found:
+                    job = leave_out(self.ledger, plan, job, found)
+                    continue
+                aside = job.aside if frozen else self.ledger.set_aside(plan.run).document
+                if aside == job.aside:
+                    return results
+                # Another attempt has found a record that has ended no process of this one.
+                abort(results, self.store)
+                job = replace(job, aside=aside)
         except PermanentError as error:
             if plan.letters:
                 again = replay_again(plan.archive, plan.supersedes or plan.run)

@@ -6,6 +6,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import ArchiverError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Settings
@@ -34,7 +35,7 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
         )
         yield problem(REGISTRY, str(error), means)
         return
-    yield ok(REGISTRY, f"{registry.url} answers; compatibility level {level}")
+    yield ok(REGISTRY, f"{registry.url} answers; compatibility level {foreign(level)}")
     if cluster is None:
         return
     topics = list(topics_of(archive, cluster))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kafka_archiver.errors import PolicyError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.keys import claim_document, ledger_prefix, topic_prefix
 from kafka_archiver.layouts.registry import prefixes, resolve
 from kafka_archiver.leftovers import place_of
@@ -78,6 +79,7 @@ def _refuse(said: Mapping[str, str]) -> None:
 
 def _claimed_by(url: str, topic: str, owner: str) -> str:
     places = [topic_prefix(topic), topic_prefix(topic, dead_letter=True), ledger_prefix(owner)]
+    owner = foreign(owner)
     return (
         f"archive {owner} has topic {topic} in the same place, {url}: both would write the same keys. Give one of them "
         f"another `store.url`; if {owner} was renamed, give it its name back. Only if {owner} is gone for good, or "
@@ -88,8 +90,8 @@ def _claimed_by(url: str, topic: str, owner: str) -> str:
 
 def _left(url: str, topic: str, key: str) -> str:
     return (
-        f"no archive has topic {topic} in this place, {url}, but objects of it are there ({key}), and this archive "
-        "would write the same keys. Give this archive another `store.url`; if it was renamed, give it its name back. "
-        "Only if the archive that wrote the objects is gone for good: first move its objects and its ledger to another "
-        "place (Kafka may not have the records any more)"
+        f"no archive has topic {topic} in this place, {url}, but objects of it are there ({foreign(key, 1024)}), and "
+        "this archive would write the same keys. Give this archive another `store.url`; if it was renamed, give it its "
+        "name back. Only if the archive that wrote the objects is gone for good: first move its objects and its ledger "
+        "to another place (Kafka may not have the records any more)"
     )

@@ -7,6 +7,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import read_line, tidy
 from kafka_archiver.steps.repair.derive import derive
 from kafka_archiver.steps.repair.find import Repairs, find
+from kafka_archiver.steps.repair.give_up import give_up
 from kafka_archiver.steps.repair.look_again import look_again
 from kafka_archiver.steps.repair.lose import lose
 from kafka_archiver.steps.repair.restore import restore
@@ -14,7 +15,7 @@ from kafka_archiver.steps.repair.sidecars import write_sidecars
 from kafka_archiver.steps.revision import counting
 from kafka_archiver.steps.work import Work, work
 
-__all__ = ["Repairs", "derive", "find", "look_again", "lose", "restore", "write_again", "write_sidecars"]
+__all__ = ["Repairs", "derive", "find", "give_up", "look_again", "lose", "restore", "write_again", "write_sidecars"]
 
 
 def write_again(context: Context, runs: Sequence[str]) -> Work:

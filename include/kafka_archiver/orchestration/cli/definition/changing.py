@@ -5,7 +5,7 @@ from datetime import timedelta
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.orchestration.cli.definition.common import ALL, ANSWER, ARCHIVE, HERE, YES
-from kafka_archiver.orchestration.terminal.options import OUTPUT, duration, moment, option
+from kafka_archiver.orchestration.terminal.options import OUTPUT, duration, moment, offsets, option
 
 CLEAN = ActionCommand(
     name="clean",
@@ -155,8 +155,12 @@ Audit an archive and do what the findings advise, then audit again. A repair
 An object that is recorded as lost makes its hour incomplete for ever: its records count as lost, and every audit
 reports them. The rest of its run stays. If the bucket has a version or copy of the object, restore that first.
 
-json and yaml: {{archive, repaired (whether anything was done), actions: a list of {{action (write again, lost, plan
-anew, restore or compute), run, what (a key or a run), rows, reason}}, left (findings that cannot be repaired)}}.
+With --run and --lost-offsets nothing is audited: an unfinished run goes on without these offsets, which no client can
+read. The message of the failed run names them.
+
+json and yaml: {{archive, repaired (whether anything was done), actions: a list of {{action (write again,
+lost, give up, plan anew, restore or compute), run, what (a key, a run or offsets), rows, reason}}, left (findings that
+cannot be repaired)}}.
 {ANSWER} A finding that is left gives 1.""",
     func=lazy_load_command(f"{HERE}.repair.repair"),
     args=(
@@ -168,6 +172,14 @@ anew, restore or compute), run, what (a key or a run), rows, reason}}, left (fin
             action="append",
             metavar="KEY",
             help="Record this object as lost, whatever Kafka has: for an object that Kafka gives back with other bytes",
+        ),
+        option("--run", metavar="RUN", help="The run that cannot read the offsets of --lost-offsets"),
+        option(
+            "--lost-offsets",
+            action="append",
+            type=offsets,
+            metavar="TOPIC:PARTITION:START-END",
+            help="Give up these offsets of the run (END is exclusive): they are lost for ever",
         ),
         YES,
         OUTPUT,
