@@ -46,8 +46,8 @@ def require_java(plan: Plan, running: str, where: str) -> None:
             f"the run was planned with Java {sql.java}, and {where} has Java {running}, on which SQL may give other "
             "values.",
             *advise(
-                f"Run it on Java {sql.java}; or let Airflow plan with Java {running} too (JAVA_HOME where Airflow plans), and "
-                "plan the run anew: ",
+                f"Run it on Java {sql.java}; or let Airflow plan with Java {running} too (JAVA_HOME where Airflow "
+                "plans), and plan the run anew: ",
                 plan_anew(plan.archive, plan.run),
             ),
         )
