@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from bench.orders import Kind, kinds
 from bench.records import START
-from kafka_archiver.decode.base import Decoder
-from kafka_archiver.decode.decoders import decoder
-from kafka_archiver.formats.base import HEADERS, SCHEMAS, Target, is_typed
-from kafka_archiver.formats.registry import get_format, names, resolve
-from kafka_archiver.formats.shared.columns import VALUE_DECODED, schema_of, shaped
-from kafka_archiver.plan import Content, Settings
+from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.records.decode.base import Decoder
+from kafka_archiver.records.decode.decoders import decoder
+from kafka_archiver.records.formats.base import HEADERS, SCHEMAS, Target, is_typed
+from kafka_archiver.records.formats.registry import get_format, names, resolve
+from kafka_archiver.records.formats.shared.columns import VALUE_DECODED, schema_of, shaped
 
 # Distinct orders: more than the windows of the compressors hold, and enough for a whole row group.
 POOL = 50_000

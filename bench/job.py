@@ -11,14 +11,14 @@ from bench.records import START
 from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
+from kafka_archiver.context.context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.intervals import Interval, from_ms
-from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.orchestration.submit.jvm import java_settings
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.values.intervals import Interval, from_ms
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import plan
+from kafka_archiver.work.verify import verify
 from scripts.stack.class_data import class_data
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS

@@ -17,8 +17,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
 
-from kafka_archiver.decode.protobuf.files import _protoc
-from kafka_archiver.schemas import Schema
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.protobuf.files import _protoc
 
 _PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 _ITEM = [{"name": "sku", "type": "string"}, {"name": "quantity", "type": "int"}, {"name": "price", "type": _PRICE}]

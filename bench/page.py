@@ -18,14 +18,14 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
-from kafka_archiver.intervals import Interval, hour_start, run_id, to_hour, to_ms
-from kafka_archiver.keys import encode, hour_document, split_hour_document
-from kafka_archiver.manifest import ChunkAccount, Commit, Manifest, ObjectEntry
-from kafka_archiver.plan import PartitionPlan, Plan
-from kafka_archiver.progress import PartitionProgress, Progress
-from kafka_archiver.proof import HourProof
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.model.keys import encode, hour_document, split_hour_document
+from kafka_archiver.model.manifest import ChunkAccount, Commit, Manifest, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.progress import PartitionProgress, Progress
+from kafka_archiver.model.proof import HourProof
 from kafka_archiver.store.base import Stat, Version
+from kafka_archiver.values.intervals import Interval, hour_start, run_id, to_hour, to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
 
 HOURS = 8760
 PARTITIONS = 6
@@ -161,8 +161,8 @@ class MadeUp:
 
 
 def _settings() -> Any:
-    from kafka_archiver.formats import resolve
-    from kafka_archiver.plan import Settings
+    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.records.formats import resolve
 
     return resolve(Settings(codec=""))
 
@@ -222,8 +222,8 @@ def _measure(stack: ExitStack, count: int) -> int:
     }
     brokers: Any = OneTopic(logs, first=to_ms(now) // 3_600_000 - HOURS)
     brokers.group = dict.fromkeys(logs, HOURS)
-    stack.enter_context(patch("kafka_archiver.steps.context.connect", brokers))
-    stack.enter_context(patch("kafka_archiver.steps.context.open_store", lambda *_: store))
+    stack.enter_context(patch("kafka_archiver.context.context.connect", brokers))
+    stack.enter_context(patch("kafka_archiver.context.context.open_store", lambda *_: store))
     page = Page()
     observatory = page.observatory
     observatory._fresh = 3600.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from airflow.sdk import get_parsing_context
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dags import archive_dags
 
 # Not when Airflow parses for a task that is about to run.

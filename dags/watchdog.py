@@ -15,7 +15,7 @@ too (no scheduler, no worker) is for a prober outside of Airflow: `/archiver/hea
 
 from airflow.sdk import get_parsing_context
 
-from kafka_archiver.advice import WATCHDOG
+from kafka_archiver.messages.advice import WATCHDOG
 from kafka_archiver.orchestration.dags import watchdog_dag
 
 if get_parsing_context().dag_id in (None, WATCHDOG):

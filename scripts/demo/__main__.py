@@ -12,7 +12,7 @@ import duckdb
 from botocore.exceptions import BotoCoreError, ClientError
 from confluent_kafka import KafkaException
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from scripts.demo.avro import as_avro, totals
 from scripts.demo.orders import HOUR, PER_HOUR, Batch, Event, Stream, expected, faults
 from scripts.demo.tell import moment, run, say, so_far, stage, until

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.acknowledged import Acknowledgement, checked_name
 from kafka_archiver.audit.documents import is_known
+from kafka_archiver.audit.inspection import publish
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.findings import Finding
-from kafka_archiver.keys import acknowledged_document, acknowledged_prefix, split_acknowledged_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.acknowledge import accept, open_findings, take_back
-from kafka_archiver.steps.auditing import publish
-from kafka_archiver.steps.doctor.condition import check_condition
-from kafka_archiver.steps.health import judge
-from kafka_archiver.steps.overview import Snapshot, look
-from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
+from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.model.acknowledged import Acknowledgement, checked_name
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.keys import acknowledged_document, acknowledged_prefix, split_acknowledged_document
+from kafka_archiver.state.acknowledge import accept, open_findings, take_back
+from kafka_archiver.state.doctor.condition import check_condition
+from kafka_archiver.state.health import judge
+from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.status.facts import DagRun, Facts, Failure
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.lake import FIRST, Lake, hour
 
 pytestmark = pytest.mark.contract

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.findings import Finding
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.keys import claim_document, hour_document, line_document, progress_document, run_document
-from kafka_archiver.leftovers import place_of
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.auditing import listing, publish
-from kafka_archiver.steps.repair import derive, lose
+from kafka_archiver.audit.inspection import listing, publish
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.keys import claim_document, hour_document, line_document, progress_document, run_document
+from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.repair import derive, lose
 from tests.contract.conftest import OpenStore
 from tests.support.lake import HOUR, Lake, hour
 
@@ -170,7 +170,7 @@ class TestClean:
             raise InterruptedError
 
         lake.logs[P0] = Range(0, 9)
-        monkeypatch.setattr("kafka_archiver.ledger.Ledger.put_progress", stop)
+        monkeypatch.setattr("kafka_archiver.ledger.ledger.Ledger.put_progress", stop)
         with pytest.raises(InterruptedError):
             lake.run(8)
         assert lake.proof(8)

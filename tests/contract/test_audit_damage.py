@@ -13,12 +13,12 @@ from kafka_archiver.audit import readers
 from kafka_archiver.audit.content import read_through
 from kafka_archiver.audit.readers.base import Reader, Seen
 from kafka_archiver.audit.report import Report
-from kafka_archiver.errors import TransientError
-from kafka_archiver.manifest import ObjectEntry
-from kafka_archiver.plan import PartitionPlan, Plan, Settings
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.store import open_store
-from kafka_archiver.writer.commit import complete
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
 from tests.support.formats import Case, every_case
 from tests.support.lake import Lake

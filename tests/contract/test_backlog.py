@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError, PolicyError, TransientError
-from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import run_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.backlog import archive_runs, still_open
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.messages.errors import IntegrityError, PolicyError, TransientError
+from kafka_archiver.model.keys import run_document
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import Interval
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.backlog import archive_runs, still_open
+from kafka_archiver.work.plan import plan
 from tests.support.lake import Lake, hour
 
 P0 = TopicPartition("orders", 0)

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.keys import line_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.repair import find, lose, restore
-from kafka_archiver.steps.runs import write_repair
+from kafka_archiver.context.runs import write_repair
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.keys import line_document
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.rebuild import rebuild_run
+from kafka_archiver.work.repair import find, lose, restore
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import DocumentError, PolicyError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.doctor.examine import check_claims
-from kafka_archiver.steps.plan import propose
+from kafka_archiver.messages.errors import DocumentError, PolicyError
+from kafka_archiver.state.doctor.examine import check_claims
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.plan import propose
 from tests.support.lake import Lake, hour
 
 ORDERS, BILLS = TopicPartition("orders", 0), TopicPartition("bills", 0)

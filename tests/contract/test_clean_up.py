@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.checksum import crc32
-from kafka_archiver.errors import TransientError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.keys import Place, is_ledger, object_key, probe_prefix, run_document
-from kafka_archiver.layouts.hourly import hour_path
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Intent
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.clean_up import clean_up, leftovers, remove
-from kafka_archiver.steps.plan import Work
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.model.keys import Place, is_ledger, object_key, probe_prefix, run_document
+from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.manifest import Intent
 from kafka_archiver.store import Store
+from kafka_archiver.values.checksum import crc32
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.clean_up import clean_up, leftovers, remove
+from kafka_archiver.work.plan import Work
 from tests.contract.conftest import OpenStore
 from tests.support import lake as lakes
 from tests.support.lake import FIRST, hour

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ArchiverError, PermanentError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.messages.errors import ArchiverError, PermanentError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.plan import plan
 from tests.support.lake import HOUR, Lake, hour
 
 P0 = TopicPartition("orders", 0)

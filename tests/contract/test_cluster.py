@@ -6,11 +6,11 @@ import uuid
 import confluent_kafka
 import pytest
 
-from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.cluster import Cluster, LogEnd
 from kafka_archiver.kafka.first import FirstRecord, crc32
 from kafka_archiver.kafka.groups import Position
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
+from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 from tests.support.waiting import until

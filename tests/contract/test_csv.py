@@ -19,11 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ConfigError, IntegrityError
-from kafka_archiver.formats import get_format, resolve
-from kafka_archiver.formats.base import RECORD, Target
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats import get_format, resolve
+from kafka_archiver.records.formats.base import RECORD, Target
+from kafka_archiver.records.pipeline.base import Marks
 from tests.support.chunks import Row, batch
 from tests.support.formats import NAUGHTY, ODD, Case, small_limits
 

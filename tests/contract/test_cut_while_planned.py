@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PolicyError, TransientError
-from kafka_archiver.intervals import from_ms, to_hour
+from kafka_archiver.context.context import Context
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.identity import NO_ID
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Work, plan
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.verify import verify
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.values.intervals import from_ms, to_hour
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.step import ArchiveStep
+from kafka_archiver.work.backlog import archive_runs
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import Work, plan
+from kafka_archiver.work.rebuild import rebuild_run
+from kafka_archiver.work.verify import verify
 from tests.support.archiver import hour
 from tests.support.topics import DAY, HOUR, Record
 from tests.support.worlds import TwinWorld

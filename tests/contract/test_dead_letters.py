@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import IntegrityError, PermanentError
-from kafka_archiver.intervals import to_hour, to_ms
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.close_hours import ClosedHours
-from kafka_archiver.steps.coverage import hour_in_full
-from kafka_archiver.steps.dead_letters import Hours, outlook, replay_letters, runs_with_letters
-from kafka_archiver.steps.figures import figures
-from kafka_archiver.steps.repair import derive, find, lose, restore, write_again
+from kafka_archiver.messages.errors import IntegrityError, PermanentError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.orchestration.dag_run.figures import figures
+from kafka_archiver.state.coverage import hour_in_full
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_hour, to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.clean_up import clean_up
+from kafka_archiver.work.close_hours import ClosedHours
+from kafka_archiver.work.dead_letters import Hours, outlook, replay_letters, runs_with_letters
+from kafka_archiver.work.repair import derive, find, lose, restore, write_again
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -72,7 +72,7 @@ def test_an_hour_in_full_has_the_dead_letters_and_objects_that_are_there_now(lak
 
 
 def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_archiver.steps.coverage.writers.PLANS", 1)
+    monkeypatch.setattr("kafka_archiver.state.coverage.writers.PLANS", 1)
     lake, late, first = lake_with({9: BAD}), hour(10).id, to_hour(hour(1).start)
     MemoryStore(lake.store.url.removeprefix("memory://"), clock=lambda: lake.now)
     lake.odd[P0, 9]["timestamp"] = to_ms(hour(1).start)

@@ -19,12 +19,12 @@ import pytest
 from pyarrow.dataset import dataset
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.dead_letters import Outlook, outlook, runs_with_letters
-from kafka_archiver.steps.plan import Work, plan
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.dead_letters import Outlook, outlook, runs_with_letters
+from kafka_archiver.work.plan import Work, plan
 from tests.support.avro_records import ORDER, LocalRegistry, framed, order
 from tests.support.lake import FIRST, Lake, hour
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.pipeline.headers import last_header
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.records.pipeline.headers import last_header
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.plan import plan
 from tests.support.avro_records import framed, record
 from tests.support.chunks import Row, batch
 from tests.support.lake import FIRST, Lake, hour

@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from kafka_archiver import proof as proofs
-from kafka_archiver.keys import run_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.repair import Repairs, derive, find
+from kafka_archiver.model import proof as proofs
+from kafka_archiver.model.keys import run_document
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.repair import Repairs, derive, find
 from tests.support.lake import HOUR, Lake, hour
 
 pytestmark = pytest.mark.contract

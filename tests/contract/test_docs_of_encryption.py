@@ -15,9 +15,9 @@ import pytest
 from kafka_archiver.config import parse_archive
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.keys import key_document
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.model.keys import key_document
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.paths import ROOT
 from tests.support.lake import Lake, hour
 

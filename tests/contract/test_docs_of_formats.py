@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.formats import resolve
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan.schemas import require_readable
+from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.paths import BIN, ROOT
 from tests.support.lake import Lake
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from kafka_archiver.config import Archive
-from kafka_archiver.layouts.registry import LAYOUTS
-from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.model.layouts.registry import LAYOUTS
+from kafka_archiver.planning.settings import settings_of
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.contract

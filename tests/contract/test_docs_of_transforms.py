@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan.schemas import require_readable
-from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.paths import ROOT
 from tests.contract.test_decoded_archives import parquet
 from tests.support.chunks import read_json, read_values

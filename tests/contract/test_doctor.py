@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_archiver.findings import Finding
-from kafka_archiver.pipeline.transform.questions import Answer
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor import examine
-from kafka_archiver.steps.doctor.records import check_records
-from kafka_archiver.steps.doctor.store import check_store
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.context.context import Context
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.records.pipeline.transform.questions import Answer
+from kafka_archiver.state.doctor import examine
+from kafka_archiver.state.doctor.records import check_records
+from kafka_archiver.state.doctor.store import check_store
+from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import open_store
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, Services

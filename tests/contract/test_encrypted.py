@@ -6,20 +6,20 @@ from typing import Any, BinaryIO
 import pytest
 
 from kafka_archiver.audit.content import read_through
+from kafka_archiver.context.print_object import from_store, lines
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError
-from kafka_archiver.keys import is_dead_letter, key_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.dead_letters import outlook, runs_with_letters
-from kafka_archiver.steps.doctor.check import tried
-from kafka_archiver.steps.doctor.encryption import check_encryption
-from kafka_archiver.steps.print_object import from_store, lines
-from kafka_archiver.steps.repair import find, write_again, write_sidecars
-from kafka_archiver.steps.rotate import rotate
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
+from kafka_archiver.model.keys import is_dead_letter, key_document
+from kafka_archiver.state.doctor.check import tried
+from kafka_archiver.state.doctor.encryption import check_encryption
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.dead_letters import outlook, runs_with_letters
+from kafka_archiver.work.repair import find, write_again, write_sidecars
+from kafka_archiver.work.rotate import rotate
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract

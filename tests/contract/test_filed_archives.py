@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.chunks import new_store
 from tests.support.lake import FIRST, HOUR, Lake
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import to_hour
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.planning.boundary import SMALL
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.plan import Fill
+from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.plan import Fill
 from tests.support.archiver import hour
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import DAY, HOUR, Record

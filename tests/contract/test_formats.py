@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError, TransientError
-from kafka_archiver.formats.base import RECORD, SCHEMAS, VALUE, ReadsAlone
-from kafka_archiver.formats.registry import extension_of, get_format, resolve
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import IntegrityError, TransientError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats.base import RECORD, SCHEMAS, VALUE, ReadsAlone
+from kafka_archiver.records.formats.registry import extension_of, get_format, resolve
 from tests.support.chunks import Row, batch, cut
 from tests.support.formats import (
     CASES,

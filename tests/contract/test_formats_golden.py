@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from kafka_archiver.formats.base import HasSidecar
+from kafka_archiver.records.formats.base import HasSidecar
 from tests.support.chunks import LAST_MS, Row, batch, cut
 from tests.support.formats import ODD, Case, every_case, fit_for
 

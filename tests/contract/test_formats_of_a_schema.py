@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ConfigError, IntegrityError
-from kafka_archiver.formats.base import RECORD, Target
-from kafka_archiver.formats.registry import get_format
-from kafka_archiver.pipeline import variants
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.filing.stage import File
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.records.formats.base import RECORD, Target
+from kafka_archiver.records.formats.registry import get_format
+from kafka_archiver.records.pipeline import variants
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 from tests.support.chunks import Row as Record
 from tests.support.chunks import cut as records_cut

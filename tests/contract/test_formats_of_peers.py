@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.readers.mak import MakFile
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import HasSidecar
-from kafka_archiver.formats.registry import get_format
-from kafka_archiver.formats.shared import buffered_bytes
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.records.formats.base import HasSidecar
+from kafka_archiver.records.formats.registry import get_format
+from kafka_archiver.records.formats.shared import buffered_bytes
 from tests.support.chunks import Row, batch
 from tests.support.formats import (
     ODD,

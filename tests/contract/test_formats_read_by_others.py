@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.registry import extension_of, get_format
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.records.formats.registry import extension_of, get_format
 from tests.support.chunks import Row, batch, read_parquet
 from tests.support.formats import CASES, MEGABYTE, ODD, RECORD_CASES, TYPED_CASES, Case, each, expected, fit_for
 

@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.content import check_records
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Seen
-from kafka_archiver.errors import ConfigError, IntegrityError
-from kafka_archiver.formats.base import RECORD
-from kafka_archiver.formats.registry import get_format
-from kafka_archiver.formats.shared.columns import needed, schema_of, shaped
-from kafka_archiver.pipeline import variants
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.filing.stage import File
-from kafka_archiver.ranges import Range
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.formats.registry import get_format
+from kafka_archiver.records.formats.shared.columns import needed, schema_of, shaped
+from kafka_archiver.records.pipeline import variants
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.values.ranges import Range
 from tests.support.chunks import HOUR, Row, chunk_of, new_store, write
 from tests.support.chunks import cut as records_cut
 from tests.support.formats import ODD, Case, small_limits, spilling
@@ -225,7 +225,7 @@ class TestReadByOthers:
         assert columns["price"].has_offset_index
         [sorting] = group.sorting_columns
         assert file.schema.column(sorting.column_index).path == "offset"
-        about = orjson.loads(file.metadata.metadata[b"kafka_archiver.columns"])
+        about = orjson.loads(file.metadata.metadata[b"kafka_archiver.values.columns"])
         assert about[""] == {"avro.name": "shop.Order", "doc": "An order"}
         assert about["items"] == {"doc": "What was bought", "avro.name": "shop.Item"}
         assert about["total.currency"] == {"doc": "ISO 4217"}

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import DocumentError, IntegrityError, PermanentError, TransientError
-from kafka_archiver.keys import schema_document
-from kafka_archiver.pipeline import decode
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan import plan, preview
-from kafka_archiver.steps.repair import find, restore
+from kafka_archiver.messages.errors import DocumentError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.model.keys import schema_document
+from kafka_archiver.records.pipeline import decode
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.plan import plan, preview
+from kafka_archiver.work.repair import find, restore
 from tests.support.avro_records import LocalRegistry, SmallAvro, framed, record
 from tests.support.lake import Lake, hour
 

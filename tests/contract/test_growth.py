@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.plan import PartitionPlan
-from kafka_archiver.progress import PartitionProgress
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.backlog import still_open
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.status.condition import observe, waits
+from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.state.status.condition import observe, waits
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.backlog import still_open
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import plan
 from tests.support.counted import Counted as Asked
 from tests.support.growth import Growing
 from tests.support.lake import Lake, hour

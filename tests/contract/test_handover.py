@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import confluent_kafka
 import pytest
 
-from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.imports.registry import import_text
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.status.condition import observe, of_brokers
+from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.state.status.condition import observe, of_brokers
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.topics import DAY, HOUR, Record, produce
 from tests.support.waiting import until

@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
-from kafka_archiver.keys import line_document, run_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.close_hours import ClosedHours, close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.history import last_runs, run_in_full
-from kafka_archiver.steps.plan import Work, plan
-from kafka_archiver.steps.plan.idle import refuse_idle_choices
-from kafka_archiver.steps.repair import restore
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.context.history import last_runs, run_in_full
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError
+from kafka_archiver.model.keys import line_document, run_document
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.close_hours import ClosedHours, close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import Work, plan
+from kafka_archiver.work.plan.idle import refuse_idle_choices
+from kafka_archiver.work.repair import restore
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)

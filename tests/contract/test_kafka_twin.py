@@ -6,10 +6,10 @@ import uuid
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
 from kafka_archiver.kafka.reader import read_chunk
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, PolicyError
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from tests.support.kafka_mirror import ISOLATIONS, KafkaMirror
 from tests.support.kafka_twin import KafkaTwin

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.documents import Document
-from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
-from kafka_archiver.keys import hour_document, line_document, progress_document, run_document
-from kafka_archiver.ledger import Ledger, Stored
-from kafka_archiver.manifest import Commit, Intent, Manifest, Settled
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import Contribution, HourPage, HourProof, Judgement, ProofObject, prove
+from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
+from kafka_archiver.model.keys import hour_document, line_document, progress_document, run_document
+from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import Contribution, HourPage, HourProof, Judgement, ProofObject, prove
 from kafka_archiver.store import Stat, Store
 from kafka_archiver.store.base import Version
+from kafka_archiver.values.documents import Document
 from tests.support.values import FIVE, plan
 
 pytestmark = pytest.mark.contract

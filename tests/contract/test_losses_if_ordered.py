@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.topics import DAY, HOUR, Record
 from tests.support.twin_archive import TwinArchive
 

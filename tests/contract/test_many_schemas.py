@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.keys import split_object_key
-from kafka_archiver.pipeline.transform.questions import Answer
-from kafka_archiver.plan import Evolution, Settings, TopicSchemas
-from kafka_archiver.planning.schemas import writers
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.schemas import Schema, Version
-from kafka_archiver.steps.repair import find, write_again
+from kafka_archiver.model.keys import split_object_key
+from kafka_archiver.model.plan import Evolution, Settings, TopicSchemas
+from kafka_archiver.model.schemas import Schema, Version
+from kafka_archiver.planning.schema_versions import writers
+from kafka_archiver.records.pipeline.transform.questions import Answer
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits, WriteJob
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.repair import find, write_again
 from tests.support.avro_records import LocalRegistry, framed, record
 from tests.support.chunks import HOUR, Row, chunk_of, cut, facts, new_store
 from tests.support.lake import FIRST, Lake

@@ -4,14 +4,14 @@ import uuid
 
 import pytest
 
-from kafka_archiver.errors import PermanentError, PolicyError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.plan import Work
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.repair import find, lose, write_again
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.messages.errors import PermanentError, PolicyError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import Work
+from kafka_archiver.work.rebuild import rebuild_run
+from kafka_archiver.work.repair import find, lose, write_again
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import PermanentError, TransientError
-from kafka_archiver.formats import vectors
 from kafka_archiver.kafka import reader
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.records.formats import vectors
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from tests.support.topics import DAY, Record, delete_records, new_topic, produce, produce_raw

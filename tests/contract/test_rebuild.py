@@ -5,10 +5,10 @@ import uuid
 import pytest
 
 from kafka_archiver.config.decoding import Decoding
-from kafka_archiver.errors import IntegrityError, PolicyError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
+from kafka_archiver.messages.errors import IntegrityError, PolicyError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.rebuild import rebuild_hour, rebuild_run
 from tests.support.lake import HOUR, Lake, hour
 
 pytestmark = pytest.mark.contract

@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.audit.inspection import publish
 from kafka_archiver.audit.report import Mended, Report
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.keys import audit_document, hour_document, line_document, progress_document, run_document
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Plan
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.auditing import publish
-from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.figures import figures
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.repair import Repairs, derive, find, look_again, lose, restore, write_again
-from kafka_archiver.steps.status.damage import of_audit
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
+from kafka_archiver.model.keys import audit_document, hour_document, line_document, progress_document, run_document
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.orchestration.dag_run.figures import figures
+from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.clean_up import clean_up
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.rebuild import rebuild_run
+from kafka_archiver.work.repair import Repairs, derive, find, look_again, lose, restore, write_again
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -110,7 +110,7 @@ def test_a_run_that_an_hour_names_twice_is_found_and_computed_again() -> None:
 
 def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rebuild has replaced what is in a page: computed again, the pages have other runs."""
-    monkeypatch.setattr("kafka_archiver.proof.PAGE", 1)
+    monkeypatch.setattr("kafka_archiver.model.proof.PAGE", 1)
     for stop in range(20):
         lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(12)})
         for number in range(3, 6):
@@ -140,7 +140,7 @@ def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(mon
 @pytest.fixture
 def paged_lake(monkeypatch: pytest.MonkeyPatch) -> Lake:
     """Three runs of one hour, the first of them in a page of its proof."""
-    monkeypatch.setattr("kafka_archiver.proof.PAGE", 1)
+    monkeypatch.setattr("kafka_archiver.model.proof.PAGE", 1)
     lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(60)})
     for number in range(3, 5):
         lake.logs[P0] = Range(0, 2 * number + 2)

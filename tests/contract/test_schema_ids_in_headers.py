@@ -17,11 +17,11 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.plan import plan
 from tests.support.avro_records import LocalRegistry, framed, record
 from tests.support.lake import FIRST, Lake, hour
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError, IntegrityError, PermanentError
-from kafka_archiver.formats.block_gzip.encoder import BlockEncoder
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.repair import find, lose, write_again, write_sidecars
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError
+from kafka_archiver.records.formats.block_gzip.encoder import BlockEncoder
 from kafka_archiver.store.base import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.clean_up import clean_up
+from kafka_archiver.work.repair import find, lose, write_again, write_sidecars
+from kafka_archiver.work.verify import verify
 from tests.contract.test_clean_up import soon
 from tests.support.lake import FIRST, Lake, hour
 from tests.support.mappers import write_module

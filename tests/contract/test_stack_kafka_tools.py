@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver import kafka_tools as messages
-from kafka_archiver.kafka_tools import KafkaTools
+from kafka_archiver.messages import kafka_tools as messages
+from kafka_archiver.messages.kafka_tools import KafkaTools
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
 from scripts.stack.kafka_tools import TOOLS, write_kafka_tools

@@ -10,14 +10,14 @@ from threading import Barrier
 
 import pytest
 
-from kafka_archiver.checksum import crc32
-from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.store import Part, PendingUpload, Store
 from kafka_archiver.store.base import MAX_PARTS, MIN_PART
 from kafka_archiver.store.compare import compare
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3 import S3Store
+from kafka_archiver.values.checksum import crc32
 from tests.contract.conftest import OpenStore
 
 pytestmark = pytest.mark.contract

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kafka_archiver.checksum import crc32
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.doctor.store import check_store
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.state.doctor.store import check_store
 from kafka_archiver.store import open_store
 from kafka_archiver.store.base import MIN_PART
 from kafka_archiver.store.compare import compare
+from kafka_archiver.values.checksum import crc32
+from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.s3 import S3
 from tests.support.lake import Lake, hour
 from tests.support.s3_with_kms import KMS_KEY

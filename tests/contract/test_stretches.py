@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.intervals import to_hour
-from kafka_archiver.keys import hour_document, progress_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.coverage import Heads, hour_in_full, read_coverage
-from kafka_archiver.steps.figures import figures
-from kafka_archiver.steps.overview.incomplete import incomplete_hours
-from kafka_archiver.steps.repair import derive
-from kafka_archiver.steps.status.step import last_hours
+from kafka_archiver.context.context import Context
+from kafka_archiver.model.keys import hour_document, progress_document
+from kafka_archiver.orchestration.dag_run.figures import figures
+from kafka_archiver.state.coverage import Heads, hour_in_full, read_coverage
+from kafka_archiver.state.overview.incomplete import incomplete_hours
+from kafka_archiver.state.status.step import last_hours
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.repair import derive
 from tests.support.growth import Counted
 from tests.support.lake import FIRST, Lake, hour
 

@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.plan import interval, plan
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.planning import interval
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.clean_up import clean_up
+from kafka_archiver.work.plan import plan
 from tests.support.lake import Lake, hour
 
 P0 = TopicPartition("orders", 0)

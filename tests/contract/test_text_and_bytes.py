@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.readers import READERS
-from kafka_archiver.errors import BadRecordError, ConfigError, IntegrityError
-from kafka_archiver.formats import get_format, resolve
-from kafka_archiver.formats.base import SCHEMAS, Target
-from kafka_archiver.keys import split_object_key
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.plan import Settings
-from kafka_archiver.writer.commit import complete
+from kafka_archiver.messages.errors import BadRecordError, ConfigError, IntegrityError
+from kafka_archiver.model.keys import split_object_key
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats import get_format, resolve
+from kafka_archiver.records.formats.base import SCHEMAS, Target
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.writer.commit import complete
 from tests.support.chunks import Row, batch, chunk_of, cut, new_store, write
 
 pytestmark = pytest.mark.contract

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.layouts.registry import resolve
-from kafka_archiver.pipeline.decode import storable
-from kafka_archiver.pipeline.transform.code import load_function
-from kafka_archiver.pipeline.transform.questions import Answer
-from kafka_archiver.plan import Settings
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.dead_letters import outlook, runs_with_letters
-from kafka_archiver.steps.repair import lose
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.layouts.registry import resolve
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.transforms import Sql, Transform
+from kafka_archiver.records.pipeline.decode import storable
+from kafka_archiver.records.pipeline.transform.code import load_function
+from kafka_archiver.records.pipeline.transform.questions import Answer
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.transforms import Sql, Transform
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.dead_letters import outlook, runs_with_letters
+from kafka_archiver.work.repair import lose
 from tests.support.lake import Lake, hour
 from tests.support.mappers import write_module
 

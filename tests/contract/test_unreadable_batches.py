@@ -2,14 +2,14 @@
 
 import pytest
 
-from kafka_archiver.advice import commands_in
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.intervals import to_hour
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.kafka import consumer
+from kafka_archiver.messages.advice import commands_in
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.orchestration.terminal.options import offsets
-from kafka_archiver.set_aside import OffsetsAside
-from kafka_archiver.steps.auditing import audit
-from kafka_archiver.steps.repair import give_up
+from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.work.repair import give_up
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.raw_produce import bomb, produce_raw
 from tests.support.topics import DAY, Record, produce

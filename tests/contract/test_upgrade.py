@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.documents import Document
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.manifest import Claim, Commit, Intent, Manifest, Settled
-from kafka_archiver.plan import Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import HourProof
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.status.condition import observe
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.manifest import Claim, Commit, Intent, Manifest, Settled
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import HourProof
+from kafka_archiver.state.status.condition import observe
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.documents import Document
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.lake import Lake
 
 OLD = json.loads((Path(__file__).parent / "golden" / "ledger_of_0_1.json").read_text())

@@ -14,15 +14,15 @@ from airflow.sdk import DAG
 from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.intervals import to_ms
+from kafka_archiver.config.archives import read_archives
+from kafka_archiver.context.context import Context
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags.archive import archive_dag, dag_id
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.archives import read_archives
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Work
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.state.status.facts import Facts
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.plan import Work
 from scripts.stack.paths import ROOT
 from tests.support.brokers import Brokers
 from tests.support.metadata import database_with

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kafka_archiver.actions import Action, advise, to_dicts
-from kafka_archiver.advice import once, repair
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
+from kafka_archiver.messages.actions import Action, advise, to_dicts
+from kafka_archiver.messages.advice import once, repair
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
 from kafka_archiver.orchestration.alerts import callbacks, deadline, telling
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.send import check_receiver
+from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
-from kafka_archiver.steps.figures import Figures
 from kafka_archiver.store.s3_errors import Bucket, explain
 from tests.dags.conftest import MINIMAL, AddConnection, MakeArchive
 from tests.dags.test_callbacks import Noted, Task, failed, noted
@@ -183,8 +183,8 @@ def test_hours_are_late_and_then_no_longer(tell: Any) -> None:
 def test_too_many_records_wait_and_then_no_longer(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     lags = iter((11, 12, 10))
     monkeypatch.setattr(callbacks, "open_archive", lambda _: None)
-    monkeypatch.setattr("kafka_archiver.steps.status.condition.observe", lambda _: None)
-    monkeypatch.setattr("kafka_archiver.steps.status.condition.lag_of", lambda *_: next(lags))
+    monkeypatch.setattr("kafka_archiver.state.status.condition.observe", lambda _: None)
+    monkeypatch.setattr("kafka_archiver.state.status.condition.lag_of", lambda *_: next(lags))
     told = tell("on_failure: [ops], max_lag_records: 10")
     for _ in range(3):
         told.alerts.closed(closes())
@@ -398,7 +398,7 @@ def test_sns_gets_subject_and_message_of_amazon_s_own_notifier(
     assert "airflow dags trigger archive_orders" in message["message"]
 
 
-@pytest.mark.parametrize("path", ["kafka_archiver.errors.ConfigError", "nowhere.Notifier", "json.nothing"])
+@pytest.mark.parametrize("path", ["kafka_archiver.messages.errors.ConfigError", "nowhere.Notifier", "json.nothing"])
 def test_what_is_no_notifier_is_refused_by_the_doctor(archive: MakeArchive, path: str) -> None:
     made = archive(f"alerts: {{on_failure: [{{notifier: {path}}}]}}\n")
     with pytest.raises(ConfigError, match=path.replace(".", r"\.")):

@@ -11,8 +11,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.intervals import to_hour
+from kafka_archiver.model.proof import Contribution, HourProof, ProofObject
 from kafka_archiver.orchestration.dags.assets import (
     announce,
     announce_days,
@@ -21,9 +20,10 @@ from kafka_archiver.orchestration.dags.assets import (
     hours_alias,
     hours_asset,
 )
-from kafka_archiver.proof import Contribution, HourProof, ProofObject
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.close_hours import Changed, ClosedHours, ClosedStretch
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.close_hours import Changed, ClosedHours, ClosedStretch
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags

@@ -10,13 +10,13 @@ import yaml
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.audit.report import in_words
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.status.facts import DagRun, Facts, Wrote
+from kafka_archiver.state.status.facts import DagRun, Facts, Wrote
 from kafka_archiver.store import open_store
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.dags.conftest import MINIMAL, Call, MakeArchive
 from tests.support.lake import Lake, hour
 from tests.support.runs import lines
@@ -31,7 +31,7 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch,
     store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
     lake = Lake(store, {P0: Range(0, 3), P1: Range(0, 3)}, name="orders")
     lake.run(2)
-    monkeypatch.setattr("kafka_archiver.steps.context.connect", lake.brokers)
+    monkeypatch.setattr("kafka_archiver.context.context.connect", lake.brokers)
     return lake
 
 
@@ -181,7 +181,7 @@ class TestDag:
     ) -> None:
         store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
         new = Lake(store, {P0: Range(0, 3)}, name="orders")
-        monkeypatch.setattr("kafka_archiver.steps.context.connect", new.brokers)
+        monkeypatch.setattr("kafka_archiver.context.context.connect", new.brokers)
         assert self.run(new, monkeypatch, live=True)["audit"]["verdict"] == "clean"
 
     def test_what_airflow_refuses_stops_nobody_else(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.actions import advise, command
-from kafka_archiver.advice import go_on, once, plan_anew
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import (
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.actions import advise, command
+from kafka_archiver.messages.advice import go_on, once, plan_anew
+from kafka_archiver.messages.errors import (
     BadRecordError,
     ConfigError,
     IntegrityError,
@@ -22,18 +24,16 @@ from kafka_archiver.errors import (
     PolicyError,
     TransientError,
 )
-from kafka_archiver.formats import resolve
-from kafka_archiver.intervals import Interval
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.orchestration.alerts import callbacks, send
 from kafka_archiver.orchestration.alerts import failure as failure_module
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.orchestration.alerts.incidents import Incident
-from kafka_archiver.plan import PartitionPlan, Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.steps.context import Context
+from kafka_archiver.records.formats import resolve
 from kafka_archiver.store import open_store
+from kafka_archiver.values.intervals import Interval
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive, dag_of
 from tests.support.receivers import MailServer, Webhook, text_of
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import TransientError
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.plan import plan
 from tests.dags.conftest import Call
 from tests.support.brokers import Brokers
 from tests.support.runs import P0, P1, run

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kafka_archiver.checksum import crc32
-from kafka_archiver.errors import PermanentError, TransientError
-from kafka_archiver.keys import Place, object_key
-from kafka_archiver.layouts.hourly import hour_path
-from kafka_archiver.ledger import Stored
-from kafka_archiver.manifest import Intent
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Stored
+from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.model.keys import Place, object_key
+from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.manifest import Intent
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import Verdict
 from kafka_archiver.orchestration.cli.status import hours_table
 from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.orchestration.terminal.output import Table, render
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import Verdict
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.status import HourStatus
+from kafka_archiver.state.status import HourStatus
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.checksum import crc32
+from kafka_archiver.work.rebuild import rebuild_run
 from tests.dags.conftest import AddConnection, Call, Shown
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, run

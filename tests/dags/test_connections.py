@@ -14,8 +14,8 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.encryption import Encryption
-from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.job import ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob, Endpoints
+from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.connections import Wanted, endpoints, find
 from kafka_archiver.orchestration.connections.aws import aws_options
 from kafka_archiver.orchestration.connections.kafka import kafka_properties

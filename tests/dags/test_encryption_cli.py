@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.config.archives import read_archives
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli import print_object as print_module
 from kafka_archiver.orchestration.cli.print_object import decrypt, print_object
 from kafka_archiver.orchestration.connections import open_ledger
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.archives import read_archives
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import AddConnection, Call
 from tests.support.lake import Lake, hour
 from tests.support.runs import P0

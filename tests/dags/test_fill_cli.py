@@ -2,11 +2,11 @@
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import hour_start, to_hour
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli import fill as command
 from kafka_archiver.orchestration.dag_run.params import takes_new, wanted_fill
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.values.intervals import hour_start, to_hour
+from kafka_archiver.values.ranges import TopicPartition
 from tests.dags.conftest import Call, Session, confs, pause
 from tests.support.lake import hour
 

@@ -7,7 +7,7 @@ from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import ParamValidationError
 
 from kafka_archiver.config import Policies
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.form import KEYS, PATHS, SECTIONS, asked, params
 from kafka_archiver.orchestration.dag_run.params import Rebuild, require_known, takes_new, wanted_letters, with_params
 from tests.dags.conftest import MakeArchive

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_archiver.orchestration.alerts.cause import CAUSE
+from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import FIGURES
-from kafka_archiver.steps.figures import Figures
 from scripts.stack.paths import ROOT
 from tests.dags.conftest import Session
 

@@ -14,21 +14,21 @@ import pytest
 from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from fastapi.testclient import TestClient
 
+from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies
-from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.submit.run_links import address
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.auditing import audit, publish
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.coverage import HourInFull
-from kafka_archiver.steps.coverage.letters import Reason
-from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.status.facts import DagRun, Facts, Failure, Wrote
+from kafka_archiver.state.coverage import HourInFull
+from kafka_archiver.state.coverage.letters import Reason
+from kafka_archiver.state.status.facts import DagRun, Facts, Failure, Wrote
+from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.plan import plan
 from tests.dags.conftest import Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams

@@ -12,12 +12,12 @@ from airflow.models import DagModel, DagRun
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import delete, update
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.page.metrics import _GAUGES, NAMES, exposition
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.overview import Snapshot
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.state.overview import Snapshot
+from kafka_archiver.state.status.facts import Facts
+from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import AddConnection, Session
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.form import KEYS
 from kafka_archiver.orchestration.dag_run.params import Rebuild, require_known, with_params
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags import tasks
 from kafka_archiver.orchestration.dags.audit import audit_dag
-from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.dags.conftest import MakeArchive, dag_of
 from tests.support.lake import Lake, hour
 

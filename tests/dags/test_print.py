@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from kafka_archiver.formats.registry import extension_of
-from kafka_archiver.formats.shared.columns import schema_of
+from kafka_archiver.records.formats.registry import extension_of
+from kafka_archiver.records.formats.shared.columns import schema_of
 from kafka_archiver.store import open_store
 from tests.dags.conftest import Call
 from tests.support.chunks import Row, batch

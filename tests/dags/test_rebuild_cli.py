@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.context.context import Context
 from kafka_archiver.orchestration.cli import rebuild
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.context import Context
+from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import Call, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.runs import P0, run

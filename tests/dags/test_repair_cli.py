@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.keys import progress_document, run_document
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.keys import progress_document, run_document
 from kafka_archiver.orchestration.dag_run.params import checked_run
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.context import Context
+from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import Call, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.runs import P0, P1, run

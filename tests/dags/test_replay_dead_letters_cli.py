@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli import replay_dead_letters as command
 from kafka_archiver.orchestration.dag_run.params import wanted_letters
 from kafka_archiver.orchestration.dags import tasks
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.context import Context
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.dags.conftest import Call, Session, confs, pause
 from tests.support.lake import Lake, hour
 

@@ -11,7 +11,7 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.serialization.serialized_objects import DagSerialization
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags.audit import audit_dag
 from tests.dags.conftest import AddConnection, Call, MakeArchive, dag_of, load

@@ -10,10 +10,10 @@ from airflow.sdk.exceptions import AirflowException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from kafka_archiver.config.decoding import Decoding
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import leave_cause
-from kafka_archiver.schemas import Schema
 from tests.dags.conftest import MakeArchive, dag_of
 
 pytestmark = pytest.mark.dags

@@ -12,16 +12,16 @@ import pytest
 from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kafka_archiver.advice import once
 from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
-from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
+from kafka_archiver.messages.advice import once
+from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.spark.failures import MARK
-from kafka_archiver.steps.plan import Work
+from kafka_archiver.work.plan import Work
 from scripts.stack.paths import ROOT
 from tests.dags.conftest import RUN, SECRET, AddConnection, MakeArchive, context_of, logged, operator_of
 
@@ -144,7 +144,7 @@ def test_each_run_has_a_job_of_its_own_with_a_folder_of_its_own(
         for run in work.archive:
             submit(run)
 
-    monkeypatch.setattr("kafka_archiver.steps.backlog.archive_runs", one_after_the_other)
+    monkeypatch.setattr("kafka_archiver.work.backlog.archive_runs", one_after_the_other)
     operator_of(archive()).execute(context_of(runs))
     words = (spark_submit / "all").read_text().splitlines()
     assert [ArchiveJob.from_arguments([word]).runs for word in words if word.startswith("{")] == [(r,) for r in runs]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.orchestration.submit.verdict import Verdict
 
 pytestmark = pytest.mark.dags

@@ -11,17 +11,17 @@ import yaml
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.audit.inspection import audit, publish
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.alerts import telling
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.dags import watchdog as dag_module
 from kafka_archiver.orchestration.dags import watchdog_dag
 from kafka_archiver.orchestration.dags.watching import FOLDER, Memory, Watchdog
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.store import open_store
+from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import load
 from tests.support.lake import Lake
 from tests.support.runs import P0
@@ -75,7 +75,7 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch)
     lake = Lake(open_store(yaml.safe_load(orders.read_text())["store"]["url"], {}), {P0: Range(0, 3)}, name="orders")
     lake.run(2)
     audits(lake)
-    monkeypatch.setattr("kafka_archiver.steps.context.connect", lake.brokers)
+    monkeypatch.setattr("kafka_archiver.context.context.connect", lake.brokers)
     return lake
 
 

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.audit.report import Report
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.auditing import audit
 from kafka_archiver.store import open_store
+from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from scripts.stack.settings import client_settings
@@ -83,7 +83,7 @@ def test_without_airflow_and_without_kafka(s3: S3, tmp_path: Path) -> None:
 
     def ask(*words: str) -> "subprocess.CompletedProcess[str]":
         environment = {**client_settings("", s3), "PYTHONPATH": str(ROOT / "include")}
-        command = [sys.executable, "-m", "kafka_archiver.steps.auditing", *words]
+        command = [sys.executable, "-m", "kafka_archiver.audit.inspection", *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
 
     done = ask(url, "orders", "--deep")

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from kafka_archiver.spark.failures import PERMANENT_EXIT
-from kafka_archiver.steps.plan import Work
+from kafka_archiver.work.plan import Work
 from scripts.stack.kafka import Kafka
 from scripts.stack.process import command_of
 from scripts.stack.s3 import S3

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.store import open_store
+from kafka_archiver.values.intervals import to_ms
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow

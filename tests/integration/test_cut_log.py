@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PolicyError
+from kafka_archiver.context.context import Context
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first import LogEnd
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.archive.logs import read_logs
-from kafka_archiver.steps.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.archive.logs import read_logs
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from tests.support import quick, runs

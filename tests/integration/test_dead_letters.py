@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_archiver.steps.auditing import audit
-from kafka_archiver.steps.dead_letters import replay_letters
-from kafka_archiver.steps.repair import write_again
+from kafka_archiver.audit.inspection import audit
+from kafka_archiver.work.dead_letters import replay_letters
+from kafka_archiver.work.repair import write_again
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, HOUR, Record
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_archiver.errors import TransientError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.schemas import Schema
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.values.intervals import to_ms
 from scripts.stack.ports import HOST
 from tests.support import producers
 from tests.support.archiver import Archiver, Services, hour

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300
 # Prints "ok" or "error" for each round of requests, from four threads, as the page asks.
 ASKING = """
 import sys, threading
-from kafka_archiver.errors import TransientError
+from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.values.ranges import TopicPartition
 
 def ask():
     while True:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.process import command_of, marked
 from scripts.stack.s3 import S3

@@ -25,17 +25,17 @@ import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.audit.readers.mak import MakFile
-from kafka_archiver.decode.protobuf.files import compiled
-from kafka_archiver.job import ArchiveJob
-from kafka_archiver.layouts.registry import LAYOUTS
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.model.layouts.registry import LAYOUTS
+from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package
-from kafka_archiver.schemas import Schema
+from kafka_archiver.records.decode.protobuf.files import compiled
+from kafka_archiver.records.writer.disk import locked_directory
 from kafka_archiver.spark.analysis import answer
-from kafka_archiver.steps.auditing import audit
-from kafka_archiver.steps.plan import Work
-from kafka_archiver.writer.disk import locked_directory
+from kafka_archiver.work.plan import Work
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from tests.support.archiver import Archiver, Services, hour, quick_driver
 from tests.support.avro_records import LocalRegistry

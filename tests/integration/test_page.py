@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Browser, Page, Route, TimeoutError, expect, sync_playwright
 from prometheus_client.parser import text_string_to_metric_families
 
+from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import parse_archive
-from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.store import Store, open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT

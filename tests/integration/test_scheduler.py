@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import parse_archive
 from kafka_archiver.orchestration.dags.emitted import COUNTERS
-from kafka_archiver.steps.auditing import audit
 from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_archiver.manifest import Manifest
+from kafka_archiver.model.manifest import Manifest
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
-from kafka_archiver.writer.disk import locked_directory
+from kafka_archiver.records.writer.disk import locked_directory
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_HOME

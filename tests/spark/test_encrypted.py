@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from kafka_archiver.steps.auditing import audit
+from kafka_archiver.audit.inspection import audit
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, Record
 

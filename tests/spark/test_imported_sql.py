@@ -7,10 +7,10 @@ import pytest
 
 from kafka_archiver.imports.base import Keys
 from kafka_archiver.imports.smt import CONNECT, transforms_of
-from kafka_archiver.pipeline.transform.questions import Question
+from kafka_archiver.model.transforms import Sql
+from kafka_archiver.records.pipeline.transform.questions import Question
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.sql import prepare, schema_of, transformed
-from kafka_archiver.transforms import Sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka import reader
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.spark.failures import TRANSIENT_EXIT, UNKNOWN_EXIT, exit_code
+from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3

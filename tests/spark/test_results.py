@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError, PermanentError
-from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.messages.errors import IntegrityError, PermanentError
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.spark import engine, native, source
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.writer.result import WriteJob
+from kafka_archiver.work.archive.step import ArchiveStep
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.topics import DAY, Record
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.kafka import complaints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark.engine import SparkEngine
-from kafka_archiver.writer.result import Limits, WriteJob
 from scripts.stack.ports import HOST
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour

@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyspark
 import pytest
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.pipeline.transform.questions import Question
-from kafka_archiver.pipeline.transform.spark_types import field_of
+from kafka_archiver.context.asking_spark import ask_spark
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.transforms import Sql
+from kafka_archiver.records.pipeline.transform.questions import Question
+from kafka_archiver.records.pipeline.transform.spark_types import field_of
 from kafka_archiver.spark import culprit, sql_tasks
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.sql import prepare
-from kafka_archiver.steps.asking_spark import ask_spark
-from kafka_archiver.steps.auditing import audit
-from kafka_archiver.steps.dead_letters import replay_letters
-from kafka_archiver.transforms import Sql
+from kafka_archiver.work.dead_letters import replay_letters
 from tests.contract.test_docs_of_transforms import BLOCKS, EXAMPLES
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.chunks import path_of

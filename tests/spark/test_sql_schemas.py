@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
+from kafka_archiver.context.print_object import from_store, lines
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.print_object import from_store, lines
+from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.avro_records import LocalRegistry, framed
 from tests.support.lake import hour
 from tests.support.spark_lake import SparkLake

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.spark import engine
 from kafka_archiver.spark.sink import Sink
-from kafka_archiver.steps.auditing import audit
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, HOUR, Record
 from tests.support.waiting import until
@@ -27,9 +27,9 @@ def with_a_stage_more() -> type[Sink]:
             import numpy as np
             import pyarrow as pa
 
-            from kafka_archiver.columns import column
-            from kafka_archiver.pipeline import variants
-            from kafka_archiver.pipeline.stages import stages_of
+            from kafka_archiver.records.pipeline import variants
+            from kafka_archiver.records.pipeline.stages import stages_of
+            from kafka_archiver.values.columns import column
 
             def double(batch: Any, marks: Any) -> Any:
                 offsets = column(batch, "offset")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.spark.failures import PERMANENT_EXIT, exit_code, one_line
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import BadRecordError, IntegrityError
-from kafka_archiver.plan import Chunk
+from kafka_archiver.messages.errors import BadRecordError, IntegrityError
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.spark.native import LARGEST_TASK, SMALLEST_TASK, _cost, share
-from kafka_archiver.writer.result import WriteJob
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, Record
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_archiver.errors import PermanentError
+from kafka_archiver.messages.errors import PermanentError
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, Record, produce_raw
 

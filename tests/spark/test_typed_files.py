@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from kafka_archiver.formats.registry import extension_of
-from kafka_archiver.formats.shared.columns import schema_of
+from kafka_archiver.records.formats.registry import extension_of
+from kafka_archiver.records.formats.shared.columns import schema_of
 from tests.support.chunks import Row
 from tests.support.typed import EMPTY, FULL, LEAVES, ORDER, decoded, encode, target_of
 

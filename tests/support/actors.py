@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.plan import Chunk, Plan, Settings
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.model.plan import Chunk, Plan, Settings
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.store import Store
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.letters import read_letters
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 Answer = TypeVar("Answer")
 Read = Callable[[Chunk, Settings], Iterator[pa.RecordBatch]]

@@ -16,27 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
+from kafka_archiver.context.context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Manifest
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.proof import HourProof
 from kafka_archiver.orchestration.submit.jvm import java_settings
-from kafka_archiver.plan import Plan
-from kafka_archiver.proof import HourProof
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.engine import SparkEngine
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Origin, Work, plan
-from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Stat, open_store
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.values.intervals import Interval, to_ms
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.step import ArchiveStep
+from kafka_archiver.work.backlog import archive_runs
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import Origin, Work, plan
+from kafka_archiver.work.verify import verify
 from scripts.stack.class_data import class_data
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka

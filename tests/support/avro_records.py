@@ -14,11 +14,11 @@ import fastavro
 import httpx
 import pyarrow as pa
 
-from kafka_archiver.decode.asking import Server
-from kafka_archiver.decode.base import Decoded
-from kafka_archiver.decode.registry import Registry
-from kafka_archiver.decode.wire import schema_id
-from kafka_archiver.schemas import Schema
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.asking import Server
+from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.registry import Registry
+from kafka_archiver.records.decode.wire import schema_id
 
 EMPTY: Mapping[str, Any] = {}
 # Logical types, nested ones and one of each kind of column.

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_archiver.formats.base import RECORD
-from kafka_archiver.plan import BadRecord, Chunk, Settings
+from kafka_archiver.model.plan import BadRecord, Chunk, Settings
+from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.store.base import Store
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 HOUR = 3_600_000
 LAST_MS = 253_402_300_799_999

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_archiver.intervals import from_ms
+from kafka_archiver.values.intervals import from_ms
 from tests.support.outcomes import SCHEMA, STEPS
 from tests.support.topics import DAY, HOUR
 

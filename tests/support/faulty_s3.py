@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.store import Part, PendingUpload, Stat
 from kafka_archiver.store.memory import MemoryStore
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from kafka_archiver.formats.avro import encoder as avro
-from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
-from kafka_archiver.formats.block_gzip import encoder as block_gzip
-from kafka_archiver.formats.parquet import encoder as parquet
-from kafka_archiver.formats.registry import extension_of, get_format, names, resolve
-from kafka_archiver.formats.shared import compress
-from kafka_archiver.formats.shared.columns import schema_of, shaped
-from kafka_archiver.formats.shared.records import COLUMNS
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.plan import Content, Settings
+from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.records.formats.avro import encoder as avro
+from kafka_archiver.records.formats.base import SCHEMAS, Encoder, Target
+from kafka_archiver.records.formats.block_gzip import encoder as block_gzip
+from kafka_archiver.records.formats.parquet import encoder as parquet
+from kafka_archiver.records.formats.registry import extension_of, get_format, names, resolve
+from kafka_archiver.records.formats.shared import compress
+from kafka_archiver.records.formats.shared.columns import schema_of, shaped
+from kafka_archiver.records.formats.shared.records import COLUMNS
+from kafka_archiver.records.pipeline.base import Marks
 from tests.support.chunks import LAST_MS, Row, batch
 from tests.support.typed import ORDER, as_if_decoded
 from tests.support.typed import rows_of as typed_rows

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_archiver.keys import progress_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.model.keys import progress_document
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.backlog import archive_runs
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import plan
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)

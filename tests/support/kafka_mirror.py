@@ -9,9 +9,9 @@ import confluent_kafka
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions
 
-from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import ArchiverError, TransientError
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import Record, new_topic, produce, send
 from tests.support.waiting import until

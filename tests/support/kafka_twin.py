@@ -11,14 +11,14 @@ from typing import Literal
 
 import pyarrow as pa
 
-from kafka_archiver.errors import PermanentError, PolicyError, TransientError
-from kafka_archiver.formats.base import RECORD, VALUE
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, crc32
 from kafka_archiver.kafka.groups import Position
-from kafka_archiver.kafka_tools import KafkaTools
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
+from kafka_archiver.messages.kafka_tools import KafkaTools
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.records.formats.base import RECORD, VALUE
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.topics import Record
 
 BATCH = 3

@@ -9,35 +9,35 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
+from kafka_archiver.context.context import Context
 from kafka_archiver.encryption import Keyring
-from kafka_archiver.formats.base import COLUMNS, VALUE
-from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Commit, Manifest
-from kafka_archiver.pipeline.transform.base import Place
-from kafka_archiver.pipeline.transform.chain import require_transforms
-from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import HourProof
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.manifest import Commit, Manifest
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import HourProof
+from kafka_archiver.records.formats.base import COLUMNS, VALUE
+from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.chain import require_transforms
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.reading import whole_chunk
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.auditing import audit
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.dead_letters import Hours, replay_letters
-from kafka_archiver.steps.plan import Origin, Work, plan
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Store
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.letters import read_letters
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.values.intervals import Interval, to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.step import ArchiveStep
+from kafka_archiver.work.backlog import archive_runs
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.dead_letters import Hours, replay_letters
+from kafka_archiver.work.plan import Origin, Work, plan
+from kafka_archiver.work.rebuild import rebuild_run
+from kafka_archiver.work.verify import verify
 from tests.support.brokers import Brokers
 from tests.support.chunks import Row, batch
 from tests.support.worlds import Clocked

@@ -19,12 +19,11 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafka_archiver import settling
-from kafka_archiver.planning import boundary
-from kafka_archiver.steps import close_hours, verify
-from kafka_archiver.steps.archive import letters, missing, publish, replay
-from kafka_archiver.steps.plan import interval
-from kafka_archiver.writer.commit import complete
+from kafka_archiver.model import settling
+from kafka_archiver.planning import boundary, interval
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.work import close_hours, verify
+from kafka_archiver.work.archive import letters, missing, publish, replay
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3, S3Ports

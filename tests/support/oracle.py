@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.plan import PartitionPlan, Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import HourProof
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import HourProof
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome

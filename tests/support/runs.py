@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Work, plan
+from kafka_archiver.context.context import Context
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.values.intervals import Interval, to_ms
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import Work, plan
 from tests.support.worlds import Clocked
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from kafka_archiver.manifest import Manifest, Outcome
-from kafka_archiver.plan import Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import HourProof
-from kafka_archiver.settling import Settling
+from kafka_archiver.model.manifest import Manifest, Outcome
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import HourProof
+from kafka_archiver.model.settling import Settling
 from tests.support.plans import HOUR, manifest
 
 Proofs = dict[int | None, HourProof]

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka_archiver.config import Archive
-from kafka_archiver.formats.base import COLUMNS
-from kafka_archiver.pipeline.transform.questions import columns_for, fields_for, parses_json
-from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.records.formats.base import COLUMNS
+from kafka_archiver.records.pipeline.transform.questions import columns_for, fields_for, parses_json
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.feed import Given
 from kafka_archiver.spark.reading import whole_chunk
@@ -18,9 +21,6 @@ from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.spark.spool import Segment, Spool
 from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.letters import read_letters
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 from tests.support.chunks import batch
 from tests.support.lake import Lake
 

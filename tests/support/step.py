@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.job import Endpoints
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.dead_letters import replay_letters
-from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.verify import verify
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.context.context import Context
+from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.values.intervals import Interval, to_ms
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.step import ArchiveStep
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.dead_letters import replay_letters
+from kafka_archiver.work.plan import plan
+from kafka_archiver.work.rebuild import rebuild_run
+from kafka_archiver.work.verify import verify
 from tests.support.plain import EndingEngine, PlainEngine
 from tests.support.worlds import Clocked
 

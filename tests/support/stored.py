@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
 
 from kafka_archiver.audit.readers.mak import MakFile, MakRecord
-from kafka_archiver.manifest import ObjectEntry
-from kafka_archiver.plan import Plan
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Plan
 from tests.support.kafka_twin import Entry
 from tests.support.outcomes import EPOCH, Row, hour_of
 

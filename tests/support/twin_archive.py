@@ -4,19 +4,19 @@ from datetime import datetime
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import from_ms, to_hour
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.proof import HourProof
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Fill, left_out_of, plan
-from kafka_archiver.steps.verify import verify
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.proof import HourProof
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.values.intervals import from_ms, to_hour
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.step import ArchiveStep
+from kafka_archiver.work.backlog import archive_runs
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.plan import Fill, left_out_of, plan
+from kafka_archiver.work.verify import verify
 from tests.support.archiver import hour
 from tests.support.topics import DAY, HOUR
 from tests.support.worlds import TwinWorld

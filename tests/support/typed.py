@@ -12,11 +12,11 @@ from uuid import UUID
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from kafka_archiver.formats.base import Target
-from kafka_archiver.formats.registry import get_format, resolve
-from kafka_archiver.formats.shared.columns import schema_of, shaped
-from kafka_archiver.formats.shared.plain_types import bare, rebuilt, seen_as
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats.base import Target
+from kafka_archiver.records.formats.registry import get_format, resolve
+from kafka_archiver.records.formats.shared.columns import schema_of, shaped
+from kafka_archiver.records.formats.shared.plain_types import bare, rebuilt, seen_as
 from tests.support.chunks import Row, batch
 
 Cells = dict[str, Any]

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, is_dead_letter, object_key
-from kafka_archiver.layouts.hourly import hour_path
-from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.plan import Chunk, PartitionPlan, Plan, Settings
-from kafka_archiver.ranges import Range
+from kafka_archiver.model.keys import Place, is_dead_letter, object_key
+from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.plan import Chunk, PartitionPlan, Plan, Settings
+from kafka_archiver.values.intervals import Interval
+from kafka_archiver.values.ranges import Range
 
 FIVE = datetime(2026, 11, 21, 5, tzinfo=UTC)
 # Hours 2026-11-21 05, 06 and 07, and no hour.

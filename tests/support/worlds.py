@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from kafka_archiver.intervals import from_ms
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.store import Store, memory, open_store
+from kafka_archiver.values.intervals import from_ms
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.actors import Read

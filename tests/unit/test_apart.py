@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.kafka import apart
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from tests.support.waiting import until
 
 

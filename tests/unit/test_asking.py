@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka import asking
 from kafka_archiver.kafka.asking import Asking
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.values.ranges import TopicPartition
 
 
 class Client:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.assumption import assumed
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.losses import Unsure
-from kafka_archiver.manifest import ChunkAccount, Manifest, Witness
-from kafka_archiver.plan import Plan, Settings
-from kafka_archiver.progress import Progress
+from kafka_archiver.model.assumption import assumed
+from kafka_archiver.model.losses import Unsure
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, Witness
+from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.values.intervals import to_ms
 from tests.support.plans import HOUR, at, entry, partition, plan
 
 MINUTE = 60_000

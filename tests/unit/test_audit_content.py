@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.content import PIECE, Pieces, check_records, read_through
 from kafka_archiver.audit.readers.base import Seen
 from kafka_archiver.audit.readers.jsonl import lines
-from kafka_archiver.layouts.hourly import hour_path
-from kafka_archiver.manifest import ObjectEntry
-from kafka_archiver.plan import Settings
-from kafka_archiver.ranges import Range
+from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.values.ranges import Range
 from tests.support.values import plan
 
 HOUR = 3_600_000

@@ -7,9 +7,9 @@ import uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.lake import HOUR, Lake
 
 NAMES = [TopicPartition("orders", number) for number in (0, 1)]

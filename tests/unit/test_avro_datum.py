@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.formats.avro.datum import datums, long, longs
-from kafka_archiver.formats.avro.schema import schema_of, stored
-from kafka_archiver.formats.base import RECORD
-from kafka_archiver.formats.shared.records import normalised
+from kafka_archiver.records.formats.avro.datum import datums, long, longs
+from kafka_archiver.records.formats.avro.schema import schema_of, stored
+from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.formats.shared.records import normalised
 from tests.support.chunks import Row, batch
 from tests.support.formats import ODD, Case, rows_strategy
 

@@ -17,7 +17,7 @@ from bench.records import MS_PER_HOUR, START, records, values
 from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
-from kafka_archiver.formats import names
+from kafka_archiver.records.formats import names
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.planning import boundary
 from kafka_archiver.planning.boundary import Boundary
-from kafka_archiver.ranges import Range, subtract
+from kafka_archiver.values.ranges import Range, subtract
 
 YEAR_2090 = 3_786_912_000_000
 MOST_ROUNDS = 64

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import parse_archive
+from kafka_archiver.config.archives import read_archives
 from kafka_archiver.config.bounds import require_bounded
-from kafka_archiver.decode.decoders import decoder
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.reading import read_keys
-from kafka_archiver.schemas import Schema
-from kafka_archiver.steps.archives import read_archives
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.decoders import decoder
 
 pytestmark = pytest.mark.unit
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.checksum import crc32, joined, spelt
 from kafka_archiver.store import Part, PendingUpload
 from kafka_archiver.store.s3_sums import Sums, crc_of, encoded
+from kafka_archiver.values.checksum import crc32, joined, spelt
 
 pytestmark = pytest.mark.unit
 

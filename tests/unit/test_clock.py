@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.config.times import Timestamp
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import LAST_MS, to_ms
-from kafka_archiver.layouts.form import Form
-from kafka_archiver.layouts.read_times import Parser, UnreadableTimeError
-from kafka_archiver.layouts.registry import form_of, named, resolve
-from kafka_archiver.layouts.template import parsed
-from kafka_archiver.layouts.zone import packed
-from kafka_archiver.pipeline.base import NONE, TIME, Marks
-from kafka_archiver.pipeline.filing.clock import Clock
-from kafka_archiver.pipeline.filing.event_time import time_stage
-from kafka_archiver.plan import EventTime, Settings
-from kafka_archiver.steps.plan import clock as freezing
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.read_times import Parser, UnreadableTimeError
+from kafka_archiver.model.layouts.registry import form_of, named, resolve
+from kafka_archiver.model.layouts.template import parsed
+from kafka_archiver.model.layouts.zone import packed
+from kafka_archiver.model.plan import EventTime, Settings
+from kafka_archiver.planning import clock as freezing
+from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
+from kafka_archiver.records.pipeline.filing.clock import Clock
+from kafka_archiver.records.pipeline.filing.event_time import time_stage
+from kafka_archiver.values.intervals import LAST_MS, to_ms
 from tests.support.chunks import Row, batch
 
 pytestmark = pytest.mark.unit

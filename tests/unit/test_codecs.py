@@ -5,10 +5,10 @@ import io
 import pytest
 
 from kafka_archiver.audit.readers.streams import plain
-from kafka_archiver.errors import IntegrityError, TransientError
-from kafka_archiver.formats.shared.codecs import SUFFIXES
-from kafka_archiver.formats.shared.compress import compressed
-from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.messages.errors import IntegrityError, TransientError
+from kafka_archiver.records.formats.shared.codecs import SUFFIXES
+from kafka_archiver.records.formats.shared.compress import compressed
+from kafka_archiver.records.formats.shared.decompress import decompressed
 
 pytestmark = pytest.mark.unit
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats.avro.schema import schema_of as avro_schema
-from kafka_archiver.formats.base import RECORD, VALUE
-from kafka_archiver.formats.registry import resolve
-from kafka_archiver.formats.shared.columns import needed, schema_of, shaped, source
-from kafka_archiver.formats.shared.plain_types import plain
-from kafka_archiver.plan import METADATA, Settings
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.plan import METADATA, Settings
+from kafka_archiver.records.formats.avro.schema import schema_of as avro_schema
+from kafka_archiver.records.formats.base import RECORD, VALUE
+from kafka_archiver.records.formats.registry import resolve
+from kafka_archiver.records.formats.shared.columns import needed, schema_of, shaped, source
+from kafka_archiver.records.formats.shared.plain_types import plain
 from tests.support.typed import VALUES
 from tests.support.values import plan
 

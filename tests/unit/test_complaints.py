@@ -3,8 +3,8 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.kafka.complaints import PATIENCE, Complaints
+from kafka_archiver.messages.errors import PermanentError, TransientError
 
 BROKEN = KafkaError(
     KafkaError._AUTHENTICATION, "SASL PLAIN mechanism handshake failed: Local: Broker transport failure"

@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PolicyError
-from kafka_archiver.findings import Finding
-from kafka_archiver.intervals import to_ms
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.stamp import stamp
 from kafka_archiver.kafka.first import LogEnd
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.acknowledge import accept
-from kafka_archiver.steps.auditing import audit, publish
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import propose
-from kafka_archiver.steps.plan.survey import OvertakenError
-from kafka_archiver.steps.stamp import stamp
-from kafka_archiver.steps.status import ArchiveStatus, damage, status
-from kafka_archiver.steps.status.condition import condition, observe
-from kafka_archiver.steps.status.facts import DagRun, Facts
-from kafka_archiver.steps.status.held import of_transactions
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.planning.survey import OvertakenError
+from kafka_archiver.state.acknowledge import accept
+from kafka_archiver.state.status import ArchiveStatus, damage, status
+from kafka_archiver.state.status.condition import condition, observe
+from kafka_archiver.state.status.facts import DagRun, Facts
+from kafka_archiver.state.status.held import of_transactions
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.plan import propose
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, P0, P1, hour, run
 

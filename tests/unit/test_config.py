@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import archive_files, load_archive, parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import resolve
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats import resolve
 
 SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"
 

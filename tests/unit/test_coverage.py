@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import DocumentError
-from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.keys import Place, hour_document, object_key
-from kafka_archiver.layouts.registry import hours_by_key
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Settings
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.auditing import audit, publish
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.coverage import Heads, hour_in_full, read_coverage
-from kafka_archiver.steps.coverage.cells import Head, cells
-from kafka_archiver.steps.coverage.damage import damage
-from kafka_archiver.steps.coverage.read import HEAD
-from kafka_archiver.steps.overview.history import histories, last_plans
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import DocumentError
+from kafka_archiver.model.keys import Place, hour_document, object_key
+from kafka_archiver.model.layouts.registry import hours_by_key
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.state.coverage import Heads, hour_in_full, read_coverage
+from kafka_archiver.state.coverage.cells import Head, cells
+from kafka_archiver.state.coverage.damage import damage
+from kafka_archiver.state.coverage.read import HEAD
+from kafka_archiver.state.overview.history import histories, last_plans
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import hour_start, to_hour
+from kafka_archiver.values.ranges import Range
 from tests.support.brokers import Brokers
 from tests.support.counted import Counted
 from tests.support.runs import DAY, P0, P1, run
@@ -87,7 +87,7 @@ def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch
     assert {(one.key, one.kind, one.run) for one in hour.damaged} == {(k, "object-missing", manifest.run) for k in gone}
     assert "proof-missing" in {one.kind for one in hour_in_full(context, FIRST + 2).damaged}
     # Without the manifests, by the keys. These name no hour, which is said.
-    monkeypatch.setattr("kafka_archiver.steps.coverage.damage.RUNS", 0)
+    monkeypatch.setattr("kafka_archiver.state.coverage.damage.RUNS", 0)
     assert (set(damage(context).hours), damage(context).cut) == ({FIRST + 2}, True)
     key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro")
     for zone, hours in (("", (FIRST + 3,)), ("Asia/Tokyo", ())):
@@ -129,7 +129,7 @@ def test_hours_with_dead_letters_show_them(context: Context) -> None:
 
 
 def test_more_dead_letters_than_are_looked_at_are_said_to_be(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_archiver.steps.coverage.read.LETTERS", 1)
+    monkeypatch.setattr("kafka_archiver.state.coverage.read.LETTERS", 1)
     for start in (0, 2):
         key = object_key(Place("orders", 0, start), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
         context.store.put(key, b"a letter")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.formats.shared.cuts import cuts
+from kafka_archiver.records.formats.shared.cuts import cuts
 
 pytestmark = pytest.mark.unit
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import BadRecordError
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.steps.coverage.letters import OBJECTS, why
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.messages.errors import BadRecordError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.state.coverage.letters import OBJECTS, why
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.orders import kinds
-from kafka_archiver.decode.json_text import decoder as decoders
-from kafka_archiver.decode.json_text.decoder import json_schema_decoder
-from kafka_archiver.schemas import Reference, Schema
+from kafka_archiver.model.schemas import Reference, Schema
+from kafka_archiver.records.decode.json_text import decoder as decoders
+from kafka_archiver.records.decode.json_text.decoder import json_schema_decoder
 
 pytestmark = pytest.mark.unit
 

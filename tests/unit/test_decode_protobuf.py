@@ -15,10 +15,10 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafka_archiver.decode.protobuf.decoder import protobuf_decoder
-from kafka_archiver.decode.protobuf.files import _protoc, compiled
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import Reference, Schema
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Reference, Schema
+from kafka_archiver.records.decode.protobuf.decoder import protobuf_decoder
+from kafka_archiver.records.decode.protobuf.files import _protoc, compiled
 
 pytestmark = pytest.mark.unit
 

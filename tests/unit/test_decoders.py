@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.decode.decoders import DECODERS, decoder
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import Schema
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.decoders import DECODERS, decoder
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
@@ -58,8 +58,8 @@ def test_what_is_refused() -> None:
 
 def test_planning_loads_no_decoder() -> None:
     program = (
-        "import sys, kafka_archiver.decode.decoders, kafka_archiver.decode.json_text.columns, "
-        "kafka_archiver.decode.json_text.infer; print(*sys.modules)"
+        "import sys, kafka_archiver.records.decode.decoders, kafka_archiver.records.decode.json_text.columns, "
+        "kafka_archiver.records.decode.json_text.infer; print(*sys.modules)"
     )
     run = subprocess.run(
         [sys.executable, "-c", program],

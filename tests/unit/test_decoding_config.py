@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import Reference, Schema
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Reference, Schema
 
 pytestmark = pytest.mark.unit
 

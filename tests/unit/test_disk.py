@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import TransientError
-from kafka_archiver.writer.disk import abandoned, sweep, working_directory
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.records.writer.disk import abandoned, sweep, working_directory
 from scripts.stack.paths import ROOT
 from tests.support.waiting import until
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unit
 TASK = """
 import sys, threading
 from pathlib import Path
-from kafka_archiver.writer.disk import working_directory
+from kafka_archiver.records.writer.disk import working_directory
 with working_directory(Path(sys.argv[1])) as directory:
     (directory / "spilled").write_bytes(b"x" * 1000)
     print(directory, flush=True)
@@ -31,7 +31,7 @@ with working_directory(Path(sys.argv[1])) as directory:
 PARENT = """
 import subprocess, sys
 from pathlib import Path
-from kafka_archiver.writer.disk import locked_directory
+from kafka_archiver.records.writer.disk import locked_directory
 with locked_directory(Path(sys.argv[1])) as (directory, lock):
     program = subprocess.Popen(["sleep", "1000"], pass_fds=[lock])
     print(directory, program.pid, sep="\\n", flush=True)

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.findings import Finding
-from kafka_archiver.kafka_tools import KafkaTools
-from kafka_archiver.keys import probe_prefix
-from kafka_archiver.steps.doctor.examine import check_neighbours, examine
-from kafka_archiver.steps.doctor.retention import check_retention, check_times, longest_interval
-from kafka_archiver.steps.doctor.spark import check_submit
-from kafka_archiver.steps.doctor.store import check_clock, check_store
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.messages.kafka_tools import KafkaTools
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.keys import probe_prefix
+from kafka_archiver.state.doctor.examine import check_neighbours, examine
+from kafka_archiver.state.doctor.retention import check_retention, check_times, longest_interval
+from kafka_archiver.state.doctor.spark import check_submit
+from kafka_archiver.state.doctor.store import check_clock, check_store
+from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store

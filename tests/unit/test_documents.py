@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.documents import Document, isoformat
-from kafka_archiver.errors import DocumentError
-from kafka_archiver.manifest import Commit, Manifest
-from kafka_archiver.plan import Plan
+from kafka_archiver.messages.errors import DocumentError
+from kafka_archiver.model.manifest import Commit, Manifest
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.values.documents import Document, isoformat
 from tests.support.values import FIVE, plans, runs
 
 pytestmark = pytest.mark.unit

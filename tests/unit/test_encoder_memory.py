@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.formats.base import HEADERS
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.records.formats.base import HEADERS
+from kafka_archiver.records.writer.result import Limits
 from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 from tests.unit.test_writer_memory import MIB, PART, Discard, growth

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive, declarations, parse_archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 SMALLEST = {"ARCHIVE": "orders", "SOURCE__TOPICS": "orders", "STORE__URL": "s3://archive/lake"}
 YAML = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"

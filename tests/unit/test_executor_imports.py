@@ -26,9 +26,9 @@ def noting(name, globals=None, locals=None, fromlist=(), level=0):
 
 builtins.__import__ = noting
 import kafka_archiver.spark.native, kafka_archiver.spark.sink
-from kafka_archiver.formats import get_format, names
-from kafka_archiver.formats.known_bytes import require_known_bytes
-from kafka_archiver.plan import Settings
+from kafka_archiver.records.formats import get_format, names
+from kafka_archiver.records.formats.known_bytes import require_known_bytes
+from kafka_archiver.model.plan import Settings
 from kafka_archiver.store import open_store
 
 open_store("s3://bucket/prefix", {"endpoint_url": "http://127.0.0.1:1", "region_name": "x"})
@@ -68,8 +68,8 @@ def test_what_is_imported_is_what_the_documentation_lists(where: str) -> None:
 def test_planning_loads_neither_arrow_nor_what_writes() -> None:
     """A third of a CPU second, every hour, of an archive that may have nothing new."""
     program = (
-        "import sys, kafka_archiver.steps.plan; from kafka_archiver.formats import resolve; "
-        "from kafka_archiver.plan import Settings; resolve(Settings(codec='')); print(*sys.modules)"
+        "import sys, kafka_archiver.work.plan; from kafka_archiver.records.formats import resolve; "
+        "from kafka_archiver.model.plan import Settings; resolve(Settings(codec='')); print(*sys.modules)"
     )
     run = subprocess.run(
         [sys.executable, "-c", program],

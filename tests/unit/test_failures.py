@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.spark.failures import (
     PERMANENT_EXIT,
     TRANSIENT_EXIT,

@@ -8,17 +8,17 @@ import pytest
 from botocore.exceptions import ClientError, CredentialRetrievalError
 from confluent_kafka import KafkaError
 
-from kafka_archiver.advice import commands_in, once
 from kafka_archiver.audit.report import error
-from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.keys import run_document
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Claim, Commit
-from kafka_archiver.pipeline.decode import decodings
-from kafka_archiver.plan import Settings, TopicSchemas, Writer
-from kafka_archiver.schemas import Schema
-from kafka_archiver.steps.plan.claims import _claimed_by, _left
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.advice import commands_in, once
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.model.keys import run_document
+from kafka_archiver.model.manifest import Claim, Commit
+from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.planning.claims import _claimed_by, _left
+from kafka_archiver.records.pipeline.decode import decodings
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3_errors import Bucket, explain
 from kafka_archiver.store.s3_sums import checksum_text

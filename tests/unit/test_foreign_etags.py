@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.unit

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver import advice
-from kafka_archiver.actions import Action
-from kafka_archiver.decode.decoders import decoder
-from kafka_archiver.errors import BadRecordError, Failure
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.messages import advice
+from kafka_archiver.messages.actions import Action
+from kafka_archiver.messages.errors import BadRecordError, Failure
+from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.page.buttons import steps_of
-from kafka_archiver.schemas import Schema
-from kafka_archiver.writer.bad_records import _choices
+from kafka_archiver.records.decode.decoders import decoder
+from kafka_archiver.records.writer.bad_records import _choices
 
 pytestmark = pytest.mark.unit
 

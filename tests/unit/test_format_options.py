@@ -11,14 +11,14 @@ import pytest
 from pyarrow import csv
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.documents import Value
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import registry, resolve
-from kafka_archiver.formats.base import Buffer, Target
-from kafka_archiver.plan import Content, Plan, Settings
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.print_object import lines
-from kafka_archiver.writer.commit import complete
+from kafka_archiver.context.print_object import lines
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.plan import Content, Plan, Settings
+from kafka_archiver.records.formats import registry, resolve
+from kafka_archiver.records.formats.base import Buffer, Target
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.values.documents import Value
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.chunks import Row, chunk_of, cut, new_store, write
 from tests.support.lake import Lake
 from tests.support.values import plan

@@ -14,17 +14,17 @@ import pytest
 import yaml
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats.registry import extension_of
 from kafka_archiver.imports.base import OPEN
-from kafka_archiver.keys import Place
-from kafka_archiver.layouts.registry import form_of
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.keys import Place
+from kafka_archiver.model.layouts.registry import form_of
+from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.import_file import Result, archives_of
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.filing.paths import Paths
-from kafka_archiver.plan import Settings
-from kafka_archiver.steps.plan.settings import settings_of
-from kafka_archiver.writer.commit import complete
+from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.records.formats.registry import extension_of
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.filing.paths import Paths
+from kafka_archiver.records.writer.commit import complete
 from scripts.stack.paths import ROOT
 from tests.support.chunks import Row, batch, chunk_of, new_store, write
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from kafka_archiver.gaps import Bitmap, Gaps, beside, count, merged, outside, pack, unpack
-from kafka_archiver.ranges import Range, merge
+from kafka_archiver.values.gaps import Bitmap, Gaps, beside, count, merged, outside, pack, unpack
+from kafka_archiver.values.ranges import Range, merge
 
 Rows = npt.NDArray[np.int64]
 START = 1000

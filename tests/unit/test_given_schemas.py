@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import load_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import resolve
-from kafka_archiver.steps.plan.schemas import require_readable
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.records.formats import resolve
 
 pytestmark = pytest.mark.unit
 TREE = {"type": "record", "name": "Tree", "fields": [{"name": "left", "type": ["null", "Tree"]}]}

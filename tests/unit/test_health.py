@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.actions import words
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.findings import Finding, Severity, problem, warning
-from kafka_archiver.steps.health import VERDICTS, HealthCheck, judge, own, verdict_of
-from kafka_archiver.steps.health.judge import STALE, TOO_OLD
-from kafka_archiver.steps.overview import Audited, Snapshot
-from kafka_archiver.steps.status import ArchiveStatus
-from kafka_archiver.steps.status.step import PartitionStatus
+from kafka_archiver.messages.actions import words
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.findings import Finding, Severity, problem, warning
+from kafka_archiver.state.health import VERDICTS, HealthCheck, judge, own, verdict_of
+from kafka_archiver.state.health.judge import STALE, TOO_OLD
+from kafka_archiver.state.overview import Audited, Snapshot
+from kafka_archiver.state.status import ArchiveStatus
+from kafka_archiver.state.status.step import PartitionStatus
 
 pytestmark = pytest.mark.unit
 

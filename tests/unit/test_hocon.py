@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.hocon import is_hocon, read_hocon
 from kafka_archiver.imports.reading import read_keys
+from kafka_archiver.messages.errors import ConfigError
 
 pytestmark = pytest.mark.unit
 

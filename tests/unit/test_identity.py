@@ -4,10 +4,10 @@ import pytest
 
 from kafka_archiver.kafka.first import LogEnd, crc32
 from kafka_archiver.kafka.identity import NO_ID
-from kafka_archiver.manifest import Manifest, Witness
-from kafka_archiver.progress import Progress
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.plan.doubts import doubts
+from kafka_archiver.model.manifest import Manifest, Witness
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.planning.doubts import doubts
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.plans import manifest, partition, plan
 from tests.support.topics import Record

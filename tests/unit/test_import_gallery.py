@@ -11,18 +11,18 @@ import yaml
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.formats.base import SCHEMAS, Target
-from kafka_archiver.formats.registry import get_format
 from kafka_archiver.imports.base import OPEN
-from kafka_archiver.keys import Place
-from kafka_archiver.layouts.registry import form_of
+from kafka_archiver.model.keys import Place
+from kafka_archiver.model.layouts.registry import form_of
+from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.import_file import Result, archives_of
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.filing.event_time import time_stage
-from kafka_archiver.pipeline.filing.paths import Paths
-from kafka_archiver.plan import Settings
-from kafka_archiver.steps.plan.clock import at_planning
-from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.planning.clock import at_planning
+from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.records.formats.base import SCHEMAS, Target
+from kafka_archiver.records.formats.registry import get_format
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.filing.event_time import time_stage
+from kafka_archiver.records.pipeline.filing.paths import Paths
 from scripts.stack.paths import ROOT
 from tests.support.chunks import Row, batch, chunk_of
 

@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.reading import documents_of, read_keys
 from kafka_archiver.imports.worker import merged, worker_keys
+from kafka_archiver.messages.errors import ConfigError
 
 AVRO = {"key.converter": "K", "value.converter": "V", "value.converter.schema.registry.url": "http://registry:8081"}
 COMPOSE = """

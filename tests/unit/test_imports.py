@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Imported, Keys, Note
 from kafka_archiver.imports.registry import TOOLS, import_text
 from kafka_archiver.imports.text import to_yaml
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli.import_file import Result, archives_of
-from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.planning.settings import settings_of
 from scripts.stack.paths import ROOT
 from tests.support import documented_keys
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.intervals import (
+from kafka_archiver.values.intervals import (
     LAST_MS,
     MS_PER_HOUR,
     Interval,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.kafka.java import java_properties, native_properties
+from kafka_archiver.messages.errors import ConfigError
 
 BROKERS = {"bootstrap.servers": "b:9092"}
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import (
+from kafka_archiver.jobs.archive import ArchiveJob, Endpoints
+from kafka_archiver.messages.errors import (
     ArchiverError,
     BadRecordError,
     ConfigError,
@@ -16,7 +17,6 @@ from kafka_archiver.errors import (
     PolicyError,
     TransientError,
 )
-from kafka_archiver.job import ArchiveJob, Endpoints
 
 pytestmark = pytest.mark.unit
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=9) | st.text("{}\"'$\\", max_size=9)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.decode.base import Decoded
-from kafka_archiver.decode.decoders import decoder
-from kafka_archiver.decode.json_text.unnamed import COLUMN
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import Schema, Unknown
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Schema, Unknown
+from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.decoders import decoder
+from kafka_archiver.records.decode.json_text.unnamed import COLUMN
 
 pytestmark = pytest.mark.unit
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import BadRecordError
-from kafka_archiver.formats.jsonl.values import one_line_each, value_lines
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.runner import Runner
-from kafka_archiver.pipeline.stages import stages_of
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import BadRecordError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats.jsonl.values import one_line_each, value_lines
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.runner import Runner
+from kafka_archiver.records.pipeline.stages import stages_of
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka_tools import KafkaTools
+from kafka_archiver.messages.kafka_tools import KafkaTools
 
 pytestmark = pytest.mark.unit
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.kcql import Statement, parse
 from kafka_archiver.imports.lenses_layout import filing_of
 from kafka_archiver.imports.lenses_padding import Padding, padding_of
 from kafka_archiver.imports.registry import import_text
+from kafka_archiver.messages.errors import ConfigError
 
 NAME = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True)
 QUOTED = st.from_regex(r"`[a-zA-Z0-9 ./*-]{1,8}`", fullmatch=True)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_archiver import keys
-from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, run_id
-from kafka_archiver.keys import decode, encode, hour_document, object_key
-from kafka_archiver.layouts.hourly import hour_path, parse_hour_path
+from kafka_archiver.model import keys
+from kafka_archiver.model.keys import decode, encode, hour_document, object_key
+from kafka_archiver.model.layouts.hourly import hour_path, parse_hour_path
+from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, run_id
 
 pytestmark = pytest.mark.unit
 

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.formats import get_format, known_bytes, names, registry
-from kafka_archiver.formats.avro import encoder as avro
-from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.formats.known_bytes import require_known_bytes
-from kafka_archiver.formats.shared import compress, deflate
-from kafka_archiver.plan import PartitionPlan, Settings
-from kafka_archiver.ranges import Range
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.plan import PartitionPlan, Settings
+from kafka_archiver.records.formats import get_format, known_bytes, names, registry
+from kafka_archiver.records.formats.avro import encoder as avro
+from kafka_archiver.records.formats.jsonl import JsonLines
+from kafka_archiver.records.formats.known_bytes import require_known_bytes
+from kafka_archiver.records.formats.shared import compress, deflate
+from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark.native import reader_of, write_in_tasks
 from kafka_archiver.spark.sink import Sink, failed, unpacked
-from kafka_archiver.writer.result import Limits, WriteJob
+from kafka_archiver.values.ranges import Range
 from tests.support.formats import ALL_CASES, CASES, Case, every_case
 from tests.support.values import plan
 

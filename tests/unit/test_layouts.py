@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.columns import column
-from kafka_archiver.documents import Value
-from kafka_archiver.errors import ConfigError, DocumentError
-from kafka_archiver.intervals import LAST_MS, hour_of
-from kafka_archiver.keys import Place, object_key, revision_in, split_object_key
-from kafka_archiver.layouts.form import Form, fixed
-from kafka_archiver.layouts.hourly import hour_path
-from kafka_archiver.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
-from kafka_archiver.layouts.tokens import FIXED, Text, Topic
-from kafka_archiver.pipeline.base import PART, Marks
-from kafka_archiver.pipeline.filing.paths import Paths
-from kafka_archiver.plan import Settings
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.messages.errors import ConfigError, DocumentError
+from kafka_archiver.model.keys import Place, object_key, revision_in, split_object_key
+from kafka_archiver.model.layouts.form import Form, fixed
+from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
+from kafka_archiver.model.layouts.tokens import FIXED, Text, Topic
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.pipeline.base import PART, Marks
+from kafka_archiver.records.pipeline.filing.paths import Paths
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.values.columns import column
+from kafka_archiver.values.documents import Value
+from kafka_archiver.values.intervals import LAST_MS, hour_of
+from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, Row, batch, chunk_of, cut, facts, new_store, read_values, write
 from tests.support.lake import Lake
@@ -271,9 +271,9 @@ def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> No
 OWN = """
 from dataclasses import dataclass
 import pyarrow.compute as pc
-from kafka_archiver.documents import Value
-from kafka_archiver.layouts.form import Form
-from kafka_archiver.layouts.tokens import Partition, Text, Topic
+from kafka_archiver.values.documents import Value
+from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.tokens import Partition, Text, Topic
 
 @dataclass(frozen=True)
 class Length:
@@ -293,7 +293,7 @@ class ByLength:
 RUNS = """
 import uuid
 from kafka_archiver.config import parse_archive
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake
 name = TopicPartition("orders", 0)
@@ -320,7 +320,7 @@ def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: by-length\nVersion: 1.0\n")
     points = {"by_length": "ByLength", "one": "ONE", "other": "OTHER", "none": "NONE"}
     lines = [f"{name} = by_length:{value}" for name, value in points.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.layouts]", *lines]))
+    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.model.layouts]", *lines]))
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", RUNS],

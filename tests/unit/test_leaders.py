@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka import leaders as module
 from kafka_archiver.kafka.leaders import Node, at_leaders, leaders, majority_of
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.values.ranges import TopicPartition
 
 pytestmark = pytest.mark.unit
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Imported
 from kafka_archiver.imports.kcql import parse
 from kafka_archiver.imports.lenses_topics import shares_of
 from kafka_archiver.imports.registry import import_text
+from kafka_archiver.messages.errors import ConfigError
 
 pytestmark = pytest.mark.unit
 

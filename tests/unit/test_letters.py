@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import UNREAD
-from kafka_archiver.formats.unread import HEADER_KEY, OLD_TIME
-from kafka_archiver.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.plan import Chunk, DeadLetters, Settings
-from kafka_archiver.replayed import with_letters
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.plan import Chunk, DeadLetters, Settings
+from kafka_archiver.model.replayed import with_letters
+from kafka_archiver.records.formats.base import UNREAD
+from kafka_archiver.records.formats.unread import HEADER_KEY, OLD_TIME
+from kafka_archiver.records.writer import letters
+from kafka_archiver.records.writer.bad_records import BadRecords
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.records.writer.upload import Sender
 from kafka_archiver.store.base import Store
-from kafka_archiver.writer import letters
-from kafka_archiver.writer.bad_records import BadRecords
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.letters import read_letters
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.writer.upload import Sender
 from tests.support.chunks import HOUR, Row, batch, chunk_of, cut, new_store, read_json, write
 
 pytestmark = pytest.mark.unit

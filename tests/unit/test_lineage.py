@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_archiver.orchestration.submit.lineage import RECORD, Written, operator_lineage, written
-from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.unit

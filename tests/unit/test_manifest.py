@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.manifest import FATES, ChunkAccount, Commit, Manifest, ObjectEntry, discrepancies, totals
-from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, ObjectEntry, discrepancies, totals
+from kafka_archiver.model.plan import Chunk, Plan
 from tests.support.values import FIVE, plans, runs
 
 pytestmark = pytest.mark.unit

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.pipeline.runner import Runner
-from kafka_archiver.pipeline.stages import stages_of
-from kafka_archiver.pipeline.transform.base import Place
-from kafka_archiver.pipeline.transform.code import digest_of, require_function
-from kafka_archiver.pipeline.transform.python_values import Column, Unreadable, python
-from kafka_archiver.plan import Settings
-from kafka_archiver.schemas import Schema
-from kafka_archiver.transforms import Mapper, Transform
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.transforms import Mapper, Transform
+from kafka_archiver.records.pipeline.runner import Runner
+from kafka_archiver.records.pipeline.stages import stages_of
+from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.code import digest_of, require_function
+from kafka_archiver.records.pipeline.transform.python_values import Column, Unreadable, python
 from tests.support.chunks import Row, batch, chunk_of, write
 from tests.support.mappers import write_module
 from tests.support.typed import VALUES as TYPED_VALUES

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.data_keys import DataKey, DataKeyDocument, Wrapped
+from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.job import Endpoints
-from kafka_archiver.plan import Settings
-from kafka_archiver.steps.keyring import keyring_of
+from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
+from kafka_archiver.model.data_keys import DataKey, DataKeyDocument, Wrapped
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.kms import KmsMaster
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
-from kafka_archiver.writer.result import WriteJob
 from tests.support.kms import ARN, Kms, a_kms
 
 pytestmark = pytest.mark.unit

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.messages.wording import size
+from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import LONGEST, Failed, audited, failed, settled, settles
-from kafka_archiver.steps.figures import Figures
-from kafka_archiver.wording import size
 
 pytestmark = pytest.mark.unit
 SEVEN, MINUTE = datetime(2026, 11, 21, 7, tzinfo=UTC), timedelta(minutes=1)

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import TransientError
-from kafka_archiver.intervals import to_ms
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.ranges import Range
-from kafka_archiver.steps.auditing import audit, publish
-from kafka_archiver.steps.close_hours import ClosedHours
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.figures import figures
-from kafka_archiver.steps.overview import Snapshot, look
-from kafka_archiver.steps.status import status
-from kafka_archiver.steps.status.facts import DagRun, Effort, Facts, Wrote
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.orchestration.dag_run.figures import figures
+from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.status import status
+from kafka_archiver.state.status.facts import DagRun, Effort, Facts, Wrote
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.close_hours import ClosedHours
 from tests.support.brokers import Brokers
 from tests.support.counted import Counted
 from tests.support.runs import DAY, P0, P1, hour, run

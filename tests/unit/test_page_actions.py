@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver import advice
-from kafka_archiver.actions import Action, command, words
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages import advice
+from kafka_archiver.messages.actions import Action, command, words
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.page.actions import Form, trigger_of
 from kafka_archiver.orchestration.page.buttons import steps_of

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.formats.shared.plain_types import LOGICAL
-from kafka_archiver.keys import Place
-from kafka_archiver.layouts.registry import form_of, named, place_in, resolve
-from kafka_archiver.layouts.text import segment
-from kafka_archiver.pipeline.base import NONE, TIME, Marks
-from kafka_archiver.pipeline.filing.event_time import time_stage
-from kafka_archiver.pipeline.filing.paths import LONGEST_KEY, Paths
-from kafka_archiver.pipeline.filing.stage import File
-from kafka_archiver.pipeline.filing.values import Extract, as_texts
-from kafka_archiver.plan import EventTime, Settings
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.keys import Place
+from kafka_archiver.model.layouts.registry import form_of, named, place_in, resolve
+from kafka_archiver.model.layouts.text import segment
+from kafka_archiver.model.plan import EventTime, Settings
+from kafka_archiver.records.formats.shared.plain_types import LOGICAL
+from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
+from kafka_archiver.records.pipeline.filing.event_time import time_stage
+from kafka_archiver.records.pipeline.filing.paths import LONGEST_KEY, Paths
+from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits
 from tests.support.chunks import Row, batch, chunk_of, cut, facts, new_store, read_values, write
 
 pytestmark = pytest.mark.unit

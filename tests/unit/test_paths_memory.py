@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.records.writer.result import Limits
 from tests.support.chunks import chunk_of, write
 from tests.unit.test_writer_memory import PART, Discard, batches
 

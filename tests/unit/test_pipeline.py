@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.columns import column
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.pipeline.base import Marks, Stage
-from kafka_archiver.pipeline.rows import rows_where
-from kafka_archiver.pipeline.runner import Runner
-from kafka_archiver.pipeline.stages import stages_of
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.pipeline.base import Marks, Stage
+from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.pipeline.runner import Runner
+from kafka_archiver.records.pipeline.stages import stages_of
+from kafka_archiver.values.columns import column
 from tests.support.chunks import Row, batch
 
 pytestmark = pytest.mark.unit

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PolicyError
-from kafka_archiver.kafka_tools import KafkaTools
-from kafka_archiver.losses import Older
-from kafka_archiver.plan import PartitionPlan
+from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.messages.kafka_tools import KafkaTools
+from kafka_archiver.model.losses import Older
+from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.model.progress import PartitionProgress, Progress
 from kafka_archiver.planning.beginnings import beginnings, troubles
 from kafka_archiver.planning.left_out import left_out
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.state import Known, PartitionState
-from kafka_archiver.progress import PartitionProgress, Progress
-from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps
+from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
 
 NAME = TopicPartition("orders", 0)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.plan import Plan
-from kafka_archiver.progress import MARKS, Progress, explain
-from kafka_archiver.ranges import Range
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import MARKS, Progress, explain
+from kafka_archiver.values.ranges import Range
 from tests.support.plans import at, manifest, partition, plan
 
 NEW = Progress(archive="orders")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps, share, subtract
+from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps, share, subtract
 from tests.support.values import offsets, ranges
 
 pytestmark = pytest.mark.unit

@@ -3,9 +3,9 @@
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 
-from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.kafka import messages, reader
-from kafka_archiver.plan import Chunk
+from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.model.plan import Chunk
 
 CHUNK = Chunk(topic="t", partition=1, generation=0, start=0, end=10)
 

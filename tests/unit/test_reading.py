@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.spark.reading import nothing_there
-from kafka_archiver.steps.archive.results import require_all
+from kafka_archiver.work.archive.results import require_all
 from tests.support.values import plans
 
 pytestmark = pytest.mark.unit

@@ -5,10 +5,10 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 from pydantic import ValidationError
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import registry, resolve
-from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats import registry, resolve
+from kafka_archiver.records.formats.jsonl import JsonLines
 from tests.support.values import plan
 
 pytestmark = pytest.mark.unit

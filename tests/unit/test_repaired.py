@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
-from kafka_archiver.plan import Plan
-from kafka_archiver.repaired import without_lost
+from kafka_archiver.model.manifest import Manifest, ObjectEntry, discrepancies
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.repaired import without_lost
 from tests.support.values import runs
 
 pytestmark = pytest.mark.unit

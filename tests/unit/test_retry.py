@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.store.retry import Backoff
 
 pytestmark = pytest.mark.unit

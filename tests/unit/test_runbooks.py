@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts.message import SECTIONS, Kind, Message
 from scripts.stack.paths import ROOT
 
@@ -48,7 +48,7 @@ def _names(*files: Path) -> set[str]:
 
 
 def test_each_problem_of_status_has_a_line() -> None:
-    made = _names(*(CODE / "steps" / "status").glob("*.py"))
+    made = _names(*(CODE / "state" / "status").glob("*.py"))
     assert len(made) > 15, "the search finds the troubles no more"
     told = _named("Problems that `status` reports")
     assert made <= told, sorted(made - told)
@@ -56,7 +56,7 @@ def test_each_problem_of_status_has_a_line() -> None:
 
 def test_each_kind_of_finding_of_the_audit_has_a_line() -> None:
     made = set()
-    for file in [*(CODE / "audit").rglob("*.py"), *(CODE / "steps" / "auditing").rglob("*.py")]:
+    for file in (CODE / "audit").rglob("*.py"):
         made |= set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', file.read_text()))
     assert len(made) > 15, "the search finds the kinds no more"
     told = _named("The audit")
@@ -69,7 +69,7 @@ def test_each_class_of_error_has_a_line() -> None:
 
     section = GUIDE.split("# When something fails\n")[1].split("\n#")[0]
     told = set(re.findall(r"`(\w+Error)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
-    made = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.errors"}
+    made = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.messages.errors"}
     # The messages of a PermanentError without a class of its own name no class.
     assert made - {"PermanentError"} <= told, sorted(made - told)
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.advice import repair
-from kafka_archiver.findings import Finding
-from kafka_archiver.manifest import Commit
+from kafka_archiver.context.line import Line, Waiting
+from kafka_archiver.messages.advice import repair
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.manifest import Commit
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.orchestration.dag_run.params import takes_new
-from kafka_archiver.plan import Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.steps.line import Line, Waiting
-from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
-from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.state.status.facts import DagRun, Facts, Failure
+from kafka_archiver.state.status.running import of_runs
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit

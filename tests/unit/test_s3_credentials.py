@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.s3 import S3Store
 from kafka_archiver.store.s3_client import _connection

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.store import open_store, s3_client
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.s3 import S3Store

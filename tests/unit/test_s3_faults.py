@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from kafka_archiver.checksum import crc32
-from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.store import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store
+from kafka_archiver.values.checksum import crc32
 from tests.support.faulty_s3 import Checksums, Fault, FaultyS3, refuse
 from tests.unit.conftest import TRIES, OpenFaulty
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_archiver.checksum import crc32
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError
 from kafka_archiver.store.s3 import S3Store
+from kafka_archiver.values.checksum import crc32
 from tests.support.faulty_s3 import FaultyS3, refuse
 from tests.unit.conftest import TRIES, OpenFaulty
 

@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from kafka_archiver.decode.asking import Server
-from kafka_archiver.decode.registry import Registry
-from kafka_archiver.decode.wire import schema_id
-from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
-from kafka_archiver.schemas import Reference, Schema, Version
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.model.schemas import Reference, Schema, Version
+from kafka_archiver.records.decode.asking import Server
+from kafka_archiver.records.decode.registry import Registry
+from kafka_archiver.records.decode.wire import schema_id
 
 pytestmark = pytest.mark.unit
 

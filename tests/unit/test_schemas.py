@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from kafka_archiver.documents import Document
-from kafka_archiver.keys import schema_document, split_schema_document
-from kafka_archiver.plan import Evolution, Plan, Settings, TopicSchemas
-from kafka_archiver.planning.schemas import alone, chosen, merged, writers
-from kafka_archiver.schemas import Reference, Schema, SchemaDocument, Version
+from kafka_archiver.model.keys import schema_document, split_schema_document
+from kafka_archiver.model.plan import Evolution, Plan, Settings, TopicSchemas
+from kafka_archiver.model.schemas import Reference, Schema, SchemaDocument, Version
+from kafka_archiver.planning.schema_versions import alone, chosen, merged, writers
+from kafka_archiver.values.documents import Document
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit

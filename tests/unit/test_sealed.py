@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.readers.sealed import Unsealed
-from kafka_archiver.data_keys import DataKey
 from kafka_archiver.encryption import Opened, Sealer, sealed
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.data_keys import DataKey
 
 pytestmark = pytest.mark.unit
 

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.errors import PermanentError, TransientError
-from kafka_archiver.formats.base import RECORD
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.set_aside import FatalRecordsError, RecordAside, SetAside
+from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside, SetAside
+from kafka_archiver.model.transforms import Mapper, Transform
+from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark import search
 from kafka_archiver.spark.search import Finder, Search, explained
 from kafka_archiver.spark.sink import Sink
-from kafka_archiver.transforms import Mapper, Transform
-from kafka_archiver.writer.result import Limits, WriteJob
 from tests.support.mappers import write_module
 from tests.support.plans import partition, plan
 

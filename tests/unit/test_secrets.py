@@ -10,8 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.secrets import GIVEN, key_name, masked, plain_url, shown
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.secrets import GIVEN, key_name, masked, plain_url, shown
 from tests.support.places import Place, mappings, places, with_value
 
 pytestmark = pytest.mark.unit

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import BadRecordError, PermanentError
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import ChunkAccount, Manifest
-from kafka_archiver.plan import Chunk
-from kafka_archiver.set_aside import FatalRecordsError, OffsetsAside, RecordAside, SetAside
-from kafka_archiver.steps.archive import aside as module
-from kafka_archiver.steps.archive.aside import aside_of, leave_out
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import BadRecordError, PermanentError
+from kafka_archiver.model.manifest import ChunkAccount, Manifest
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.set_aside import FatalRecordsError, OffsetsAside, RecordAside, SetAside
+from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.writer.result import WriteJob
+from kafka_archiver.work.archive import aside as module
+from kafka_archiver.work.archive.aside import aside_of, leave_out
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.manifest import Manifest
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import PAGE, HourPage, counting, paged
-from kafka_archiver.settling import Settling
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import PAGE, HourPage, counting, paged
+from kafka_archiver.model.settling import Settling
 from tests.support.plans import HOUR, at, entry, manifest, partition, plan
 from tests.support.settled import Ledger
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError, BadRecordError, Failure, IntegrityError, TransientError
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import ArchiverError, BadRecordError, Failure, IntegrityError, TransientError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark import sink as module
 from kafka_archiver.spark.engine import tries
 from kafka_archiver.spark.sink import Sink, failed, unpacked
-from kafka_archiver.writer.result import Limits, WriteJob
 from tests.support.values import plan
 
 pytestmark = pytest.mark.unit

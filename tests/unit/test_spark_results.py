@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError, TransientError
-from kafka_archiver.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
-from kafka_archiver.pipeline.transform.spark_types import ForSpark, field_of, spelt
+from kafka_archiver.messages.errors import IntegrityError, TransientError
+from kafka_archiver.model.transforms import Sql
+from kafka_archiver.records.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
+from kafka_archiver.records.pipeline.transform.spark_types import ForSpark, field_of, spelt
 from kafka_archiver.spark.culprit import smallest
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Segment, Spool, sweep
-from kafka_archiver.transforms import Sql
 from tests.support.chunks import chunk_of
 from tests.support.typed import LEAVES, NESTED, ORDER, column_of
 

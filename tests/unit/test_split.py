@@ -4,9 +4,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.formats import vectors
-from kafka_archiver.writer.result import Limits
-from kafka_archiver.writer.split import joined
+from kafka_archiver.records.formats import vectors
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.records.writer.split import joined
 
 # A record's bytes.
 SIZE = 100

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.intervals import hour_start
-from kafka_archiver.plan import Plan
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import proof_in_a_stretch
-from kafka_archiver.ranges import Range
-from kafka_archiver.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import proof_in_a_stretch
+from kafka_archiver.model.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
+from kafka_archiver.values.intervals import hour_start
+from kafka_archiver.values.ranges import Range
 from tests.support.plans import HOUR, at, partition
 from tests.support.plans import plan as any_plan
 from tests.support.settled import Ledger

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.formats.shared.columns import HEADER, KEY, VALUE_DECODED
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.transform.base import Fields, Place
-from kafka_archiver.pipeline.transform.chain import chain_of, require_transforms
-from kafka_archiver.plan import Settings
-from kafka_archiver.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, parts_of
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, parts_of
+from kafka_archiver.records.formats.shared.columns import HEADER, KEY, VALUE_DECODED
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.transform.base import Fields, Place
+from kafka_archiver.records.pipeline.transform.chain import chain_of, require_transforms
 
 pytestmark = pytest.mark.unit
 

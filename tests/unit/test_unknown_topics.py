@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.kafka import cluster as module
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.leaders import Node
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.values.ranges import TopicPartition
 
 pytestmark = pytest.mark.unit
 

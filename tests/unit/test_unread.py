@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import BadRecordError, IntegrityError
-from kafka_archiver.formats.base import UNREAD
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import BadRecordError, IntegrityError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.records.formats.base import UNREAD
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.sink import only
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.chunks import HOUR, Row, batch, chunk_of, facts, new_store, read_values, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]

@@ -6,7 +6,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.formats.shared.utf8 import broken_texts, not_utf8, utf8_and_others
+from kafka_archiver.records.formats.shared.utf8 import broken_texts, not_utf8, utf8_and_others
 
 pytestmark = pytest.mark.unit
 

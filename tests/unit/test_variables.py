@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.yaml_text import read_yaml
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from scripts.stack.paths import ROOT
 
 SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore:\n  url: s3://archive/lake\n"

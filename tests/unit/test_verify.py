@@ -5,12 +5,12 @@ import uuid
 
 import pytest
 
-from kafka_archiver.checksum import crc32, spelt
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.verify import verify
+from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.store.compare import compare
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.checksum import crc32, spelt
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.unit

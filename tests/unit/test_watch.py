@@ -7,8 +7,8 @@ import sys
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.writer import watch
-from kafka_archiver.writer.watch import Watch, watched
+from kafka_archiver.records.writer import watch
+from kafka_archiver.records.writer.watch import Watch, watched
 
 pytestmark = pytest.mark.unit
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize("work", ["while True: pass", "import time; time.sleep(90)", "9 ** 9 ** 9"])
 def test_a_process_ends_that_works_longer_than_its_limit(work: str) -> None:
     """Also one whose only thread never lets Python look at anything else."""
-    code = f"from kafka_archiver.writer.watch import watched\nwith watched(1, 0):\n    {work}\n"
+    code = f"from kafka_archiver.records.writer.watch import watched\nwith watched(1, 0):\n    {work}\n"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 1
     assert b"Timeout (0:00:01)!" in ended.stderr

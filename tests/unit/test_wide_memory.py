@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.plan import Settings, TopicSchemas, Writer
-from kafka_archiver.schemas import Schema
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import Limits, WriteJob
+from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.result import Limits, WriteJob
 from scripts.stack.paths import ROOT
 from tests.support.chunks import chunk_of
 from tests.unit.test_writer_memory import MIB, PART, Discard, growth, peak_bytes

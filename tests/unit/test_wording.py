@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.wording import count, size, span
+from kafka_archiver.messages.wording import count, size, span
 
 
 @pytest.mark.parametrize(

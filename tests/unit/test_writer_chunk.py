@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.gaps import unpack
-from kafka_archiver.manifest import ChunkAccount
-from kafka_archiver.writer.commit import complete
-from kafka_archiver.writer.part import part_size
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.manifest import ChunkAccount
+from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.part import part_size
+from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.values.gaps import unpack
 from tests.support.chunks import (
     HOUR,
     LAST_MS,

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.errors import BadRecordError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.messages.errors import BadRecordError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.records.writer.chunk_objects import ChunkObjects
+from kafka_archiver.records.writer.commit import abort, complete
+from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.store.base import Body, Part, PendingUpload
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.writer.chunk_objects import ChunkObjects
-from kafka_archiver.writer.commit import abort, complete
-from kafka_archiver.writer.result import Limits
 from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
 

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafka_archiver.records.writer import part
+from kafka_archiver.records.writer.open_object import OpenObject
+from kafka_archiver.records.writer.part import DOUBLE_AFTER, PartBuffer
+from kafka_archiver.records.writer.part_stream import PartStream
+from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.store.base import Body, Part, PendingUpload, pieces
-from kafka_archiver.writer import part
-from kafka_archiver.writer.open_object import OpenObject
-from kafka_archiver.writer.part import DOUBLE_AFTER, PartBuffer
-from kafka_archiver.writer.part_stream import PartStream
-from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.plan import Settings
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.writer.part import PartBuffer, part_size
 from kafka_archiver.store.base import MAX_PART, MAX_PARTS
-from kafka_archiver.writer.part import PartBuffer, part_size
 
 pytestmark = pytest.mark.unit
 

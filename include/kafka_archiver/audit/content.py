@@ -9,14 +9,14 @@ from typing import BinaryIO
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch, Reader, Seen
 from kafka_archiver.audit.readers.sealed import Unsealed
-from kafka_archiver.checksum import spelt
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.intervals import hour_of
-from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.manifest import ObjectEntry
-from kafka_archiver.plan import Plan, Settings
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.segmented import Segmented
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.values.checksum import spelt
+from kafka_archiver.values.intervals import hour_of
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.values.segmented import Segmented
 
 PIECE = 8 << 20
 # Characters of a library's error message to keep: some messages quote all damaged bytes.

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka_archiver.actions import Advice, advise
-from kafka_archiver.advice import repair
 from kafka_archiver.audit.report import error
-from kafka_archiver.findings import Finding
-from kafka_archiver.keys import hour_document, progress_document
-from kafka_archiver.progress import Progress
-from kafka_archiver.proof import Contribution, HourProof
+from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.advice import repair
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.keys import hour_document, progress_document
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import Contribution, HourProof
 
 Facts = Mapping[str, object]
 # Runs that an earlier release settled are not in the last three; the words of a reason are those of its release.

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_archiver.actions import advise
-from kafka_archiver.advice import repair
 from kafka_archiver.audit.objects import may_have_written
 from kafka_archiver.audit.report import error
-from kafka_archiver.findings import Finding
-from kafka_archiver.keys import (
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import repair
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.keys import (
     audit_document,
     line_document,
     probe_prefix,
@@ -23,8 +23,8 @@ from kafka_archiver.keys import (
     split_run_document,
     split_schema_document,
 )
-from kafka_archiver.manifest import Commit, Intent, Manifest, Settled, discrepancies
-from kafka_archiver.plan import Plan
+from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled, discrepancies
+from kafka_archiver.model.plan import Plan
 
 RUN_DOCUMENTS = frozenset({"plan", "set_aside", "intent", "manifest", "commit", "settled"})
 RESTORE = "Restore it from a version or copy of the bucket"

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_archiver.actions import Advice, advise
-from kafka_archiver.advice import run_now
 from kafka_archiver.audit.report import AT_BROKERS, error, warning
 from kafka_archiver.config import Archive
-from kafka_archiver.findings import Finding
+from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.advice import run_now
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.beginnings import advice, each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
-from kafka_archiver.progress import Progress
-from kafka_archiver.ranges import Range
+from kafka_archiver.values.ranges import Range
 
 # Warn if the archive's position is within this share of the log from its start: retention will soon pass it.
 NEAR = 0.1

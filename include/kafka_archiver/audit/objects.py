@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from kafka_archiver.actions import Advice, advise
-from kafka_archiver.advice import clean, repair, show
 from kafka_archiver.audit.report import error
-from kafka_archiver.findings import Finding
-from kafka_archiver.keys import LEDGER
-from kafka_archiver.layouts.registry import place_in
-from kafka_archiver.plan import Plan
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.advice import clean, repair, show
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.keys import LEDGER
+from kafka_archiver.model.layouts.registry import place_in
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.values.ranges import TopicPartition
 
 UNEXPLAINED, REWRITTEN = "unexplained", "object-rewritten"
 

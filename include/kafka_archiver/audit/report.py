@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from kafka_archiver.actions import Advice, from_dicts, to_dicts
-from kafka_archiver.documents import Document, UtcTime, Value, isoformat
-from kafka_archiver.findings import Finding, Severity
-from kafka_archiver.foreign_text import foreign
-from kafka_archiver.wording import count
+from kafka_archiver.messages.actions import Advice, from_dicts, to_dicts
+from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.messages.wording import count
+from kafka_archiver.model.findings import Finding, Severity
+from kafka_archiver.values.documents import Document, UtcTime, Value, isoformat
 
 # The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
 # stored is damaged.
@@ -21,6 +21,8 @@ AT_BROKERS = {
     "lost_offsets": "retention-passed",
 }
 LIVE = frozenset(AT_BROKERS.values())
+# The findings about one object.
+OBJECT_DAMAGE = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
 
 
 def in_words(finding: Finding) -> str:

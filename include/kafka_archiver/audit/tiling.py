@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_archiver.actions import advise
-from kafka_archiver.advice import show
 from kafka_archiver.audit.report import error, warning
-from kafka_archiver.findings import Finding
-from kafka_archiver.gaps import unpack
-from kafka_archiver.manifest import Manifest, Outcome
-from kafka_archiver.plan import Plan
-from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps, subtract
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import show
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.manifest import Manifest, Outcome
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.values.gaps import unpack
+from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps, subtract
 
 _SHOWN = 20
 

@@ -1,7 +1,7 @@
 """The YAML of an archive. Every key but `archive`, `source.topics` and `store.url` has a default.
 
 :func:`load_archive` reads a file, :func:`declarations` finds the files of a folder and the archives that environment
-variables describe; both raise :class:`~kafka_archiver.errors.ConfigError`.
+variables describe; both raise :class:`~kafka_archiver.messages.errors.ConfigError`.
 """
 
 from kafka_archiver.config.archive import Archive

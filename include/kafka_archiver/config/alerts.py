@@ -7,9 +7,9 @@ from typing import Annotated, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from kafka_archiver.config.properties import ConnectionId, Options
 from kafka_archiver.config.section import Section
 from kafka_archiver.config.spans import span
-from kafka_archiver.properties import ConnectionId, Options
 
 # Hours close hourly, so the last closed hour is often that old.
 _HOUR = timedelta(hours=1)

@@ -17,11 +17,11 @@ from kafka_archiver.config.store import StoreSection
 from kafka_archiver.config.times import Schedule, Timestamp, Timezone, longest_interval
 from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.config.unknown import unknown
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.explain import explain
-from kafka_archiver.layouts.registry import form_of, named, resolve
-from kafka_archiver.layouts.tokens import Field as OfRecord
-from kafka_archiver.plan import Evolution, Header, Settings
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.explain import explain
+from kafka_archiver.model.layouts.registry import form_of, named, resolve
+from kafka_archiver.model.layouts.tokens import Field as OfRecord
+from kafka_archiver.model.plan import Evolution, Header, Settings
 
 
 class Archive(Section):

@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
-from kafka_archiver.plan import Decode
-from kafka_archiver.schemas import KINDS, Schema, Unknown
+from kafka_archiver.model.plan import Decode
+from kafka_archiver.model.schemas import KINDS, Schema, Unknown
 
 Subject = Annotated[str, Field(min_length=1)]
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from kafka_archiver.config.properties import ConnectionId
 from kafka_archiver.config.section import Section
-from kafka_archiver.properties import ConnectionId
-from kafka_archiver.secrets import SECRET
+from kafka_archiver.messages.secrets import SECRET
 
 _PLAIN: dict[str, dict[str, Any]] = {"none": {}, "sse-s3": {"sse-s3": True}, "sse-kms": {"sse-kms": {}}}
 _EXPECTED = "none, sse-s3, sse-kms, or a mapping with only one of sse-kms, sse-c and client"

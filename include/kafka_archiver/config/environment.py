@@ -12,7 +12,7 @@ from kafka_archiver.config.archive import Archive
 from kafka_archiver.config.kinds import items_of, place_of
 from kafka_archiver.config.load import make_archive
 from kafka_archiver.config.yaml_text import Read, read_yaml
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 PREFIX = "ARCHIVER_"
 PREFIXES = "ARCHIVER_PREFIXES"

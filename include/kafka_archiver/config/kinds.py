@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from kafka_archiver.config.archive import Archive
 from kafka_archiver.config.section import Section
-from kafka_archiver.layouts.registry import LAYOUTS
+from kafka_archiver.model.layouts.registry import LAYOUTS
 
 # Mappings of client properties: a variable's name has `_` for their dots.
 _DOTTED = (("source", "kafka"), ("source", "registry"))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from kafka_archiver.config.alerts import Alerts
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.secrets import SHOWN
+from kafka_archiver.messages.secrets import SHOWN
 
 # In the place of properties that are not kept.
 NOT_KEPT = "not_kept_because_its_properties_may_be_secret"

@@ -12,8 +12,8 @@ from kafka_archiver.config.bounds import require_bounded
 from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.unknown import unknown, without_the_only_choices
 from kafka_archiver.config.yaml_text import Read, read_yaml
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.explain import explain, kind_of
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.explain import explain, kind_of
 
 
 def parse_archive(text: str, file: str, environ: Mapping[str, str] | None = None) -> Archive:

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.plan import BadRecord, NullValue
+from kafka_archiver.model.plan import BadRecord, NullValue
 
 
 class Policies(Section):

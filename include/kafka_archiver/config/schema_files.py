@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from kafka_archiver.schemas import Kind, Reference, Schema
-from kafka_archiver.secrets import SECRET
+from kafka_archiver.messages.secrets import SECRET
+from kafka_archiver.model.schemas import Kind, Reference, Schema
 
 _IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MULTILINE)
 # Other text may be an address with a password.

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from kafka_archiver.secrets import GIVEN
+from kafka_archiver.messages.secrets import GIVEN
 
 
 class Section(BaseModel):

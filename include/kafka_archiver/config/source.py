@@ -6,11 +6,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kafka_archiver.config.decoding import Decoding, Given, HeaderDecoding
+from kafka_archiver.config.properties import ConnectionOrProperties, without_credentials
 from kafka_archiver.config.section import Section
-from kafka_archiver.documents import UtcTime
-from kafka_archiver.plan import Isolation
-from kafka_archiver.properties import ConnectionOrProperties, without_credentials
-from kafka_archiver.schemas import KINDS, Unknown
+from kafka_archiver.model.plan import Isolation
+from kafka_archiver.model.schemas import KINDS, Unknown
+from kafka_archiver.values.documents import UtcTime
 
 # Where another tool stopped: its consumer group.
 GROUP = "group:"

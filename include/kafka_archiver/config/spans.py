@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from kafka_archiver.intervals import duration, spelt
+from kafka_archiver.values.intervals import duration, spelt
 
 
 def span(expected: str, least: timedelta = timedelta(seconds=1), most: timedelta = timedelta.max) -> tuple[Any, ...]:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from kafka_archiver.config.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
 from kafka_archiver.config.section import Section
-from kafka_archiver.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
 
 
 class Spark(Section):

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafka_archiver.config.encryption import NO_ENCRYPTION, Encryption
+from kafka_archiver.config.properties import ConnectionOrProperties, Options, store_url, without_credentials
 from kafka_archiver.config.section import Section
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.layouts.registry import LAYOUTS, form_of, named, names
-from kafka_archiver.plan import METADATA, Content, Metadata, Settings
-from kafka_archiver.properties import ConnectionOrProperties, Options, store_url, without_credentials
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, names
+from kafka_archiver.model.plan import METADATA, Content, Metadata, Settings
 
 Name = Annotated[str, Field(min_length=1)]
 

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from kafka_archiver.config.section import Section
 from kafka_archiver.config.spans import span
-from kafka_archiver.layouts.options import Locale, or_null, zone_name
-from kafka_archiver.layouts.template import field_of
-from kafka_archiver.plan import EventTime, NoTime, TimeSource, TimeUnit
+from kafka_archiver.model.layouts.options import Locale, or_null, zone_name
+from kafka_archiver.model.layouts.template import field_of
+from kafka_archiver.model.plan import EventTime, NoTime, TimeSource, TimeUnit
 
 
 def _path(name: str) -> str:
@@ -24,7 +24,7 @@ def _path(name: str) -> str:
 
 def _pattern(pattern: str) -> str:
     # Imported late: only archives with patterns need it.
-    from kafka_archiver.layouts.read_times import compiled
+    from kafka_archiver.model.layouts.read_times import compiled
 
     wrong = ""
     if re.search(r"%[A-Za-z]", pattern):

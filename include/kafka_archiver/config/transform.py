@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
-from kafka_archiver.schemas import Schema
-from kafka_archiver.transforms import By, Concurrency, Function, Mapper, Module, Sql, Step, Transform
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.transforms import By, Concurrency, Function, Mapper, Module, Sql, Step, Transform
 
 # What a step may have instead of a mapping: `mask: value.card`, `drop: [value.a]`, `rename: {a: b}`.
 _SHORT = {"mask": "fields", "hash": "fields", "drop": "fields", "rename": "names", "flatten": "separator"}

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from kafka_archiver.config.variables import expand, is_one_variable
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.secrets import key_name
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.secrets import key_name
 
 _STRING = "tag:yaml.org,2002:str"
 # Levels that are no danger to the stack.

@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.driver.unpacked import unpacked
 from kafka_archiver.driver.watchdog import watch
-from kafka_archiver.errors import ArchiverError, ConfigError, Failure
-from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, Failure
+from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.failures import exit_code, one_line, understand
-from kafka_archiver.steps.archive.engine import Engine
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.keyring import keyring_of
 from kafka_archiver.store import open_store
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.work.archive.engine import Engine
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.step import ArchiveStep
 
 MakeEngine = Callable[[ArchiveJob, Endpoints], Engine]
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 
-from kafka_archiver.data_keys import LENGTH, DataKey, DataKeyDocument, Wrapped
-from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.model.data_keys import LENGTH, DataKey, DataKeyDocument, Wrapped
 
 
 class Master(Protocol):

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from cryptography.exceptions import InvalidTag
 
-from kafka_archiver.data_keys import DataKey
 from kafka_archiver.encryption.sealed import HEADER, NONCE, TAG, Header, cipher, salt_of
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.segmented import Segmented
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.data_keys import DataKey
+from kafka_archiver.values.segmented import Segmented
 
 # Reads bytes of an object: (start, length).
 Fetch = Callable[[int, int], bytes]

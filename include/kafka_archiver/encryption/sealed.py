@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from kafka_archiver.data_keys import LENGTH, DataKey
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.data_keys import LENGTH, DataKey
 
 MAGIC = b"KAE1"
 SEGMENT = 64 << 10

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from kafka_archiver.secrets import SECRET_NAME, plain_url
+from kafka_archiver.messages.secrets import SECRET_NAME, plain_url
 
 # kept: the YAML says the same. differs: another way, on purpose. lacks: no equivalent. by_hand: for a person to do.
 # decide: keys, values or records would be others than the tool's, or the file does not tell them: a person decides.

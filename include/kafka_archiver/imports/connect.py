@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
+from kafka_archiver.config.properties import is_plain_address
 from kafka_archiver.config.source import GROUP
 from kafka_archiver.imports.base import Keys, words
-from kafka_archiver.properties import is_plain_address
 
 _DIFFERS = {
     "tasks.max": "the plan's chunks are the units of work; Spark's cores decide how many are written at once",

@@ -2,7 +2,7 @@
 
 import re
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 _OPEN = re.compile(r"([\w.\-\"]+)\s*[:=]?\s*\{")
 # YAML has `key: {`, HOCON also `key {`.

@@ -2,8 +2,8 @@
 
 import re
 
-from kafka_archiver.layouts.letters import split
-from kafka_archiver.layouts.tokens import Time
+from kafka_archiver.model.layouts.letters import split
+from kafka_archiver.model.layouts.tokens import Time
 
 # Java's letter: the longest run of it that has an equal, and our letter.
 _SAME = {"y": 9, "M": 4, "d": 2, "D": 3, "E": 4, "a": 1, "H": 2, "k": 2, "K": 2, "h": 2, "m": 2, "s": 2, "S": 3, "G": 3}

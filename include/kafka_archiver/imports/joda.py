@@ -2,8 +2,8 @@
 
 import re
 
-from kafka_archiver.layouts.letters import split, tokens_of
-from kafka_archiver.layouts.tokens import Time
+from kafka_archiver.model.layouts.letters import split, tokens_of
+from kafka_archiver.model.layouts.tokens import Time
 
 # Zones that have had this offset, and no other, since 1970.
 _HALVES = {"+04:30": "Asia/Kabul", "+05:30": "Asia/Kolkata", "+06:30": "Asia/Yangon", "+09:30": "Australia/Darwin",

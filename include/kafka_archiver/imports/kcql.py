@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 # A comment starts a line or follows a space: names may have dashes.
 _BETWEEN = re.compile(r"(?:\s+|(?:^|(?<=\s))--[^\n]*)*")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
 from kafka_archiver.imports.kcql import Statement, parse
@@ -13,6 +12,7 @@ from kafka_archiver.imports.lenses_statement import Connector, sections_of
 from kafka_archiver.imports.lenses_topics import shares_of
 from kafka_archiver.imports.s3 import access
 from kafka_archiver.imports.smt import transforms_of
+from kafka_archiver.messages.errors import ConfigError
 
 TOOL = "Lenses S3 sink"
 CLASS = "S3SinkConnector of io.lenses or com.datamountaineer"

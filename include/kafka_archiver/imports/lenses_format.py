@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import FEW, Note, small, whole, without_empty
 from kafka_archiver.imports.connect import FRAMED, Decoded
 from kafka_archiver.imports.kcql import Statement
+from kafka_archiver.messages.errors import ConfigError
 
 
 class _Format(NamedTuple):

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Keys, whole, without_empty, words
 from kafka_archiver.imports.java_times import ours
 from kafka_archiver.imports.smt import LENSES_HEADERS
+from kafka_archiver.messages.errors import ConfigError
 
 _PARTS = {
     "date": "yyyy-MM-dd",

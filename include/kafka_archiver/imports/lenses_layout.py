@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.java_times import ours
 from kafka_archiver.imports.kcql import Statement
 from kafka_archiver.imports.lenses_headers import Clock, Header, Headers, options_of
 from kafka_archiver.imports.lenses_padding import Padding
+from kafka_archiver.messages.errors import ConfigError
 
 _DAY = "yyyy-MM-dd"
 _TIMES = ("_date", "_topic", "_partition")

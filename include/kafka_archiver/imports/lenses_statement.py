@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Note, bucket_url, without_empty
 from kafka_archiver.imports.connect import TYPED, Decoded
 from kafka_archiver.imports.kcql import Statement
@@ -12,6 +11,7 @@ from kafka_archiver.imports.lenses_format import VALUES_ONLY, stored
 from kafka_archiver.imports.lenses_headers import Headers
 from kafka_archiver.imports.lenses_layout import Filing, filing_of, needs, needs_fields, object_name, odd_paths
 from kafka_archiver.imports.lenses_padding import padding_of
+from kafka_archiver.messages.errors import ConfigError
 
 _ROTATION = "rotation is decided by the plan: an object ends with its chunk"
 _SCHEDULE = f"`schedule` says when runs start; {_ROTATION}"

@@ -7,9 +7,9 @@ from typing import Any
 
 import javaproperties
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.hocon import is_hocon, read_hocon
 from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
+from kafka_archiver.messages.errors import ConfigError
 
 # A file of variables has nothing else; the keys of properties have dots.
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)

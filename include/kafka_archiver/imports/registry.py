@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports import aiven, confluent, confluent_cloud, deviantart, kafkatos3, lenses, zooz
 from kafka_archiver.imports.base import Imported, Keys
 from kafka_archiver.imports.reading import read_keys
 from kafka_archiver.imports.worker import merged
+from kafka_archiver.messages.errors import ConfigError
 
 
 class Tool(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from kafka_archiver.config.properties import is_plain_address
 from kafka_archiver.config.store import Acl
 from kafka_archiver.imports.base import Keys, without_empty
-from kafka_archiver.properties import is_plain_address
 
 _CONNECTION = "aws_default"
 _MORE = "see «Credentials of the store» in docs/OPERATING.md"

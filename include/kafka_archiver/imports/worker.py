@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.reading import read_keys
 from kafka_archiver.imports.yaml_files import documents, is_yaml, walked
+from kafka_archiver.messages.errors import ConfigError
 
 COLUMNS = ("key", "value", "header")
 _READ = re.compile(r"(key|value|header)\.converter(\..*)?|offset\.flush\.interval\.ms")

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.secrets import key_name
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.secrets import key_name
 
 _MOST = 100_000
 # What a resource says of how its connector is run: nothing that decides a key or a byte.

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.messages.errors import TransientError
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

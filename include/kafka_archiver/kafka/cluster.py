@@ -9,7 +9,6 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
-from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka import apart, groups
 from kafka_archiver.kafka.asking import Asking, Name, Result, Start
 from kafka_archiver.kafka.failures import translate
@@ -18,8 +17,9 @@ from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.kafka.leaders import Node, at_leaders, described, leaders, majority_of, names_of
 from kafka_archiver.kafka.times import times_behind
-from kafka_archiver.kafka_tools import KafkaTools
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.messages.kafka_tools import KafkaTools
+from kafka_archiver.values.ranges import TopicPartition
 
 # Longer than `broker.session.timeout.ms` (9 s) or `zookeeper.session.timeout.ms` (18 s) of most clusters.
 SESSION_SECONDS = 20.0

@@ -2,8 +2,8 @@
 
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import ArchiverError, PermanentError
 from kafka_archiver.kafka.failures import translate
+from kafka_archiver.messages.errors import ArchiverError, PermanentError
 
 # Seconds without an answer until a refusal counts: one broker may refuse, or a token be late, while other brokers
 # answer.

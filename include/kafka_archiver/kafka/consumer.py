@@ -8,7 +8,7 @@ import confluent_kafka
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk, Settings
 
 # The most bytes of an answer, and of a record batch that is decompressed (by zstd: a small one may want all memory).
 # librdkafka requests a larger answer again and again for ever; fetch.max.bytes limits the size of a request.

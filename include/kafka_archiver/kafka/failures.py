@@ -4,8 +4,8 @@ import re
 
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.foreign_text import foreign
 
 _PERMANENT = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "could not {what}: it does not exist; create it or correct source.topics",

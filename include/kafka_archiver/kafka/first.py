@@ -13,7 +13,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.values.ranges import TopicPartition
 
 # librdkafka reports a truncated log only in the text of an error with another code.
 _CUT = str(KafkaError(KafkaError._LOG_TRUNCATION).str())

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
-from kafka_archiver.errors import TransientError
-from kafka_archiver.foreign_text import foreign
 from kafka_archiver.kafka.asking import Asking
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.values.ranges import TopicPartition
 
 
 class Position(NamedTuple):

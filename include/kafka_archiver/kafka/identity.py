@@ -7,11 +7,11 @@ If the brokers give no ids or no epochs, the last archived record is read again 
 
 from collections.abc import Collection, Iterable, Mapping
 
-from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first import FirstRecord, LogEnd
-from kafka_archiver.progress import PartitionProgress
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.values.ranges import TopicPartition
 
 # The topic id from brokers without topic ids: a UUID of zeros.
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"

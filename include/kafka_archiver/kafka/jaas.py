@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 _SECURITY = "org.apache.kafka.common.security"
 _USER_AND_PASSWORD = {

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.kafka.jaas import login, trust
+from kafka_archiver.messages.errors import ConfigError
 
 _SSL = {
     "ssl.key.password": "ssl.key.password",

@@ -13,9 +13,9 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.asking import Asking
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import ArchiverError, TransientError
+from kafka_archiver.values.ranges import TopicPartition
 
 _THREADS = 16
 # A broker that does not answer by then counts as one that names no leader.

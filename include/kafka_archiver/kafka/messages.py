@@ -9,10 +9,10 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.columns import Int64s
-from kafka_archiver.formats.base import RECORD, UNREAD, VALUE
-from kafka_archiver.formats.unread import HEADER_KEY
-from kafka_archiver.formats.vectors import binaries, int64s, vector
+from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
+from kafka_archiver.records.formats.unread import HEADER_KEY
+from kafka_archiver.records.formats.vectors import binaries, int64s, vector
+from kafka_archiver.values.columns import Int64s
 
 # The stubs of confluent_kafka have no type for a consumed message.
 Message: Any = confluent_kafka.Message

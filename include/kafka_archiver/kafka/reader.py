@@ -14,14 +14,14 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.actions import Advice
-from kafka_archiver.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.consumer import Consumer
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.messages import Message, ToBatch, held_bytes, record_batch, to_batches, value_batch
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import Range
+from kafka_archiver.messages.actions import Advice
+from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.values.ranges import Range
 
 # Of a topic, a partition and the start and end of offsets, how to go on without them.
 GiveUp = Callable[[str, int, int, int], Advice]

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import looking_consumer
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.values.ranges import TopicPartition
 
 # Records at each place.
 RECORDS = 3

@@ -5,14 +5,14 @@ In a strange state, the archive's policies decide.
 
 from collections.abc import Sequence
 
-from kafka_archiver.actions import Advice
-from kafka_archiver.advice import choose_all
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PolicyError
+from kafka_archiver.messages.actions import Advice
+from kafka_archiver.messages.advice import choose_all
+from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.planning.policies import anew, lost_offsets, made_again, missing_group, moved_group, truncated
 from kafka_archiver.planning.state import Beginning, Decision, Known, PartitionState
-from kafka_archiver.progress import PartitionProgress
-from kafka_archiver.ranges import Range, TopicPartition, subtract
+from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 _NOTHING: tuple[Decision, ...] = ()
 # Troubles that a run's error names; `airflow archive doctor` has all.

@@ -12,7 +12,7 @@ out.
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_archiver.ranges import Range
+from kafka_archiver.values.ranges import Range
 
 # The search ends at so many offsets. As many more are taken on both sides.
 SMALL = 32

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from kafka_archiver.losses import Older
-from kafka_archiver.plan import PartitionPlan
+from kafka_archiver.model.losses import Older
+from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import taken
 from kafka_archiver.planning.state import Known
-from kafka_archiver.ranges import Range, TopicPartition, subtract
+from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
 def left_out(

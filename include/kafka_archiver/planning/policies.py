@@ -3,12 +3,12 @@
 The message of each `fail` says what was found, what it means, and the exact command for each choice.
 """
 
-from kafka_archiver.actions import advise, command
-from kafka_archiver.advice import choose
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PolicyError
+from kafka_archiver.messages.actions import advise, command
+from kafka_archiver.messages.advice import choose
+from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.planning.state import Beginning, Decision, PartitionState
-from kafka_archiver.progress import PartitionProgress
 
 
 def made_again(state: PartitionState, before: PartitionProgress) -> str:

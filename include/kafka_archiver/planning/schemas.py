@@ -1,81 +1,200 @@
-"""Which schemas a plan names: those that records may be written with, and the one that the run writes. Pure."""
+"""The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.plan import Evolution, Writer
-from kafka_archiver.schemas import Schema, Version
+from kafka_archiver.config import Archive
+from kafka_archiver.config.decoding import Decoding, Given
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.planning.sample import sample
+from kafka_archiver.planning.schema_versions import alone, chosen, merged, no_guid, no_subject, writers
+
+if TYPE_CHECKING:
+    # Not at runtime: it loads the HTTP client.
+    from kafka_archiver.records.decode.registry import Registry
 
 
-def chosen(versions: Sequence[Version], evolution: Evolution, given: Schema | None = None) -> Schema:
-    """The schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
-    FORWARD, and the latest for the others. No deleted version, unless all are deleted.
+class Frozen(NamedTuple):
+    """The schemas of a plan, and their texts by fingerprint."""
 
-    :param versions: at least one, oldest first.
-    :param given: the schema of the YAML.
+    schemas: tuple[TopicSchemas, ...] = ()
+    texts: Mapping[str, Schema] = {}
+
+    def store(self, ledger: Ledger) -> None:
+        """Store the texts. Before the plan: what a plan names can be read by anybody."""
+        for schema in self.texts.values():
+            ledger.keep_schema(schema)
+
+
+def freeze(
+    context: Context,
+    settings: Settings,
+    partitions: Iterable[PartitionPlan],
+    before: Sequence[TopicSchemas] = (),
+    infers: bool = True,
+) -> Frozen:
+    """The schemas that the records of a plan may be written with.
+
+    Call it after the high watermarks were read: a producer registers a schema before its first record, so every record
+    of the plan has a schema that the registry knows now.
+
+    :param partitions: of the plan. Topics that are not read need no schemas.
+    :param before: the schemas of the plan that this one repeats.
+    :param infers: whether schemas are inferred again; else the inferred schemas of that plan stay.
+    :raises TransientError: the registry does not answer.
+    :raises PermanentError: the registry does not have the schemas.
+    :raises ConfigError: a schema cannot be decoded.
     """
-    there = [version for version in versions if not version.deleted] or versions
-    return given or (there[0] if evolution == "FORWARD" else there[-1]).schema
+    decoded = context.archive.source.with_schemas
+    read = [partition for partition in partitions if partition.ranges]
+    if not read or not (context.archive.has_columns or settings.transform):
+        return Frozen()
+    # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
+    from kafka_archiver.records.pipeline.variants import Variants
+
+    topics = sorted({partition.topic for partition in read})
+    sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
+    found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
+    for topic in topics:
+        # Before the plan is made: a plan that cannot be carried out would stay.
+        Variants(settings, topic, found, sources.texts)
+    return Frozen(found, sources.texts)
 
 
-def writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
-    """The schemas of one subject's versions, one for each id.
+def infer(values: Iterable[bytes]) -> Schema:
+    """The schema of JSON documents."""
+    from kafka_archiver.records.decode.json_text import infer
 
-    :param versions: oldest first.
-    :param target: the schema that the run writes all of them as; None: each one as itself.
-    :param guids: records have the schema's GUID in a header.
+    return infer.infer(values)
+
+
+def complete(given: Schema) -> Schema:
+    """The schema that the YAML gives, of a list of columns too.
+
+    :raises ConfigError: it is a list of other things.
     """
-    by_id = {version.id: version for version in versions}
-    return tuple(
-        Writer(
-            id=version.id,
-            subject=version.subject,
-            version=version.number,
-            guid=version.guid if guids else None,
-            fingerprint=(own := version.schema.fingerprint),
-            written_as=target.fingerprint if target else own,
+    from kafka_archiver.records.decode.json_text.columns import from_columns
+
+    columns = json.loads(given.text) if given.kind == "JSON" else None
+    return from_columns(columns) if isinstance(columns, list) else given
+
+
+def require_readable(archive: Archive, settings: Settings) -> None:
+    """Check the schemas that the YAML gives: that the decoders can read them, the format store their columns, and that
+    they have the fields by which records are filed.
+
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: they cannot.
+    """
+    from kafka_archiver.records.pipeline.decode import decodings, fields_of, require_known, storable
+
+    own: list[TopicSchemas] = []
+    texts: dict[str, Schema] = {}
+    names = settings.model_dump(include={"key_decode", "value_decode"})
+    for column, decoding in archive.source.with_schemas.items():
+        if decoding.given:
+            try:
+                schema = complete(decoding.given)
+            except ConfigError as error:
+                raise ConfigError(f"source.{column}.schema: {error}") from None
+            texts[schema.fingerprint] = schema
+            message = decoding.message or ""
+            own.append(TopicSchemas(topic="", column=column, framed=False, writers=alone(schema), message=message))
+        else:
+            # Planning reads the schema from the registry, or infers it.
+            names[f"{column}_decode"] = "bytes"
+    known = settings.model_copy(update=names)
+    found = decodings(known, "", own, texts)
+    require_known(settings, fields_of([one for one in found if one.column in {given.column for given in own}]))
+    if (own or settings.transform) and known == settings:
+        storable(settings, "", found)
+
+
+class _Sources:
+    """Where schemas come from. `texts`: those that were found, by fingerprint."""
+
+    def __init__(
+        self,
+        context: Context,
+        settings: Settings,
+        partitions: Sequence[PartitionPlan],
+        before: Mapping[tuple[str, str], TopicSchemas],
+        infers: bool,
+    ) -> None:
+        self._context, self._settings, self._partitions, self._before = context, settings, partitions, before
+        self._infers = infers
+        self._registry: Registry | None = None
+        self.texts: dict[str, Schema] = {}
+
+    def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
+        """The schemas of a topic's keys, values or header."""
+        given = self._given(topic, column, decoding)
+        if given:
+            self._keep(given)
+        registry = self._context.archive.source.registry is not None
+        if isinstance(decoding, Decoding) and decoding.is_framed(registry):
+            return self._registered(topic, column, decoding, given)
+        assert given, "the YAML was checked"
+        return TopicSchemas(
+            topic=topic, column=column, framed=False, writers=alone(given), message=decoding.message or ""
         )
-        for version in by_id.values()
-    )
 
+    def _given(self, topic: str, column: str, decoding: Given) -> Schema | None:
+        """The schema that the YAML gives, or that the topic's records have."""
+        if decoding.infers:
+            before = self._before.get((topic, column))
+            if before and not before.framed and not self._infers:
+                return self._context.ledger.schemas(before.written)[before.written[0]]
+            own = [partition for partition in self._partitions if partition.topic == topic]
+            return infer(sample(self._context, self._settings, own, column))
+        return decoding.given and complete(decoding.given)
 
-def alone(given: Schema) -> tuple[Writer, ...]:
-    """The schema of bytes without a frame."""
-    return (Writer(fingerprint=given.fingerprint, written_as=given.fingerprint),)
+    def _registered(self, topic: str, column: str, decoding: Decoding, given: Schema | None) -> TopicSchemas:
+        """The schemas of bytes that begin with a schema's id."""
+        if self._registry is None:
+            assert self._context.registry, "the YAML was checked"
+            self._registry = self._context.registry()
+        evolution = self._settings.schema_evolution
+        before = self._before.get((topic, column))
+        first = before.writers if before else ()
+        # Bytes that are stored as they are are only checked, each with its own schema; but Spark's SQL needs one.
+        transform = self._settings.transform
+        typed = self._settings.content != "record" or (transform is not None and transform.sql is not None)
+        projected = bool(given) or (typed and evolution != "NONE")
+        in_header = decoding.schema_id == "header"
+        known: dict[int | None, Writer] = {}
+        main = None
+        for subject in decoding.subjects_of(topic, column):
+            versions = self._registry.versions(subject)
+            if not versions and not any(writer.subject == subject for writer in first):
+                raise no_subject(subject, topic, column, self._registry.url)
+            for version in versions:
+                if in_header and version.guid is None:
+                    raise no_guid(version, column, self._registry.url)
+                self._keep(version.schema)
+            if versions:
+                target = chosen(versions, evolution, given)
+                main = main or target.fingerprint
+                known = {**{w.id: w for w in writers(versions, target if projected else None, in_header)}, **known}
+        found = TopicSchemas(
+            topic=topic,
+            column=column,
+            framed=True,
+            writers=merged(tuple(known.values()), first, projected),
+            message=decoding.message or "",
+        )
+        for fingerprint in {print_ for w in found.writers for print_ in (w.fingerprint, w.written_as)}:
+            if fingerprint not in self.texts:
+                self.texts |= self._context.ledger.schemas([fingerprint])
+        if projected or self._settings.content == "record" or len(found.written) == 1:
+            return found
+        mains = (main, before and before.main, found.written[-1])
+        return found.model_copy(update={"main": next(one for one in mains if one in found.written)})
 
-
-def merged(found: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
-    """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
-    An id that the registry gives to another schema by now stays with the schema of the first plan.
-
-    :param found: those that the registry has now. :param before: those of the first plan.
-    :param projected: the run writes all schemas of a subject as one; else each one as itself.
-    """
-    first = {writer.id: writer.fingerprint for writer in before}
-    same = [writer for writer in found if first.get(writer.id, writer.fingerprint) == writer.fingerprint]
-    known = {writer.id for writer in same}
-    target = {writer.subject: writer.written_as for writer in found}
-
-    def written(lost: Writer) -> str:
-        return target.get(lost.subject, lost.written_as) if projected else lost.fingerprint
-
-    lost = [writer for writer in before if writer.id not in known]
-    return (*same, *(writer.model_copy(update={"written_as": written(writer)}) for writer in lost))
-
-
-def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentError:
-    """The error for a subject without versions."""
-    return PermanentError(
-        f"the schema registry at {url} has no subject {subject}, which has the schemas of the {column}s of topic "
-        f"{topic} by `source.{column}.subject`: nothing was planned. Register the schema, or name the right strategy, "
-        "`subjects` or registry"
-    )
-
-
-def no_guid(version: Version, column: str, url: str) -> PermanentError:
-    """The error for a registry that does not know the ids that headers have."""
-    return PermanentError(
-        f"the schema registry at {url} gives no GUID for version {version.number} of subject {version.subject}, and "
-        f"`source.{column}.schema_id` is header: nothing was planned. GUIDs need Confluent's registry 8.0 or later; "
-        "with another one, let producers put the id before the data, and set `schema_id: frame`"
-    )
+    def _keep(self, schema: Schema) -> None:
+        self.texts[schema.fingerprint] = schema

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.kafka_tools import KafkaTools
-from kafka_archiver.progress import PartitionProgress
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.kafka_tools import KafkaTools
+from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.values.ranges import TopicPartition
 
 # What settled and planned runs cover of each partition.
 Known = Mapping[TopicPartition, PartitionProgress]

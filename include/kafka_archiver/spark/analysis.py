@@ -7,10 +7,10 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from kafka_archiver.errors import ArchiverError, ConfigError
-from kafka_archiver.pipeline.transform.code import load_function
-from kafka_archiver.pipeline.transform.questions import Answer, Question
-from kafka_archiver.pipeline.transform.spark_types import field_of
+from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.records.pipeline.transform.code import load_function
+from kafka_archiver.records.pipeline.transform.questions import Answer, Question
+from kafka_archiver.records.pipeline.transform.spark_types import field_of
 from kafka_archiver.spark.java import java_of
 from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
 

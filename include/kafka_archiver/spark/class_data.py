@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from kafka_archiver.errors import PermanentError
+from kafka_archiver.messages.errors import PermanentError
 
 # The Spark job of the native reader, with an empty task.
 _JOB = """from pyspark import SparkContext

@@ -9,13 +9,13 @@ from threading import Timer
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.plan import Chunk
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.transforms import Sql
 from kafka_archiver.spark.feed import spool_name
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.spark.spool import Spool
 from kafka_archiver.spark.sql_tasks import made_of, of_function
-from kafka_archiver.transforms import Sql
 
 log = logging.getLogger(__name__)
 SECONDS = 300.0

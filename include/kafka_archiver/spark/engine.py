@@ -10,8 +10,10 @@ from types import MappingProxyType
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_archiver.job import Reader
-from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.jobs.archive import Reader
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.culprit import located
 from kafka_archiver.spark.failures import APPLICATION, failed_task, process_ended, understand
 from kafka_archiver.spark.java import LOCALE
@@ -23,8 +25,6 @@ from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results,
 from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.spark.sql_tasks import of_function, shares_by_topic, sql_frame
 from kafka_archiver.store import open_store
-from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 log = logging.getLogger(__name__)
 SESSION = {

@@ -6,7 +6,7 @@ Spark: Airflow's DAG processor and tasks use the exit codes.
 
 import re
 
-from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 
 PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT = 64, 75, 1
 MARK = "kafka-archiver error: "

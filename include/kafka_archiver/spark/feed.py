@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from kafka_archiver.columns import column
-from kafka_archiver.errors import ArchiverError, IntegrityError
-from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.decode import Decode, decodings
-from kafka_archiver.pipeline.rows import rows_where
-from kafka_archiver.pipeline.transform.questions import fields_for
-from kafka_archiver.plan import Chunk
+from kafka_archiver.messages.errors import ArchiverError, IntegrityError
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.decode import Decode, decodings
+from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.pipeline.transform.questions import fields_for
 from kafka_archiver.spark.java import COLUMN, require_java
 from kafka_archiver.spark.reading import Reads, whole_chunk
 from kafka_archiver.spark.sink import Sink, only, place_of
 from kafka_archiver.spark.spool import Segment, Spool, sweep
+from kafka_archiver.values.columns import column
 
 _MICROSECONDS = pa.timestamp("us", "UTC")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_archiver.actions import advise
-from kafka_archiver.advice import plan_anew
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.plan import Plan
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import plan_anew
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.plan import Plan
 
 _VERSION = "java.specification.version"
 # Added to the frame that a task reads. Spark evaluates it in the executor.

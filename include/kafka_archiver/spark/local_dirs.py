@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 
-from kafka_archiver.errors import TransientError
-from kafka_archiver.writer.disk import working_directory
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.records.writer.disk import working_directory
 
 _SETTING = "spark.local.dir"
 

@@ -9,14 +9,14 @@ from contextlib import closing
 import pyarrow as pa
 from pyspark import SparkContext
 
-from kafka_archiver.columns import column
-from kafka_archiver.pipeline.rows import rows_where
-from kafka_archiver.plan import Chunk
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.letters import read_letters
 from kafka_archiver.spark.reading import Reads, kafka_reader, whole_chunk, wholes
 from kafka_archiver.spark.sink import Sink, results, unpacked
 from kafka_archiver.store import open_store
-from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.letters import read_letters
+from kafka_archiver.values.columns import column
 
 # The fixed cost of a chunk, counted in offsets: the requests for its objects.
 CHUNK_COST = 2_000

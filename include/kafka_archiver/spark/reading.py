@@ -5,14 +5,14 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from kafka_archiver.actions import Advice, advise
-from kafka_archiver.advice import lose_offsets
-from kafka_archiver.errors import IntegrityError
 from kafka_archiver.kafka.reader import read_chunks
-from kafka_archiver.manifest import ChunkAccount
-from kafka_archiver.plan import Chunk, Plan, Settings
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.writer.result import ChunkResult, WriteJob
+from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.advice import lose_offsets
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.manifest import ChunkAccount
+from kafka_archiver.model.plan import Chunk, Plan, Settings
+from kafka_archiver.records.writer.result import ChunkResult, WriteJob
+from kafka_archiver.values.ranges import TopicPartition
 
 
 def read_settings(settings: Settings, job: WriteJob) -> Settings:

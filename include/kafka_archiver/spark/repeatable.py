@@ -7,7 +7,7 @@ from typing import Any
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.spark.expressions import DEPENDS, KNOWN, OF_FUNCTIONS, PACKAGE, REPLACEMENTS
 
 _PROJECTIONS = frozenset({"Project", "SubqueryAlias"})

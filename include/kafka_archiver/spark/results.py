@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.columns import column
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.pipeline.base import NONE
-from kafka_archiver.pipeline.transform.from_spark import COUNT, ROWS, SPARK_TIME, UNFIT
-from kafka_archiver.pipeline.transform.spark_types import field_of
-from kafka_archiver.plan import Chunk
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.transforms import Sql
+from kafka_archiver.records.pipeline.base import NONE
+from kafka_archiver.records.pipeline.transform.from_spark import COUNT, ROWS, SPARK_TIME, UNFIT
+from kafka_archiver.records.pipeline.transform.spark_types import field_of
 from kafka_archiver.spark.spool import Segment, Spool
-from kafka_archiver.transforms import Sql
+from kafka_archiver.values.columns import column
 
 
 class Results:

@@ -20,9 +20,9 @@ from typing import IO, Any, NamedTuple
 
 from pyspark import SparkContext, cloudpickle
 
-from kafka_archiver.errors import ArchiverError, Failure, TransientError
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.set_aside import FatalRecordsError, RecordAside
+from kafka_archiver.messages.errors import ArchiverError, Failure, TransientError
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.spark.failures import MARK, one_line, out_of_memory
 from kafka_archiver.spark.reading import Reads
 from kafka_archiver.spark.sink import Sink

@@ -16,22 +16,22 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from kafka_archiver.columns import column
-from kafka_archiver.errors import ArchiverError, Failure, IntegrityError, TransientError
-from kafka_archiver.formats.base import UNREAD
-from kafka_archiver.formats.known_bytes import require_known_bytes
-from kafka_archiver.formats.unread import OLD_TIME
 from kafka_archiver.kafka.messages import SPARK_TIMES
-from kafka_archiver.pipeline.transform.base import Place
-from kafka_archiver.pipeline.transform.chain import require_transforms
-from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.messages.errors import ArchiverError, Failure, IntegrityError, TransientError
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.records.formats.base import UNREAD
+from kafka_archiver.records.formats.known_bytes import require_known_bytes
+from kafka_archiver.records.formats.unread import OLD_TIME
+from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.chain import require_transforms
+from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Spool
 from kafka_archiver.store import open_store
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.values.columns import column
+from kafka_archiver.values.ranges import TopicPartition
 
 log = logging.getLogger(__name__)
 # The columns that `Sink.write_frame` yields.

@@ -12,10 +12,10 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, unix_millis
 
-from kafka_archiver.errors import PermanentError
 from kafka_archiver.kafka.java import java_properties
-from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.values.ranges import Range, TopicPartition
 
 # Internals of Spark: the partition class of a union, and the method of a Kafka partition for its offsets.
 _UNION, _RANGE = "org.apache.spark.rdd.UnionPartition", "offsetRange"

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from kafka_archiver.errors import ArchiverError, Failure
-from kafka_archiver.plan import Chunk
-from kafka_archiver.writer.disk import disk
+from kafka_archiver.messages.errors import ArchiverError, Failure
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.records.writer.disk import disk
 
 _PREFIX = "kafka-archiver-spool-"
 _END = "end"

@@ -17,13 +17,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import coalesce, col, lit, struct, when
 from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.pipeline.base import NONE
-from kafka_archiver.pipeline.transform.code import said
-from kafka_archiver.pipeline.transform.from_spark import RAISED_TIME
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.transforms import Sql
+from kafka_archiver.records.pipeline.base import NONE
+from kafka_archiver.records.pipeline.transform.code import said
+from kafka_archiver.records.pipeline.transform.from_spark import RAISED_TIME
 from kafka_archiver.spark.java import fix_locale
 from kafka_archiver.spark.repeatable import literals_of, nodes
-from kafka_archiver.transforms import Sql
 
 # What decides the meaning of SQL, whatever spark.conf says. Without common subexpressions: Spark would evaluate them
 # outside of what catches their errors.

@@ -9,12 +9,13 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_archiver.actions import advise
-from kafka_archiver.advice import plan_anew
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.pipeline.transform.code import load_function, require_code
-from kafka_archiver.pipeline.transform.questions import columns_for, fields_for, parses_json
-from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import plan_anew
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.model.transforms import Sql
+from kafka_archiver.records.pipeline.transform.code import load_function, require_code
+from kafka_archiver.records.pipeline.transform.questions import columns_for, fields_for, parses_json
 from kafka_archiver.spark.failures import raised_by_python
 from kafka_archiver.spark.feed import Feed
 from kafka_archiver.spark.java import java_of, require_java, with_java
@@ -23,7 +24,6 @@ from kafka_archiver.spark.reading import read_settings
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.spark.source import chunks_frame
 from kafka_archiver.spark.sql import Made, made_by, prepare, schema_of, transformed
-from kafka_archiver.transforms import Sql
 
 Rows = "task int, result binary"
 

@@ -19,14 +19,14 @@ from typing import IO, Any, NoReturn
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from kafka_archiver.columns import column
-from kafka_archiver.errors import ArchiverError, Failure
-from kafka_archiver.pipeline.variants import Variants
-from kafka_archiver.plan import Chunk
+from kafka_archiver.messages.errors import ArchiverError, Failure
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.records.pipeline.variants import Variants
+from kafka_archiver.records.writer.watch import watched
 from kafka_archiver.spark.feed import Given
 from kafka_archiver.spark.reading import Reads, whole_chunk
 from kafka_archiver.spark.sink import Sink
-from kafka_archiver.writer.watch import watched
+from kafka_archiver.values.columns import column
 
 # The most records that are tried together.
 TOGETHER = 100

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import BinaryIO, NamedTuple, Protocol
 
-from kafka_archiver.checksum import joined, spelt
-from kafka_archiver.errors import TransientError
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.values.checksum import joined, spelt
 
 # S3's limits for the parts of an upload: smallest size (except the last part; checked when the upload is completed),
 # largest size, and number.
@@ -105,8 +105,8 @@ class Store(Protocol):
     """Objects below one URL; keys are relative to it. Safe to use from several threads.
 
     Every method retries transient failures (exponential backoff with full jitter), then raises
-    :class:`~kafka_archiver.errors.TransientError`. It raises
-    :class:`~kafka_archiver.errors.PermanentError` (missing bucket, access denied, …) at once.
+    :class:`~kafka_archiver.messages.errors.TransientError`. It raises
+    :class:`~kafka_archiver.messages.errors.PermanentError` (missing bucket, access denied, …) at once.
     """
 
     url: str

@@ -3,9 +3,9 @@
 import zlib
 from typing import Literal, NamedTuple
 
-from kafka_archiver.checksum import spelt
-from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.store.base import Stat, Store
+from kafka_archiver.values.checksum import spelt
 
 _PIECE = 4 << 20
 

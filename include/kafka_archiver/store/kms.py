@@ -8,8 +8,8 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from kafka_archiver.data_keys import DataKey, Wrapped
-from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.model.data_keys import DataKey, Wrapped
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import session

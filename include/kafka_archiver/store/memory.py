@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kafka_archiver.checksum import spelt
-from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.store.base import MAX_PARTS, MIN_PART, Body, Part, PendingUpload, Stat, Version, pieces, upload_gone
 from kafka_archiver.store.compare import compare
+from kafka_archiver.values.checksum import spelt
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.base import Store
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff

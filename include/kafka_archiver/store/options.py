@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 ADDRESSING_STYLES = ("auto", "path", "virtual")
 

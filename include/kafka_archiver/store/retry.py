@@ -15,7 +15,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.messages.errors import TransientError
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)

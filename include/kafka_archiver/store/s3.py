@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from kafka_archiver.checksum import spelt
-from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.store.base import Body, Part, PendingUpload, Stat, Version, upload_gone
 from kafka_archiver.store.compare import compare
 from kafka_archiver.store.options import S3Options
@@ -34,6 +33,7 @@ from kafka_archiver.store.s3_sums import (
     encoded,
     etag_of,
 )
+from kafka_archiver.values.checksum import spelt
 
 _NONE: Mapping[str, str] = {}
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from botocore.credentials import (
 )
 from botocore.exceptions import BotoCoreError
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.options import S3Options
 
 

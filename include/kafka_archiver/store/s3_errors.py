@@ -26,8 +26,8 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.foreign_text import foreign
 
 # S3 allows so many bytes.
 _KEY_LENGTH = 1024

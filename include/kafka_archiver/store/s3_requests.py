@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from kafka_archiver.errors import PermanentError
+from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.s3_sums import Answer
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from kafka_archiver.checksum import crc32
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.store.base import MD5, Body, PendingUpload, pieces
+from kafka_archiver.values.checksum import crc32
 
 Answer = Mapping[str, Any]
 # Four bytes in base64. A checksum of the parts' checksums does not match: it ends with a dash and their number.

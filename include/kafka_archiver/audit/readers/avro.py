@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import fastavro
 
 from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.plan import Settings
 
 
 def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from kafka_archiver.manifest import ObjectEntry
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Settings
 
 # Reads bytes of an object from the store: (start, length).
 Fetch = Callable[[int, int], bytes]

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from kafka_archiver.audit.readers.base import Beside
 from kafka_archiver.audit.readers.streams import READ
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.plan import Settings
 
 _FIELDS = {"byte_length_uncompressed", "num_records", "byte_length", "byte_offset", "first_record_offset"}
 _GZIP = 16 + zlib.MAX_WBITS

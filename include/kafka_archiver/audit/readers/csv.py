@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
 from kafka_archiver.audit.readers.streams import plain
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.plan import Settings
 
 
 def rows(file: BinaryIO, settings: Settings) -> int:

@@ -8,7 +8,7 @@ import orjson
 
 from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
 from kafka_archiver.audit.readers.streams import READ, plain
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.plan import Settings
 
 
 def lines(file: BinaryIO, settings: Settings) -> int:

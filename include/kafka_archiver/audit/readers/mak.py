@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from kafka_archiver.audit.readers.base import Seen
 from kafka_archiver.audit.readers.streams import READ, plain
-from kafka_archiver.plan import Settings
+from kafka_archiver.model.plan import Settings
 
 
 class MakRecord(NamedTuple):

@@ -7,7 +7,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
 from kafka_archiver.audit.readers.base import Fetch
-from kafka_archiver.segmented import Segmented
+from kafka_archiver.values.segmented import Segmented
 
 _HEADER, _TAG = 56, 16
 

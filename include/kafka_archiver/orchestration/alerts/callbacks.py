@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.actions import from_dicts
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.actions import from_dicts
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import texts
 from kafka_archiver.orchestration.alerts.failure import failed
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.telling import IN_DAG_PROCESSOR, Tell, Teller
 from kafka_archiver.orchestration.connections import open_archive
+from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
-from kafka_archiver.steps.figures import Figures
 
 log = logging.getLogger(__name__)
 # The XCom with the attempt whose alert was sent.
@@ -159,7 +159,7 @@ class AlertCallbacks:
         most = self._archive.alerts.max_lag_records
         if most is None:
             return
-        from kafka_archiver.steps.status.condition import lag_of, observe
+        from kafka_archiver.state.status.condition import lag_of, observe
 
         try:
             context = open_archive(self._archive)

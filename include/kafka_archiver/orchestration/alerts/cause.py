@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
-from kafka_archiver.actions import Action, to_dicts
-from kafka_archiver.errors import SILENCE, ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.actions import Action, to_dicts
+from kafka_archiver.messages.errors import SILENCE, ArchiverError, PermanentError, TransientError
 
 log = logging.getLogger(__name__)
 # The XCom with the cause of a failed attempt, and whether the failure is permanent. Airflow keeps it with the run, and

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from kafka_archiver.actions import Action, command, words
-from kafka_archiver.advice import next_steps, start_again
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError, PermanentError, shape
-from kafka_archiver.foreign_text import foreign
-from kafka_archiver.intervals import Interval
-from kafka_archiver.job import Endpoints
+from kafka_archiver.context.context import Context
+from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.messages.actions import Action, command, words
+from kafka_archiver.messages.advice import next_steps, start_again
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, shape
+from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.alerts.cause import actions_of, cause_of, reason_of, shortened
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import interval_of
-from kafka_archiver.plan import Plan
-from kafka_archiver.steps.backlog import still_open
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.work import Work, describe
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.intervals import Interval
+from kafka_archiver.work.backlog import still_open
+from kafka_archiver.work.work import Work, describe
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0

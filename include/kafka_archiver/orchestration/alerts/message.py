@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from kafka_archiver.actions import Action, from_dicts, to_dicts, words
+from kafka_archiver.messages.actions import Action, from_dicts, to_dicts, words
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
 # for a rebuild, a replay or a repair. audit: the audit found damage. stop: it found that the next run will stop. check:

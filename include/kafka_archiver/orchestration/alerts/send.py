@@ -15,7 +15,7 @@ from airflow.sdk import Connection
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config.alerts import Notifier, Receiver
-from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.notifiers import KNOWN, arguments, notifier_class
 from kafka_archiver.orchestration.connections import Wanted, find

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_archiver.config.alerts import Alerts
-from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, news
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.send import send_all
 from kafka_archiver.orchestration.dag_run.addresses import page_of
+from kafka_archiver.values.documents import isoformat
 
 log = logging.getLogger(__name__)
 # Seconds for all receivers. The DAG processor parses nothing meanwhile, and kills its child after 50 seconds.

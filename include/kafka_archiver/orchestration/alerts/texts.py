@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from kafka_archiver.actions import Action, command
-from kafka_archiver.advice import dag_id, examine, last_hours, show, status
-from kafka_archiver.documents import isoformat
+from kafka_archiver.messages.actions import Action, command
+from kafka_archiver.messages.advice import dag_id, examine, last_hours, show, status
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.steps.figures import Figures
+from kafka_archiver.orchestration.dag_run.figures import Figures
+from kafka_archiver.values.documents import isoformat
 
 HOUR = timedelta(hours=1)
 

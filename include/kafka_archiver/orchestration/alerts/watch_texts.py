@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from kafka_archiver.actions import Action, command, words
-from kafka_archiver.advice import audit_dag_id, dag_id
-from kafka_archiver.findings import Finding
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.messages.actions import Action, command, words
+from kafka_archiver.messages.advice import audit_dag_id, dag_id
+from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.telling import Tell

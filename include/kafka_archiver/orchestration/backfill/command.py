@@ -12,7 +12,7 @@ from airflow.utils.platform import getuser
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 from airflow.utils.session import create_session
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.backfill.internals import airflow_backfill
 from kafka_archiver.orchestration.backfill.outlook import Outlook, look
 from kafka_archiver.orchestration.backfill.refusal import how_to_cancel, refusal

@@ -7,7 +7,7 @@ anything is created.
 from inspect import signature
 from types import ModuleType
 
-from kafka_archiver.errors import PermanentError
+from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.orchestration.backfill.request import Request
 
 _PARAMETERS = {

@@ -12,7 +12,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.backfill.request import Request
 
 

@@ -5,7 +5,7 @@ from types import ModuleType
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.backfill.request import Request
 from kafka_archiver.orchestration.metadata.rest_api import api_url
 

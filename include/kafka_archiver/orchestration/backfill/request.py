@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from airflow.utils.session import create_session
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
 from kafka_archiver.orchestration.metadata.states import UNFINISHED
 from kafka_archiver.orchestration.metadata.why import obstacles, tell_why
+from kafka_archiver.values.documents import isoformat
 
 _POLL_SECONDS = 3
 # After so many polls without news, print the counts.

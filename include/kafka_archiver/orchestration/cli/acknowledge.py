@@ -5,14 +5,14 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.acknowledged import Acknowledgement
 from kafka_archiver.config import Archive
-from kafka_archiver.findings import Finding
+from kafka_archiver.model.acknowledged import Acknowledgement
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.acknowledge import accept, open_findings, take_back
+from kafka_archiver.state.acknowledge import accept, open_findings, take_back
 
 
 @answering

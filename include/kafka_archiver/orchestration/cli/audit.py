@@ -4,15 +4,15 @@ from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
-from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.store import Store
-from kafka_archiver.wording import count
 
 SHOWN = 200
 

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.leftovers import Leftover
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.leftovers import Leftover
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.clean_up import leftovers, remove
-from kafka_archiver.writer.disk import abandoned, sweep
+from kafka_archiver.records.writer.disk import abandoned, sweep
+from kafka_archiver.work.clean_up import leftovers, remove
 
 
 @answering

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.alerts import Receiver
-from kafka_archiver.decode.registry import Registry
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.context.context import Context
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts.send import check_receiver, name_of
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import (
@@ -27,15 +28,14 @@ from kafka_archiver.orchestration.connections.keys import transform_keys
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.submit.handover import handed_over
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
-from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor import Finding
-from kafka_archiver.steps.doctor import examine as examine_archive
-from kafka_archiver.steps.doctor.check import ok, problem, tried
-from kafka_archiver.steps.doctor.encryption import NAME, check_encryption
-from kafka_archiver.steps.doctor.records import check_records
-from kafka_archiver.steps.doctor.registry import REGISTRY, check_registry
-from kafka_archiver.steps.doctor.spark import check_submit
+from kafka_archiver.records.decode.registry import Registry
+from kafka_archiver.state.doctor import Finding
+from kafka_archiver.state.doctor import examine as examine_archive
+from kafka_archiver.state.doctor.check import ok, problem, tried
+from kafka_archiver.state.doctor.encryption import NAME, check_encryption
+from kafka_archiver.state.doctor.records import check_records
+from kafka_archiver.state.doctor.registry import REGISTRY, check_registry
+from kafka_archiver.state.doctor.spark import check_submit
 from kafka_archiver.store.retry import Backoff
 
 Opened = TypeVar("Opened")

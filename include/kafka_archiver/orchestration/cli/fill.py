@@ -4,18 +4,18 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.plan import left_out_of
-from kafka_archiver.wording import count
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.plan import left_out_of
 
 
 @answering

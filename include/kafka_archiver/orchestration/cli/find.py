@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError, ConfigError
-from kafka_archiver.steps.archives import config_folder, read_archives
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.messages.errors import ArchiverError, ConfigError
 
 Found = TypeVar("Found")
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka_archiver.config import parse_archive
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import OPEN, Note
 from kafka_archiver.imports.reading import documents_of
 from kafka_archiver.imports.registry import import_text
 from kafka_archiver.imports.text import to_yaml, unfilled
 from kafka_archiver.imports.worker import worker_keys
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.orchestration.terminal.output import show
-from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.planning.settings import settings_of
 
 # Notes that a person should not miss.
 _TOLD = ("by_hand", "lacks", *OPEN)

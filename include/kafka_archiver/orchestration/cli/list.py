@@ -3,9 +3,9 @@
 from argparse import Namespace
 from pathlib import Path
 
+from kafka_archiver.config.archives import ArchiveSummary, config_folder, read_archives
 from kafka_archiver.orchestration.metadata.former import former
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
-from kafka_archiver.steps.archives import ArchiveSummary, config_folder, read_archives
 
 
 @answering

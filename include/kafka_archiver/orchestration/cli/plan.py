@@ -4,12 +4,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.schedule import interval_from, last_interval, second_before
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.plan import Preview, has_newer, preview
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.work.plan import Preview, has_newer, preview
 
 
 @answering

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kafka_archiver.config import Archive
-from kafka_archiver.data_keys import DataKey
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.context.print_object import from_file, from_store, lines
 from kafka_archiver.encryption.opened import FindKey
-from kafka_archiver.errors import ArchiverError, ConfigError
-from kafka_archiver.keys import SEALED
+from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.model.data_keys import DataKey
+from kafka_archiver.model.keys import SEALED
 from kafka_archiver.orchestration.connections import open_ledger, open_store
 from kafka_archiver.orchestration.terminal.failures import plainly
-from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.print_object import from_file, from_store, lines
 
 
 @plainly

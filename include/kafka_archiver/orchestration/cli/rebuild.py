@@ -7,21 +7,21 @@ from typing import Any
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from kafka_archiver.actions import advise, command
-from kafka_archiver.advice import dag_id
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.history import find_plan
+from kafka_archiver.messages.actions import advise, command
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.wording import count
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.failures import plainly
-from kafka_archiver.plan import Plan
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.history import find_plan
-from kafka_archiver.steps.rebuild import Touched, replaceable, runs_of_hour, touched
-from kafka_archiver.wording import count
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.work.rebuild import Touched, replaceable, runs_of_hour, touched
 
 # More needs consent also in scripts: an hour may be in runs with records of many hours.
 MANY_OFFSETS, MANY_HOURS = 1_000_000, 48

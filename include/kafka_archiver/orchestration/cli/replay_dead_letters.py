@@ -5,19 +5,19 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.advice import dag_id
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.history import find_plan
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.dead_letters import Hours, Lettered, outlook, runs_with_letters
-from kafka_archiver.steps.history import find_plan
-from kafka_archiver.wording import count
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.work.dead_letters import Hours, Lettered, outlook, runs_with_letters
 
 COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
 

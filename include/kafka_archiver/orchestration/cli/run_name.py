@@ -3,10 +3,10 @@
 from argparse import ArgumentTypeError
 from datetime import datetime
 
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import run_id
-from kafka_archiver.keys import run_name, split_run
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.keys import run_name, split_run
 from kafka_archiver.orchestration.terminal.options import moment
+from kafka_archiver.values.intervals import run_id
 
 
 def run_name_of(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from argparse import Namespace
 
+from kafka_archiver.context.history import last_runs
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.history import last_runs
 
 
 @answering

@@ -3,13 +3,13 @@
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.documents import isoformat
-from kafka_archiver.manifest import FATES, Manifest, ObjectEntry
+from kafka_archiver.context.history import RunInFull, run_in_full
+from kafka_archiver.model.manifest import FATES, Manifest, ObjectEntry
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
-from kafka_archiver.steps.history import RunInFull, run_in_full
+from kafka_archiver.values.documents import isoformat
 
 
 @answering

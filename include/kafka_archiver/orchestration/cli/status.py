@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kafka_archiver.advice import replay_all
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError, TransientError
-from kafka_archiver.findings import Finding
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.line import read_line
+from kafka_archiver.messages.advice import replay_all
+from kafka_archiver.messages.errors import ArchiverError, TransientError
+from kafka_archiver.messages.wording import count, span
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.former import checks_of_file, former
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
 from kafka_archiver.orchestration.terminal.patience import saying
-from kafka_archiver.progress import PartitionProgress
-from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.health import VERDICTS, as_check
-from kafka_archiver.steps.health.own import checks_of
-from kafka_archiver.steps.line import read_line
-from kafka_archiver.steps.overview import Snapshot, look
-from kafka_archiver.steps.status import HourStatus, last_hours
-from kafka_archiver.wording import count, span
+from kafka_archiver.state.health import VERDICTS, as_check
+from kafka_archiver.state.health.own import checks_of
+from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.status import HourStatus, last_hours
+from kafka_archiver.values.documents import isoformat
 
 # Troubles shown of each kind: a moved group is one for every partition.
 SHOWN = 3

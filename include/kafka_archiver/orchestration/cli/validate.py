@@ -11,12 +11,12 @@ from typing import Literal
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Declaration, declarations, load_archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.plan.schemas import require_readable
-from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.planning.settings import settings_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
-from kafka_archiver.job import Endpoints
+from kafka_archiver.jobs.archive import Endpoints
 from kafka_archiver.orchestration.connections.encryption import master_keys
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.keys import transform_keys
@@ -12,8 +12,8 @@ from kafka_archiver.orchestration.connections.store import store_endpoint
 
 if TYPE_CHECKING:
     # Imported late, because they load Kafka's and S3's clients, and Airflow parses DAGs all day.
-    from kafka_archiver.ledger import Ledger
-    from kafka_archiver.steps.context import Context
+    from kafka_archiver.context.context import Context
+    from kafka_archiver.ledger.ledger import Ledger
     from kafka_archiver.store import Store
     from kafka_archiver.store.retry import Backoff
 
@@ -36,7 +36,7 @@ def open_archive(archive: Archive) -> "Context":
 
     :raises ConfigError: as `endpoints`.
     """
-    from kafka_archiver.steps.context import Context
+    from kafka_archiver.context.context import Context
 
     # Not looked up now: only planning needs the registry.
     registry = None if archive.source.registry is None else lambda: registry_endpoint(archive) or {}
@@ -53,8 +53,8 @@ def open_store(archive: Archive, backoff: "Backoff | None" = None) -> "Store":
 def open_ledger(archive: Archive) -> "Ledger":
     """The archive's ledger, without Kafka. Raises ConfigError."""
     from kafka_archiver import store
-    from kafka_archiver.ledger import Ledger
-    from kafka_archiver.steps.keyring import keyring_of
+    from kafka_archiver.context.keyring import keyring_of
+    from kafka_archiver.ledger.ledger import Ledger
 
     found = Endpoints(kafka={}, store=store_endpoint(archive), master_keys=master_keys(archive))
     return Ledger(store.open_store(archive.store.url, found.store), archive.archive, keyring_of(found))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
 
-from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.connections.hidden import text
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The keys of encryption, from Airflow's connections. Logs mask them."""
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.hidden import hidden
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 

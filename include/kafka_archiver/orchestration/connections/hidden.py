@@ -5,7 +5,7 @@ from typing import Any
 
 from airflow.sdk.log import mask_secret
 
-from kafka_archiver.secrets import masked
+from kafka_archiver.messages.secrets import masked
 
 
 def hidden(found: dict[str, str]) -> dict[str, str]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.kafka.java import java_properties
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.hidden import hidden, text
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 

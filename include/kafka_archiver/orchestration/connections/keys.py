@@ -3,7 +3,7 @@
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 
 # Of fewer, somebody who knows a hash or the fingerprint could try all.

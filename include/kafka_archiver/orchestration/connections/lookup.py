@@ -10,7 +10,7 @@ from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.messages.errors import ConfigError, TransientError
 
 # Seconds until a connection that Airflow does not know is asked for again.
 AGAIN_SECONDS = 5.0

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from airflow.sdk import Connection
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.hidden import hidden, text
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 

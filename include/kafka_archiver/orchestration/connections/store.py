@@ -1,12 +1,12 @@
 """Options for an archive's store, from an aws connection or the mapping in its place, and from the YAML."""
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.config.properties import is_plain_address
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.aws import aws_options
 from kafka_archiver.orchestration.connections.encryption import customer_key
 from kafka_archiver.orchestration.connections.hidden import hidden, text
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
-from kafka_archiver.properties import is_plain_address
 from kafka_archiver.store.options import S3Options
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from airflow.sdk import Param
 
 from kafka_archiver.config import Archive, Policies
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError
 
 POLICIES = "policies"
 # The sections of a run that archives nothing new.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-# The XCom of `close_hours` with the figures of the run (kafka_archiver.steps.figures.Figures).
+# The XCom of `close_hours` with the figures of the run (kafka_archiver.orchestration.dag_run.figures.Figures).
 FIGURES = "figures"
 # The XCom of the task `archive` with the CPU seconds of its last attempt.
 ARCHIVE, CPU = "archive", "cpu_seconds"

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from typing import Any, Self
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import run_id
-from kafka_archiver.keys import run_name, split_run
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.keys import run_name, split_run
 from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, asked
+from kafka_archiver.values.intervals import run_id
 
 
 def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:

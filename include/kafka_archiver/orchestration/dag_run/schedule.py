@@ -13,9 +13,9 @@ from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 from pendulum import DateTime
 
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import Interval
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.intervals import Interval
 
 # The longest time between the trigger and the start of a run, when no other run is at work.
 _JUST_NOW = timedelta(minutes=10)

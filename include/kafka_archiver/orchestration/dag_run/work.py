@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_archiver.actions import advise
-from kafka_archiver.advice import start_again
-from kafka_archiver.errors import PermanentError
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import start_again
+from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.steps.work import Work
+from kafka_archiver.work.work import Work
 
 
 def work_of(context: Mapping[str, Any]) -> Work:

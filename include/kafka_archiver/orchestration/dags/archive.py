@@ -9,9 +9,10 @@ from airflow.sdk import DAG, ExceptionRetryPolicy, Param, RetryAction, RetryRule
 from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.config.archives import Archives, config_folder, read_archive, read_archives
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import leave_cause
 from kafka_archiver.orchestration.alerts.deadline import deadline
@@ -19,7 +20,6 @@ from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.dag_run.schedule import timetable
 from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.dags.tasks import archive_tasks
-from kafka_archiver.steps.archives import Archives, config_folder, read_archive, read_archives
 
 MAX_ACTIVE_RUNS = 16
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, AssetAlias
 
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.intervals import hour_start
-from kafka_archiver.keys import hour_document, ledger_prefix, progress_document
-from kafka_archiver.proof import HourProof
+from kafka_archiver.model.keys import hour_document, ledger_prefix, progress_document
+from kafka_archiver.model.proof import HourProof
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.intervals import hour_start
 
 if TYPE_CHECKING:
     # Not at runtime: the import loads Kafka's and S3's clients, and Airflow parses this module all day.
-    from kafka_archiver.steps.close_hours import Changed, ClosedHours, ClosedStretch
+    from kafka_archiver.work.close_hours import Changed, ClosedHours, ClosedStretch
 
 # How far Airflow's clock may be behind the clock of a commit.
 _SKEW = timedelta(hours=1)

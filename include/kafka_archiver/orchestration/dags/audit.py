@@ -8,12 +8,12 @@ from typing import Any
 from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.actions import Action, to_dicts
-from kafka_archiver.advice import audit_again, repair
 from kafka_archiver.audit.report import Report, in_words, same_findings
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import IntegrityError, PolicyError
-from kafka_archiver.findings import Finding
+from kafka_archiver.messages.actions import Action, to_dicts
+from kafka_archiver.messages.advice import audit_again, repair
+from kafka_archiver.messages.errors import IntegrityError, PolicyError
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import shortened
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
@@ -81,7 +81,7 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
         on_success_callback=[alert.audited] if alert else None,
     )
     def audit() -> None:
-        from kafka_archiver.steps import auditing as step
+        from kafka_archiver.audit import inspection as step
 
         now = get_current_context()
         require_known(now["dag_run"].conf, _params())

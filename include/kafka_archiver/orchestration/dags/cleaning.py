@@ -20,8 +20,8 @@ def clean_up_task(archive: Archive) -> Any:
         doc_md="Removes unfinished uploads and objects that are no longer needed, once they are a day old.",
     )
     def clean_up() -> None:
-        from kafka_archiver.steps.clean_up import clean_up as step
-        from kafka_archiver.writer.disk import sweep
+        from kafka_archiver.records.writer.disk import sweep
+        from kafka_archiver.work.clean_up import clean_up as step
 
         now = datetime.now(UTC)
         step(open_ledger(archive), now, now - WINDOW)

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.times import longest_interval
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import resolve
-from kafka_archiver.intervals import spelt
-from kafka_archiver.keys import ledger_prefix
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.secrets import shown
+from kafka_archiver.model.keys import ledger_prefix
+from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.dags.assets import hours_name
-from kafka_archiver.schemas import Schema
-from kafka_archiver.secrets import shown
+from kafka_archiver.records.formats import resolve
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.intervals import spelt
 
 
 def doc_md(archive: Archive, text: str) -> str:

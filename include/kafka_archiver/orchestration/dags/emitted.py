@@ -4,7 +4,7 @@ import logging
 
 from airflow.sdk.observability import stats
 
-from kafka_archiver.steps.figures import Figures
+from kafka_archiver.orchestration.dag_run.figures import Figures
 
 log = logging.getLogger(__name__)
 PREFIX = "kafka_archiver"

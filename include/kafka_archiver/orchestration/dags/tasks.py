@@ -60,8 +60,8 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         doc_json=json.dumps(last_known(archive), sort_keys=True),
     )
     def plan() -> PokeReturnValue:
-        from kafka_archiver.steps import plan as step
-        from kafka_archiver.steps.plan.idle import refuse_idle_choices
+        from kafka_archiver.work import plan as step
+        from kafka_archiver.work.plan.idle import refuse_idle_choices
 
         now = get_current_context()
         require_known(now["dag_run"].conf, KEYS)
@@ -97,8 +97,8 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         doc_md="Checks that the account covers every planned offset, and that every object is as the manifest says.",
     )
     def verify() -> None:
-        from kafka_archiver.steps import verify as step
-        from kafka_archiver.steps.backlog import still_open
+        from kafka_archiver.work import verify as step
+        from kafka_archiver.work.backlog import still_open
 
         context = open_archive(archive)
         step.verify(context, still_open(context, work_of(get_current_context()).runs))
@@ -110,8 +110,8 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         doc_md="Records that the run is final, then moves the consumer group.",
     )
     def commit() -> None:
-        from kafka_archiver.steps import commit as step
-        from kafka_archiver.steps.backlog import still_open
+        from kafka_archiver.work import commit as step
+        from kafka_archiver.work.backlog import still_open
 
         context = open_archive(archive)
         step.commit(context, still_open(context, work_of(get_current_context()).runs))
@@ -127,12 +127,12 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
+        from kafka_archiver.orchestration.dag_run.figures import figures
         from kafka_archiver.orchestration.dags.emitted import emit
-        from kafka_archiver.steps import close_hours as step
-        from kafka_archiver.steps import commit as committing
-        from kafka_archiver.steps.backlog import still_open
-        from kafka_archiver.steps.figures import figures
-        from kafka_archiver.steps.repair import look_again
+        from kafka_archiver.work import close_hours as step
+        from kafka_archiver.work import commit as committing
+        from kafka_archiver.work.backlog import still_open
+        from kafka_archiver.work.repair import look_again
 
         now, context = get_current_context(), open_archive(archive)
         work = work_of(now)
@@ -167,7 +167,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
 def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
     """The interval of a DAG run. A run triggered by hand gets one of its own if its interval is planned already."""
-    from kafka_archiver.steps.plan import has_newer
+    from kafka_archiver.work.plan import has_newer
 
     interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after
     if dag_run.run_type != "manual":
@@ -179,20 +179,20 @@ def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
 
 
 def _repair(archive: Archive, wanted: Sequence[str]) -> Any:
-    from kafka_archiver.steps import repair as step
+    from kafka_archiver.work import repair as step
 
     return step.write_again(open_archive(archive), [checked_run(run) for run in wanted])
 
 
 def _replay_letters(archive: Archive, wanted: Mapping[str, Any]) -> Any:
-    from kafka_archiver.steps import dead_letters as step
+    from kafka_archiver.work import dead_letters as step
 
     found = wanted_letters(wanted)
     return step.replay_letters(open_archive(archive), step.Hours(*found) if isinstance(found, tuple) else found)
 
 
 def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
-    from kafka_archiver.steps import rebuild as step
+    from kafka_archiver.work import rebuild as step
 
     wish = Rebuild.of(wanted)
     if wish.hour:

@@ -7,9 +7,9 @@ from typing import Any
 from airflow.sdk import DAG, CronTriggerTimetable, get_current_context, task
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from kafka_archiver.advice import WATCHDOG
-from kafka_archiver.errors import TransientError
-from kafka_archiver.steps.archives import config_folder, read_archives
+from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.messages.advice import WATCHDOG
+from kafka_archiver.messages.errors import TransientError
 
 log = logging.getLogger(__name__)
 EVERY = "*/5 * * * *"

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, Protocol
 from airflow.sdk import Variable
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
 from kafka_archiver.config import Archive
 from kafka_archiver.config.alerts import Alerts, default_alerts
+from kafka_archiver.config.archives import Archives, WrongFileError, missing
 from kafka_archiver.config.last_known import last_known, receivers_of
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import texts, watch_texts
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, news
 from kafka_archiver.orchestration.alerts.message import Kind
@@ -30,8 +30,8 @@ from kafka_archiver.orchestration.alerts.send import name_of
 from kafka_archiver.orchestration.alerts.telling import Tell, Teller
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
-from kafka_archiver.steps.archives import Archives, WrongFileError, missing
-from kafka_archiver.steps.watch import Seen, watch
+from kafka_archiver.state.watch import Seen, watch
+from kafka_archiver.values.documents import isoformat
 
 log = logging.getLogger(__name__)
 # Archives that are looked at at the same time, and seconds for each answer of the brokers.
@@ -227,7 +227,7 @@ class _Book(NamedTuple):
 
 
 def _lag(archive: Archive) -> int | None:
-    from kafka_archiver.steps.status.condition import lag_of, observe
+    from kafka_archiver.state.status.condition import lag_of, observe
 
     try:
         context = open_archive(archive)

@@ -13,9 +13,9 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, selectinload
 
-from kafka_archiver.actions import from_dicts
-from kafka_archiver.advice import audit_dag_id, dag_id
 from kafka_archiver.config import Archive
+from kafka_archiver.messages.actions import from_dicts
+from kafka_archiver.messages.advice import audit_dag_id, dag_id
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
@@ -23,8 +23,8 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.steps.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
-from kafka_archiver.steps.work import Work
+from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
+from kafka_archiver.work.work import Work
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
 LAST = 30

@@ -12,13 +12,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kafka_archiver.actions import Action, command
-from kafka_archiver.advice import audit_dag_id, dag_id, validate
 from kafka_archiver.config import Archive
+from kafka_archiver.config.archives import Archives, missing
 from kafka_archiver.config.last_known import recalled
-from kafka_archiver.findings import Finding, problem
+from kafka_archiver.messages.actions import Action, command
+from kafka_archiver.messages.advice import audit_dag_id, dag_id, validate
+from kafka_archiver.model.findings import Finding, problem
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.steps.archives import Archives, missing
 
 _PREFIX = dag_id("")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.listeners import hookimpl
 
+from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES, Failed, audited, failed, settled, settles
-from kafka_archiver.steps.figures import Figures
 
 if TYPE_CHECKING:
     from airflow.models import DagRun
@@ -65,7 +65,7 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
 
 def _failed(dag_run: "DagRun", session: "Session") -> None:
     from kafka_archiver.orchestration.alerts.cause import CAUSE, NO_EXCEPTION
-    from kafka_archiver.steps.status.facts import place
+    from kafka_archiver.state.status.facts import place
 
     tasks = [ti for ti in dag_run.get_task_instances(session=session) if ti.state == "failed"]
     if not tasks:

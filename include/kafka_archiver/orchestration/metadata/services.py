@@ -10,11 +10,11 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kafka_archiver.actions import command
-from kafka_archiver.advice import WATCHDOG, unpause
-from kafka_archiver.documents import Value, isoformat
-from kafka_archiver.findings import Finding, ok, problem, warning
-from kafka_archiver.wording import span
+from kafka_archiver.messages.actions import command
+from kafka_archiver.messages.advice import WATCHDOG, unpause
+from kafka_archiver.messages.wording import span
+from kafka_archiver.model.findings import Finding, ok, problem, warning
+from kafka_archiver.values.documents import Value, isoformat
 
 # The watchdog runs every five minutes; after so long no worker runs its task.
 SILENT = timedelta(minutes=20)

@@ -10,9 +10,9 @@ from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.orm import Session
 
-from kafka_archiver.actions import advise, command
-from kafka_archiver.advice import unpause
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.actions import advise, command
+from kafka_archiver.messages.advice import unpause
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.metadata.follow import follow
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 

@@ -12,7 +12,7 @@ from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.exc import SQLAlchemyError
 
-from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.metadata.start import active_dag, require_active
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 

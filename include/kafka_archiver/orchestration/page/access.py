@@ -19,7 +19,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import select
 
-from kafka_archiver.advice import dag_id
+from kafka_archiver.messages.advice import dag_id
 
 _bearer = HTTPBearer(auto_error=False)
 

@@ -12,10 +12,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
-from kafka_archiver.acknowledged import checked_name
-from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError, ConfigError
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.model.acknowledged import checked_name
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
@@ -27,7 +27,7 @@ from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.views import forms_of, require_visible
-from kafka_archiver.steps.acknowledge import accept
+from kafka_archiver.state.acknowledge import accept
 
 log = logging.getLogger(__name__)
 # Bytes of a form.

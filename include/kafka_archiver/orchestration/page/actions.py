@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args
 
-from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive, Policies
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.values.documents import isoformat
 
 # Kafka's times begin in 1970. Later than that, an interval around the hour would end after the last date there is.
 _HOUR = re.compile(r"(19[7-9][0-9]|[2-8][0-9]{3})-[0-9]{2}-[0-9]{2}[T ][0-9]{2}(:[0-9]{2})?")

@@ -10,16 +10,16 @@ from threading import Lock
 from typing import TypeAlias
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.findings import Finding
+from kafka_archiver.config.archives import Archives, config_folder, read_archives
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.former import Former, checks_of_file, former
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.steps.archives import Archives, config_folder, read_archives
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.health.own import checks_of
-from kafka_archiver.steps.overview import Snapshot, look
+from kafka_archiver.state.health.own import checks_of
+from kafka_archiver.state.overview import Snapshot, look
 
 log = logging.getLogger(__name__)
 # Seconds after which an archive is looked at again, if somebody asks.

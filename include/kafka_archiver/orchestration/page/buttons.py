@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.actions import Action
-from kafka_archiver.advice import audit_dag_id, dag_id
-from kafka_archiver.wording import count
+from kafka_archiver.messages.actions import Action
+from kafka_archiver.messages.advice import audit_dag_id, dag_id
+from kafka_archiver.messages.wording import count
 
 
 class Button(NamedTuple):

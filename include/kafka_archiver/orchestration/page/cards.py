@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kafka_archiver.actions import Action
-from kafka_archiver.errors import shape
-from kafka_archiver.findings import Finding, Severity
+from kafka_archiver.messages.actions import Action
+from kafka_archiver.messages.errors import shape
+from kafka_archiver.model.findings import Finding, Severity
 from kafka_archiver.orchestration.page.buttons import Step, steps_of
-from kafka_archiver.steps.health import VERDICTS, Verdict
-from kafka_archiver.steps.overview import Snapshot
-from kafka_archiver.steps.status.facts import DagRun
-from kafka_archiver.steps.status.running import FAILED_REQUEST
+from kafka_archiver.state.health import VERDICTS, Verdict
+from kafka_archiver.state.overview import Snapshot
+from kafka_archiver.state.status.facts import DagRun
+from kafka_archiver.state.status.running import FAILED_REQUEST
 
 # Sentences of one kind that are shown: a moved group is one finding for every partition.
 SHOWN = 20

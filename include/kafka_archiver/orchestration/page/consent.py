@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.steps.plan import preview
-from kafka_archiver.steps.rebuild import revisions, runs_of_hour, touched
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.work.plan import preview
+from kafka_archiver.work.rebuild import revisions, runs_of_hour, touched
 
 # Choices that let records go, or begin a log anew: both for ever.
 FOR_EVER = {"lost_offsets": "record_loss", "recreated_topic": "new_generation"}

@@ -4,19 +4,19 @@ from collections.abc import Hashable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from kafka_archiver.actions import Action
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.context.history import RunSummary, last_runs
+from kafka_archiver.messages.actions import Action
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.coverage import Coverage, Heads, HourInFull, hour_in_full, read_coverage
-from kafka_archiver.steps.history import RunSummary, last_runs
-from kafka_archiver.steps.overview.history import PartitionHistory, histories, last_plans
-from kafka_archiver.steps.plan import Preview, has_newer, preview
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.state.coverage import Coverage, Heads, HourInFull, hour_in_full, read_coverage
+from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
+from kafka_archiver.state.status.facts import Facts
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.plan import Preview, has_newer, preview
 
 DAYS, RUNS, PLANS = 28, 10, 24
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.

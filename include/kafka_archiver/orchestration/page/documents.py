@@ -7,8 +7,8 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError, ConfigError
-from kafka_archiver.keys import run_document
+from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.model.keys import run_document
 from kafka_archiver.orchestration.connections import open_store
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.page.access import Someone

@@ -11,12 +11,12 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from kafka_archiver.config import Archive
-from kafka_archiver.findings import Finding
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.metadata.services import services
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
-from kafka_archiver.steps.health import Verdict, as_check, verdict_of
+from kafka_archiver.state.health import Verdict, as_check, verdict_of
 
 # Seconds to wait for archives that nobody has looked at since the start.
 PATIENCE = 10.0

@@ -15,10 +15,10 @@ from kafka_archiver.orchestration.metadata.services import Services, services
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
-from kafka_archiver.steps.health import verdict_of
-from kafka_archiver.steps.health.own import checks_of
-from kafka_archiver.steps.overview import Audited, LastRun, Snapshot
-from kafka_archiver.steps.overview.incomplete import RECENT
+from kafka_archiver.state.health import verdict_of
+from kafka_archiver.state.health.own import checks_of
+from kafka_archiver.state.overview import Audited, LastRun, Snapshot
+from kafka_archiver.state.overview.incomplete import RECENT
 
 # Prometheus gives up after ten seconds.
 PATIENCE = 5.0

@@ -11,9 +11,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kafka_archiver.steps.coverage import HourCell, State
-from kafka_archiver.steps.health.judge import STALE
-from kafka_archiver.wording import count, size, span
+from kafka_archiver.messages.wording import count, size, span
+from kafka_archiver.state.coverage import HourCell, State
+from kafka_archiver.state.health.judge import STALE
 
 HERE = Path(__file__).parent
 NOTHING = "–"

@@ -9,12 +9,11 @@ from airflow.api_fastapi.app import get_auth_manager
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse
 
-from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import shape
-from kafka_archiver.findings import Finding
-from kafka_archiver.intervals import to_hour
-from kafka_archiver.manifest import FATES
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import shape
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.carried_out import dag_runs_of
 from kafka_archiver.orchestration.page.access import Someone, may_act, may_edit, visible
 from kafka_archiver.orchestration.page.actions import choices
@@ -25,8 +24,9 @@ from kafka_archiver.orchestration.page.cards import cards, is_told
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import NEAR, Answer, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
-from kafka_archiver.steps.health import VERDICTS, Verdict, verdict_of
-from kafka_archiver.steps.overview import Snapshot
+from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
+from kafka_archiver.state.overview import Snapshot
+from kafka_archiver.values.intervals import to_hour
 
 # Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
 ROWS, PATIENCE = 100, 3.0

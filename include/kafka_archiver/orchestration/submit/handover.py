@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
-from kafka_archiver.job import ENDPOINTS
+from kafka_archiver.jobs.archive import ENDPOINTS
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.secrets import SECRET_NAME
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
-from kafka_archiver.secrets import SECRET_NAME
 
 FILE = "endpoints.json"
 # For YARN: the driver reads the file that spark-submit ships.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import Plan
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Plan
 
 # The columns of `content: record` and their types, in OpenLineage's words.
 RECORD = (

@@ -10,7 +10,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.job import ArchiveJob
+from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.orchestration.connections import Wanted, endpoints, find, open_archive
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.dag_run.params import with_params
@@ -20,7 +20,7 @@ from kafka_archiver.orchestration.submit.package import build_mapper, build_pack
 from kafka_archiver.orchestration.submit.run_links import ManifestLink, PlanLink
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.orchestration.submit.spark_ui import Application, SparkLink, address
-from kafka_archiver.writer.disk import locked_directory
+from kafka_archiver.records.writer.disk import locked_directory
 
 
 class ArchiveOperator(SparkSubmitOperator):
@@ -71,7 +71,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
         :raises AirflowSkipException: all offsets of the plan are archived, or there are none.
         """
-        from kafka_archiver.steps.backlog import archive_runs
+        from kafka_archiver.work.backlog import archive_runs
 
         work = work_of(context)
         if not work.archive:

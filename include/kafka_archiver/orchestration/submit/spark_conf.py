@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from kafka_archiver.secrets import SECRET_NAME, SHOWN
+from kafka_archiver.messages.secrets import SECRET_NAME, SHOWN
 
 # At INFO, Spark logs a hundred lines that hide the job's own.
 DEFAULTS = {"spark.log.level": "WARN"}

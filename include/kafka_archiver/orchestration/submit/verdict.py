@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from kafka_archiver.errors import ArchiverError, Failure, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, Failure, PermanentError, TransientError
 from kafka_archiver.spark.failures import MARK, OUT_OF_MEMORY_EXIT, PERMANENT_EXIT, TRANSIENT_EXIT, out_of_memory
 
 # In cluster mode spark-submit always exits with 1. YARN and Kubernetes log the job's own exit code.
@@ -18,7 +18,7 @@ _EXCEPTION = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?((?:[
 class Verdict:
     """Reads the output of spark-submit for the cause.
 
-    `file`: where a driver on this machine writes the failure (kafka_archiver.errors.Failure).
+    `file`: where a driver on this machine writes the failure (kafka_archiver.messages.errors.Failure).
     """
 
     def __init__(self, file: Path) -> None:

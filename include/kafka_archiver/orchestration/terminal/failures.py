@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError
 
 
 def plainly(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:

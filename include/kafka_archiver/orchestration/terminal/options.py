@@ -36,7 +36,7 @@ def positive(text: str) -> int:
 
 def duration(text: str) -> timedelta:
     """A number and a unit: 90s, 30m, 12h, 1d or 2w."""
-    from kafka_archiver import intervals
+    from kafka_archiver.values import intervals
 
     try:
         return intervals.duration(text)
@@ -46,7 +46,7 @@ def duration(text: str) -> timedelta:
 
 def offsets(text: str) -> Any:
     """Offsets of a partition: orders:0:1-25, the end exclusive."""
-    from kafka_archiver.set_aside import OffsetsAside
+    from kafka_archiver.model.set_aside import OffsetsAside
 
     found = re.fullmatch(r"([\w.-]+):(\d{1,9}):(\d{1,18})-(\d{1,18})", text, re.ASCII)
     if found is None or int(found[3]) >= int(found[4]):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.values.documents import isoformat
 
 Cell: TypeAlias = str | int | datetime | None
 # Columns of a console that folds nothing.

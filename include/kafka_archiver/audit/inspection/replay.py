@@ -1,0 +1,40 @@
+"""Compute the proofs and the progress from the ended runs, to compare them with the stored ones."""
+
+from kafka_archiver.audit.inspection.books import Books
+from kafka_archiver.model.manifest import Commit, Manifest, Settled
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.settling import Settling
+
+
+class Replay:
+    """Settles runs again, in the order of the line, as `close_hours` did. `progress`: after the last run."""
+
+    def __init__(self, archive: str, books: Books) -> None:
+        self.progress = Progress(archive=archive)
+        self._books = books
+
+    def settle(
+        self, plan: Plan, made: Commit, manifest: Manifest | None, superseded: Manifest | None, ahead: bool
+    ) -> Settled:
+        """Settle the next run. Returns what settling it does.
+
+        :param ahead: the run is not settled yet, but some of its proofs may be written.
+        """
+        one = Settling(self.progress, plan, made.outcome, manifest, superseded, made.committed_at)
+        hours = set(one.hours)
+        if one.reaches:
+            hours |= {hour for hour in self._books.hours() if one.may_change(hour)}
+        after = []
+        for hour in hours:
+            own = self._books.proof(hour)
+            known = one.known(hour, own)
+            replaced = self._books.contribution(hour, plan.supersedes) if plan.supersedes else None
+            proof = one.prove(hour, known, replaced)
+            if proof is not known:
+                self._books.prove(proof, ahead)
+            if own or proof is not known:
+                after.append(proof)
+        if not ahead:
+            self.progress = one.after
+        return one.done(after)

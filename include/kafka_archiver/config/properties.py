@@ -1,0 +1,131 @@
+"""The values of the YAML that other programs define: connections, mappings of properties, addresses.
+
+Each may hold a secret, perhaps by mistake. So their faults have the type SECRET, and no error shows their input.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic_core import PydanticCustomError
+
+from kafka_archiver.messages.secrets import SECRET, SECRET_NAME
+from kafka_archiver.model.keys import RESERVED
+
+_ID = "the id of an Airflow connection"
+
+
+def _fault(expected: str) -> PydanticCustomError:
+    return PydanticCustomError(SECRET, "{expected}", {"expected": expected})
+
+
+def _connection_id(expected: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or not re.fullmatch(r"[\w./-]{1,250}", value):
+            raise _fault(expected)
+        return value
+
+    return check
+
+
+def _mapping(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise _fault("a mapping of properties")
+    return value
+
+
+def _name(value: Any) -> Any:
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s:=]+", value):
+        raise _fault("the name of a property, without `:`, `=` and white space (is a space missing after the colon?)")
+    return value
+
+
+def _property(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise _fault("text, a number, true or false")
+    return value
+
+
+def _option(value: Any) -> Any:
+    if not isinstance(value, str | int | float) and not (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    ):
+        raise _fault("text, a number, true, false, or a list of texts")
+    return value
+
+
+def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
+    """A check of the address under `key` of a mapping.
+
+    :param example: an address like the expected one, for the message.
+    :raises ValueError: it has a user, a password, a query or a fragment, or is not an address.
+    """
+
+    def check(value: Any) -> Any:
+        if isinstance(value, dict) and not is_plain_address(str(value.get(key) or example)):
+            raise ValueError(f"`{key}` like {example}, without user, password, query and fragment")
+        return value
+
+    return check
+
+
+def kubernetes_name(value: Any) -> Any:
+    """A check of the name of a Kubernetes Secret; somebody may have put the secret itself there."""
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", value):
+        raise _fault("the name of a Kubernetes Secret (small letters, digits, `-` and `.`)")
+    return value
+
+
+def is_plain_address(url: str) -> bool:
+    """Whether it is an HTTP address without user, password, query and fragment."""
+    return re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url) is not None
+
+
+def store_url(value: Any) -> Any:
+    """A check of the store's address."""
+    if not isinstance(value, str) or not re.fullmatch(r"(s3|memory)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value):
+        raise _fault("s3://bucket/prefix, without credentials (they belong into the connection that store.aws names)")
+    # An archive further up would take objects below these names for its own dead letters or documents.
+    for name in RESERVED & {*value.split("/")}:
+        raise _fault(f"a prefix without the segment `{name}`, which an archive further up uses itself")
+    return value
+
+
+def no_secret_arguments(conf: dict[str, Any]) -> dict[str, Any]:
+    """A check of Spark's settings.
+
+    :raises ValueError: a setting that Spark passes as an argument has a secret.
+    """
+    for name, value in conf.items():
+        options = re.findall(r"-D([^\s=]+)", str(value)) if name.endswith("JavaOptions") else []
+        if any(map(SECRET_NAME.search, options)):
+            raise ValueError(
+                f"no secret in `{name}`: Java's options are arguments, which everybody on the machine can read; "
+                "write them into a file that only the job's user can read, and give -XX:VMOptionsFile=<file>"
+            )
+    return conf
+
+
+ConnectionId = Annotated[str, BeforeValidator(_connection_id(_ID))]
+Properties = Annotated[
+    dict[
+        Annotated[str, BeforeValidator(_name)],
+        Annotated[str | int | float | bool, BeforeValidator(_property)],
+    ],
+    BeforeValidator(_mapping),
+]
+# Like properties, but a value may also be a list of texts.
+Options = Annotated[
+    dict[
+        Annotated[str, BeforeValidator(_name)],
+        Annotated[str | int | float | bool | list[str], BeforeValidator(_option)],
+    ],
+    BeforeValidator(_mapping),
+]
+# The brackets mark parts of pydantic's path that are not keys of the YAML.
+ConnectionOrProperties = Annotated[
+    Annotated[str, BeforeValidator(_connection_id(f"{_ID} or a mapping of properties")), Tag("[connection]")]
+    | Annotated[Properties, Tag("[properties]")],
+    Discriminator(lambda value: "[properties]" if isinstance(value, dict) else "[connection]"),
+]

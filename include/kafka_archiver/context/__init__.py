@@ -1,0 +1,1 @@
+"""An opened archive: its brokers, store, ledger and keys, the line of its plans, its history."""

@@ -1,0 +1,47 @@
+"""The time by this machine's clock and by the store's, which may differ."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.messages.errors import PermanentError
+
+log = logging.getLogger(__name__)
+# The skew of the clocks from which on there is a warning, and from which on nothing is planned.
+SKEW_NOTED, SKEW_REFUSED = timedelta(minutes=1), timedelta(minutes=10)
+# The store gives its time in whole seconds, and with a delay. If the delay was longer, its clock may be further ahead.
+_SAME = timedelta(seconds=2)
+
+
+class Moment(NamedTuple):
+    """The time of the earlier clock, and of the later one; None if they agree."""
+
+    earliest: datetime
+    latest: datetime | None
+
+
+def moment(context: Context) -> Moment:
+    """The present time by both clocks.
+
+    :raises PermanentError: our clock and the store's differ by too much.
+    """
+    before = context.clock()
+    theirs = context.store.now()
+    now = context.clock()
+    # The answer may have taken long, and this machine may have slept.
+    skew = max(before - theirs, theirs - now, timedelta(0))
+    said = f"this machine's clock says {now:%H:%M:%S} UTC, the store's {theirs:%H:%M:%S}"
+    if skew > SKEW_REFUSED:
+        raise PermanentError(
+            f"{said}: with clocks so far apart it is unknown which hours are over. Synchronise both with NTP"
+        )
+    if skew > SKEW_NOTED:
+        log.warning("%s: synchronise both with NTP; hours are closed by the clock that is behind", said)
+    earliest, latest = min(before, theirs), max(now, theirs)
+    return Moment(earliest, latest if latest - earliest > _SAME else None)
+
+
+def at_latest(context: Context) -> datetime:
+    """The later of our clock and the store's."""
+    return max(context.store.now(), context.clock())

@@ -1,0 +1,158 @@
+"""The history of an archive: the line read backwards, and one run in full."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, Self
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import audit
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, totals
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.ranges import TopicPartition
+
+State = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
+
+
+class RunSummary(Value):
+    """One run. Counts are None until the run is written."""
+
+    run: str
+    number: int
+    interval_start: UtcTime
+    interval_end: UtcTime
+    origin: str
+    planned_at: UtcTime
+    offsets: int
+    objects: int | None
+    rows: int | None
+    bytes: int | None
+    state: State
+
+
+class PartitionAccount(Value):
+    """What became of the planned offsets of one partition; each offset is counted once."""
+
+    topic: str
+    partition: int
+    archived: int
+    filtered: int
+    dead_lettered: int
+    absent: int
+    lost: int
+
+    @classmethod
+    def of(cls, name: TopicPartition, chunks: list[ChunkAccount]) -> Self:
+        """The sum over the chunks of a partition."""
+        return cls(topic=name.topic, partition=name.partition, **totals(chunks))
+
+    @property
+    def offsets(self) -> int:
+        """The number of all offsets."""
+        return sum(getattr(self, fate) for fate in FATES)
+
+
+class RunInFull(Value):
+    """One run: its documents in the ledger, and its state. `store`: the URL below which its keys are."""
+
+    archive: str
+    run: str
+    state: State
+    store: str
+    plan: Plan
+    manifest: Manifest | None
+    commit: Commit | None
+
+    @property
+    def accounts(self) -> list[PartitionAccount]:
+        """The account of each partition, sorted; empty until the run is written."""
+        chunks: dict[TopicPartition, list[ChunkAccount]] = {}
+        for chunk in self.manifest.chunks if self.manifest else ():
+            chunks.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
+        return [PartitionAccount.of(name, chunks[name]) for name in sorted(chunks)]
+
+
+def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
+    """The last planned runs, newest first."""
+    settled = _settled(ledger)
+    last = max((plan.number for plan in ledger.following(settled)), default=settled)
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
+
+
+def run_in_full(ledger: Ledger, run: str) -> RunInFull:
+    """Everything that the ledger has of a run.
+
+    :param run: its name; `last`: the last planned run.
+    :raises ConfigError: there is no such run.
+    """
+    plan = find_plan(ledger, run)
+    manifest, commit = ledger.manifest(plan.run), ledger.commit(plan.run)
+    return RunInFull(
+        archive=ledger.archive,
+        run=plan.run,
+        state=_state_of(plan, manifest, commit, _settled(ledger)),
+        store=ledger.store.url,
+        plan=plan,
+        manifest=manifest,
+        commit=commit,
+    )
+
+
+def _settled(ledger: Ledger) -> int:
+    progress = ledger.progress()
+    return progress.settled if progress else 0
+
+
+def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
+    plan = ledger.planned(number)
+    if plan is None:
+        raise ConfigError(
+            f"place {number} of the line of archive {ledger.archive} is empty: its plan was deleted from "
+            f"{ledger.store.url}.",
+            *advise(audit(ledger.archive), " says what else is missing"),
+        )
+    manifest = ledger.manifest(plan.run)
+    return RunSummary(
+        run=plan.run,
+        number=number,
+        interval_start=plan.interval.start,
+        interval_end=plan.interval.end,
+        origin=plan.origin,
+        planned_at=plan.planned_at,
+        offsets=plan.count,
+        objects=None if manifest is None else len(manifest.objects),
+        rows=None if manifest is None else manifest.rows,
+        bytes=None if manifest is None else sum(o.bytes for o in manifest.objects),
+        state=_state_of(plan, manifest, ledger.commit(plan.run), settled),
+    )
+
+
+def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
+    """The state of a run.
+
+    :param settled: the last place of the line whose hours are proved.
+    """
+    if commit and commit.outcome != "committed":
+        return commit.outcome
+    if plan.number <= settled:
+        return "settled"
+    if commit:
+        return "committed"
+    return "written" if manifest else "planned"
+
+
+def find_plan(ledger: Ledger, run: str) -> Plan:
+    """The plan of a run.
+
+    :param run: its name in the ledger; `last`: the last planned run.
+    :raises ConfigError: there is no such run.
+    """
+    known = [plan for plan in ledger.following(_settled(ledger)) if run in (plan.run, "last")]
+    found = known[-1] if known else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
+    if found is None:
+        last = ", ".join(reversed([r.run for r in last_runs(ledger, 5)]))
+        raise ConfigError(f"Archive {ledger.archive} has no {'runs yet' if not last else f'run {run}'}."
+                          + (f" Its last runs: {last}." if last else ""))  # fmt: skip
+    return found

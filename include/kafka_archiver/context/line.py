@@ -1,0 +1,143 @@
+"""The line of an archive's plans: the ended runs, the open ones, and the next place."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import repair
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.keys import line_document
+from kafka_archiver.model.manifest import Commit, Outcome
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A plan that is not settled: its run has not ended (`commit` is None), or its hours are not proved yet."""
+
+    plan: Plan
+    commit: Commit | None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How its run ended."""
+        return self.commit.outcome if self.commit else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run has to be finished: it has not ended yet, or is committed and not settled.
+
+        False for a rebuild or a repair that is not final: if it is not continued, the next run gives it up.
+        """
+        optional = self.plan.supersedes is not None and not self.plan.takes_over
+        return self.outcome == "committed" or (self.outcome is None and not optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The line after its settled part: `waiting`, in the line's order."""
+
+    settled: Progress
+    waiting: Sequence[Waiting]
+
+    @property
+    def last(self) -> int:
+        """The number of the last plan."""
+        return self.waiting[-1].plan.number if self.waiting else self.settled.settled
+
+    @property
+    def unfinished(self) -> list[Plan]:
+        """The plans whose runs have to be finished."""
+        return [w.plan for w in self.waiting if w.is_open]
+
+    def outcome_of(self, run: str) -> Outcome | None:
+        """How an unsettled run has ended; None: it has not ended, or is settled."""
+        return next((w.outcome for w in self.waiting if w.plan.run == run), None)
+
+    def expected(self, ledger: Ledger) -> Progress:
+        """The progress once all waiting plans are settled."""
+        progress = self.settled
+        for one in self.waiting:
+            progress = progress.after(one.plan, one.outcome, ledger.manifest(one.plan.run))
+        return progress
+
+
+def read_line(context: Context, settled: Progress | None = None) -> Line:
+    """Read the progress and each plan after it. Lists nothing; the cost depends only on unsettled plans.
+
+    :param settled: use this instead of the stored progress.
+    """
+    # A new archive has no progress.
+    progress = settled or context.ledger.progress() or Progress(archive=context.archive.archive)
+    plans = list(context.ledger.following(progress.settled))
+    return Line(progress, [Waiting(plan, context.ledger.commit(plan.run)) for plan in plans])
+
+
+def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
+    """Bring the line in order, which any process may do; returns the new line.
+
+    Copies each plan to the other documents of its run. Ends runs: a run that a later plan has replaced, or, if the run
+    became final first, that plan; and each abandoned rebuild or repair, whose original still counts.
+
+    :param own: rebuilds and repairs that are at work.
+    """
+    replaced = {w.plan.supersedes: w.plan for w in line.waiting if w.plan.supersedes}
+    waiting = []
+    for one in line.waiting:
+        context.ledger.file_plan(one.plan)
+        ended = one.commit
+        if ended is None and (other := replaced.get(one.plan.run)):
+            ended = end(context, one.plan, "replaced", other.run)
+        elif ended is None and one.plan.takes_over and context.ledger.is_final(one.plan.supersedes or ""):
+            ended = end(context, one.plan, "given_up", one.plan.supersedes or "")
+        elif ended is None and not one.is_open and one.plan.run not in own:
+            ended = end(context, one.plan, "given_up", "the next run")
+        waiting.append(Waiting(one.plan, ended))
+    return Line(line.settled, waiting)
+
+
+def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
+    """End a run without a result. If the run has ended already, that end counts."""
+    commit = Commit(
+        archive=plan.archive,
+        run=plan.run,
+        revision=plan.revision,
+        outcome=outcome,
+        by=by,
+        plan_digest=plan.digest,
+        manifest_digest=None,
+        committed_at=context.clock(),
+    )
+    made = context.ledger.create_commit(commit)
+    if made == commit:
+        log.info("run %s has ended: %s by %s", plan.run, outcome.replace("_", " "), by)
+    return made
+
+
+def append(context: Context, line: Line, plan: Plan) -> bool:
+    """Append a plan to the line that was read. False when another planner was faster.
+
+    :raises IntegrityError: a plan was deleted from this place: the new plan would take the same offsets again.
+    """
+    ledger, known = context.ledger, {w.plan.run for w in line.waiting}
+    replaced = (w.commit for w in line.waiting if w.commit and w.outcome == "replaced" and w.commit.by not in known)
+    found = next((f"run {made.run} was replaced by {made.by}, which the line does not have" for made in replaced), "")
+    if not found and ledger.planned(plan.number + 1):
+        found = f"place {plan.number + 1} has a plan"
+    if not found or ledger.planned(plan.number):
+        return ledger.append(plan)
+    raise IntegrityError(
+        f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted the plan, and "
+        "a new plan would take its offsets again.",
+        *advise(
+            repair(plan.archive),
+            " puts it back from its run's `plan.json`; without that, restore "
+            f"{ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The documents of jobs: what a task gives to a main program. Pure."""

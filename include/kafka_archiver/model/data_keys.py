@@ -1,0 +1,47 @@
+"""Data keys as values: the key that encrypts a plan's objects, and the document that keeps it wrapped. Pure.
+
+The document never has the key itself, only what a master key has made of it. Its name is derived from the key, so a
+document that was damaged, moved or changed gives no other key.
+"""
+
+import hashlib
+import hmac
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from kafka_archiver.values.documents import Document, UtcTime, Value
+
+LENGTH = 32
+
+
+class DataKey(NamedTuple):
+    """A key of 32 random bytes. It is in memory only; `repr` hides it."""
+
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"DataKey({self.id})"
+
+    @property
+    def id(self) -> str:
+        """32 hexadecimal digits, from which nobody can find the key."""
+        return hmac.new(self.secret, b"kafka-archiver/data-key", hashlib.sha256).hexdigest()[:32]
+
+
+class Wrapped(Value):
+    """A data key, encrypted by a master key. `master`: the master key's name. `text`: in base64."""
+
+    master: str
+    text: str
+
+
+class DataKeyDocument(Document):
+    """The wrapped data key of a plan. A rotation of master keys replaces `wrapped`, and nothing else."""
+
+    document: Literal["kafka-archiver/data-key"] = "kafka-archiver/data-key"
+    version: Literal[1] = 1
+    archive: str
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    created_at: UtcTime
+    wrapped: Wrapped

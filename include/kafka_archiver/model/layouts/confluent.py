@@ -1,0 +1,113 @@
+"""The paths of Confluent's S3 sink: `confluent_default`, `_field`, `_time`, `_daily` and `_hourly`.
+
+`store.url` takes the place of the bucket and `topics.dir`. A file's number is the first offset of the chunk: the first
+offset of its own records would depend on records that come later.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kafka_archiver.model.layouts.fields import Fields, folders
+from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.letters import tokens_of
+from kafka_archiver.model.layouts.options import Clock, Every, Values
+from kafka_archiver.model.layouts.tokens import Partition, Start, Text, Token, Topic
+from kafka_archiver.values.documents import Value
+
+Delimiter = Annotated[str, Field(min_length=1, max_length=20)]
+_YEAR_TO_DAY = "'year'=YYYY/'month'=MM/'day'=dd"
+
+
+class Delimiters(Value):
+    """Their `directory.delim`, `file.delim` and `filename.offset.zero.pad.width`."""
+
+    directory_delimiter: Delimiter = "/"
+    file_delimiter: Delimiter = "+"
+    zero_pad: Annotated[int, Field(ge=0, le=40)] = 10
+
+    def form(self, inner: list[Token], columns: tuple[str, ...], **more: Any) -> Form:
+        """The topic, the partitioner's folders, and the name."""
+        between = Text(self.file_delimiter)
+        name = (Topic(), between, Partition(), between, Start(self.zero_pad))
+        return Form((Topic(), Text(self.directory_delimiter), *inner), name, self.directory_delimiter, columns, **more)
+
+
+class FieldOptions(Delimiters, Values):
+    """`fields`: their `partition.field.name`, as value.country."""
+
+    fields: Fields
+
+
+class TimeOptions(Delimiters, Every):
+    """`path_format` and `every`: their `path.format` and `partition.duration.ms`."""
+
+    path_format: str
+
+
+class DayOptions(Delimiters, Clock):
+    """Options of the daily and the hourly partitioner."""
+
+
+class ConfluentDefault:
+    """DefaultPartitioner: orders/partition=3/orders+3+0000000042."""
+
+    name = "confluent_default"
+    options = Delimiters
+
+    def form(self, options: Delimiters) -> Form:
+        """One object for each chunk."""
+        return options.form([Text("partition="), Partition()], ("partition",))
+
+
+class ConfluentField:
+    """FieldPartitioner: orders/country=DE/orders+3+0000000042."""
+
+    name = "confluent_field"
+    options = FieldOptions
+
+    def form(self, options: FieldOptions) -> Form:
+        """A folder for each field."""
+        inner = folders(options.fields, True, options.directory_delimiter)
+        return options.form(inner, tuple(field.column for field in options.fields), **options.values())
+
+
+class ConfluentTime:
+    """TimeBasedPartitioner: orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042."""
+
+    name = "confluent_time"
+    options = TimeOptions
+
+    def form(self, options: TimeOptions) -> Form:
+        """Folders by `path_format`."""
+        return _timed(options, options.path_format)
+
+
+class ConfluentDaily:
+    """DailyPartitioner: orders/year=2026/month=11/day=21/orders+3+0000000042."""
+
+    name = "confluent_daily"
+    options = DayOptions
+
+    def form(self, options: DayOptions) -> Form:
+        """Folders of the day."""
+        return _timed(options, _YEAR_TO_DAY)
+
+
+class ConfluentHourly:
+    """HourlyPartitioner: orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042."""
+
+    name = "confluent_hourly"
+    options = DayOptions
+
+    def form(self, options: DayOptions) -> Form:
+        """Folders of the hour."""
+        return _timed(options, f"{_YEAR_TO_DAY}/'hour'=HH")
+
+
+def _timed(options: Any, pattern: str) -> Form:
+    # Theirs has `/` in the pattern, whatever the delimiter of directories is.
+    tokens: list[Token] = list(tokens_of(pattern))
+    columns = re.findall(r"(?:^|/)'([^']+)'=", pattern)
+    return options.form(tokens, tuple(columns), missing="null", **options.clock())  # type: ignore[no-any-return]

@@ -1,0 +1,76 @@
+"""The layout `fields`: by fields of the value, the key and headers, <topic>/country=DE/id=7."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic import Field as Bounds
+
+from kafka_archiver.model.keys import encode
+from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.options import Values
+from kafka_archiver.model.layouts.template import field_of
+from kafka_archiver.model.layouts.tokens import Field, Text, Token, Topic
+from kafka_archiver.values.documents import Value
+
+
+class Filed(Value):
+    """One folder. `name`: of the column (`as` in the YAML); `buckets`: see `tokens.Field`."""
+
+    field: Annotated[str, AfterValidator(field_of)]
+    name: Annotated[str, Bounds(alias="as")] = ""
+    buckets: Annotated[int, Bounds(ge=0, le=1_000_000)] = 0
+
+    @property
+    def column(self) -> str:
+        """The name of the folder's column, percent-encoded."""
+        return encode(self.name or self.field.rsplit(".", 1)[-1])
+
+
+def _filed(field: object) -> object:
+    return {"field": field} if isinstance(field, str) else field
+
+
+def _distinct(fields: tuple[Filed, ...]) -> tuple[Filed, ...]:
+    names = [field.column.lower() for field in fields]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"expected a column of its own for each field, found {twice[0]!r} twice; `as` gives another name"
+        )
+    return fields
+
+
+Fields = Annotated[
+    tuple[Annotated[Filed, BeforeValidator(_filed)], ...], Bounds(min_length=1), AfterValidator(_distinct)
+]
+
+
+class FieldsOptions(Values):
+    """`fields`: one folder for each. `style`: country=DE, or only DE. `topic`: whether the topic's folder is first."""
+
+    fields: Fields
+    style: Literal["hive", "values"] = "hive"
+    topic: bool = True
+
+
+class ByFields:
+    """Files records by their values."""
+
+    name = "fields"
+    options = FieldsOptions
+
+    def form(self, options: FieldsOptions) -> Form:
+        """A folder for the topic, then one for each field."""
+        first: list[Token] = [Topic(), Text("/")] if options.topic else []
+        hive = options.style == "hive"
+        columns = tuple(field.column for field in options.fields) if hive else ()
+        return Form((*first, *folders(options.fields, hive)), columns=columns, **options.values())
+
+
+def folders(fields: Sequence[Filed], hive: bool, delimiter: str = "/") -> list[Token]:
+    """The tokens of these folders."""
+    tokens: list[Token] = []
+    for number, field in enumerate(fields):
+        tokens.append(Text(delimiter * bool(number) + (f"{field.column}=" if hive else "")))
+        tokens.append(Field(field.field, field.buckets))
+    return [token for token in tokens if token != Text("")]

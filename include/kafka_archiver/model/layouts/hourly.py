@@ -1,0 +1,45 @@
+"""The layout `hourly`: by the hour of the record's time, <topic>/date=2026-11-21/hour=05."""
+
+from datetime import datetime
+from functools import lru_cache
+
+from kafka_archiver.model.keys import NO_TIME
+from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.options import Clock
+from kafka_archiver.model.layouts.template import parsed
+from kafka_archiver.values.intervals import hour_of, hour_start, to_ms
+
+
+class Hourly:
+    """Files records by their hour, UTC unless the YAML names another zone."""
+
+    name = "hourly"
+    options = Clock
+
+    def form(self, options: Clock) -> Form:
+        """Records without a usable time go to a null partition."""
+        folders = parsed("{topic}/date={yyyy-MM-dd}/hour={HH}")
+        return Form(folders, columns=("date", "hour"), missing="null", **options.clock())
+
+
+def hour_path(hour: int | None) -> str:
+    """The path of an hour (whole hours since 1970); None: records without a usable time."""
+    if hour is None:
+        return f"date={NO_TIME}/hour={NO_TIME}"
+    start = hour_start(hour)
+    return f"date={start.year:04d}-{start:%m-%d}/hour={start:%H}"
+
+
+@lru_cache(maxsize=4096)
+def parse_hour_path(path: str) -> int | None:
+    """The inverse of `hour_path`.
+
+    :raises ValueError: it is not an hour's path.
+    """
+    if path == hour_path(None):
+        return None
+    start = datetime.strptime(path + " +0000", "date=%Y-%m-%d/hour=%H %z")
+    hour = hour_of(to_ms(start))
+    if hour is None or hour_path(hour) != path:
+        raise ValueError(f"not the path of an hour: {path}")
+    return hour

@@ -1,0 +1,68 @@
+"""The paths of Lenses' S3 sink: `lenses`, `lenses_keys_and_values` and `lenses_values`.
+
+`store.url` takes the place of bucket and prefix. A file's offset is the first offset of the chunk.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from kafka_archiver.model.layouts.fields import Fields, folders
+from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.options import Values
+from kafka_archiver.model.layouts.template import parsed
+from kafka_archiver.model.layouts.tokens import Partition, Start, Text, Topic
+from kafka_archiver.values.documents import Value
+
+
+class Padded(Value):
+    """`zero_pad`: the digits of offsets, `zero_pad_partition`: those of partitions."""
+
+    zero_pad: Annotated[int, Field(ge=1, le=40)] = 1
+    zero_pad_partition: Annotated[int, Field(ge=1, le=40)] = 1
+
+
+class PartitionedOptions(Padded, Values):
+    """`fields`: what stands after PARTITIONBY, as value.f, key and header.h."""
+
+    fields: Fields
+
+
+class Lenses:
+    """Without PARTITIONBY: orders/3/42."""
+
+    name = "lenses"
+    options = Padded
+
+    def form(self, options: Padded) -> Form:
+        """One object for each chunk."""
+        return Form((*parsed("{topic}/"), Partition(options.zero_pad_partition)), (Start(options.zero_pad),))
+
+
+class LensesKeysAndValues:
+    """WITHPARTITIONER=KeysAndValues: country=DE/orders(3_42)."""
+
+    name = "lenses_keys_and_values"
+    options = PartitionedOptions
+
+    def form(self, options: PartitionedOptions) -> Form:
+        """A folder for each field."""
+        return _partitioned(options, hive=True)
+
+
+class LensesValues:
+    """WITHPARTITIONER=Values: DE/orders(3_42)."""
+
+    name = "lenses_values"
+    options = PartitionedOptions
+
+    def form(self, options: PartitionedOptions) -> Form:
+        """A folder for each field."""
+        return _partitioned(options, hive=False)
+
+
+def _partitioned(options: PartitionedOptions, hive: bool) -> Form:
+    columns = tuple(field.column for field in options.fields) if hive else ()
+    partition, start = Partition(options.zero_pad_partition), Start(options.zero_pad)
+    name = (Topic(), Text("("), partition, Text("_"), start, Text(")"))
+    return Form(tuple(folders(options.fields, hive)), name, columns=columns, **options.values())

@@ -1,0 +1,433 @@
+"""The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from kafka_archiver.model.keys import is_dead_letter, revision_in
+from kafka_archiver.model.layouts.registry import hours_by_path
+from kafka_archiver.model.plan import Choices, Chunk, Plan
+from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
+from kafka_archiver.values.ranges import Range
+
+if TYPE_CHECKING:
+    from kafka_archiver.values.gaps import Rows
+
+Count = Annotated[int, Field(ge=0)]
+# Whole hours since 1970 (null: without a usable time), and how many rows are of that hour.
+HourRows = tuple[int | None, Annotated[int, Field(gt=0)]]
+FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
+
+
+class ObjectEntry(Value):
+    """One object of a run.
+
+    `checksum` is `crc32:` and the CRC-32 of its bytes in eight hexadecimal digits, computed before they were sent;
+    `etag` is the store's. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
+    `rows_by_hour`: how many rows are of each hour, ascending, null first; null if the path is the hour of them all.
+    `records`: the number of records, if some have become several rows; null if each record is one row.
+    `sidecar_of`: of a sidecar, the key of the object beside which it is; a sidecar has no rows of its own, and the
+    offsets and timestamps of its object.
+    """
+
+    key: str
+    topic: str
+    partition: int
+    generation: int
+    chunk_start: int
+    path: str
+    rows: Count
+    bytes: Annotated[int, Field(gt=0)]
+    checksum: str
+    etag: str
+    first_offset: int
+    last_offset: int
+    min_timestamp: int
+    max_timestamp: int
+    # Not written if the path is an hour, nor `records` if each record is one row: then the bytes are as before.
+    rows_by_hour: tuple[HourRows, ...] | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
+    sidecar_of: str | None = Field(default=None, exclude_if=lambda key: key is None)
+
+    @model_validator(mode="after")
+    def _has_rows_or_an_object(self) -> Self:
+        if bool(self.rows) == bool(self.sidecar_of):
+            raise ValueError(f"{self.key}: expected rows, or no rows and `sidecar_of`; found {self.rows} rows")
+        if self.rows_by_hour and self.rows and sum(rows for _, rows in self.rows_by_hour) != self.rows:
+            raise ValueError(f"{self.key}: expected {self.rows} rows in `rows_by_hour`, found {self.rows_by_hour}")
+        return self
+
+    @property
+    def offsets(self) -> int:
+        """The number of offsets that its rows come from."""
+        return self.rows if self.records is None else self.records
+
+    @property
+    def hours(self) -> Collection[int | None]:
+        """The hours that its records may belong to."""
+        return [hour for hour, _ in self.rows_by_hour] if self.rows_by_hour else hours_by_path(self.path)
+
+    def rows_in(self, hour: int | None) -> int:
+        """How many of its rows are of an hour."""
+        if self.rows_by_hour and self.rows:
+            return dict(self.rows_by_hour).get(hour, 0)
+        return self.rows if hour in self.hours else 0
+
+
+class Witness(Value):
+    """The last record that was read of a chunk, by which its log is recognised: offset, time and value.
+
+    `value`: the CRC-32 of its bytes in hex, null for a null value.
+    """
+
+    offset: int
+    timestamp: int
+    value: str | None
+
+
+class ChunkAccount(Value):
+    """What became of every offset of one chunk; the five counts add up to its length.
+
+    `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
+    `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
+    objects count as lost and are in no range. `rows`: the number of rows of the archived records, if there are more
+    rows than records; else null. `disorder`: the most milliseconds by which a record is older than an earlier record of
+    the chunk. `unnamed`: the number of records from which properties are left out that their JSON Schema does not name.
+    `set_aside`: offset and reason of each record that was rejected unread, because no process survives it.
+    """
+
+    topic: str
+    partition: int
+    generation: int
+    start: int
+    end: int
+    archived: Count = 0
+    filtered: Count = 0
+    dead_lettered: Count = 0
+    absent: Count = 0
+    lost: Count = 0
+    absent_ranges: Gaps = ()
+    lost_ranges: Gaps = ()
+    last: Witness | None = None
+    disorder: Count = 0
+    # Not written if there are as many rows as records: such an account keeps its earlier bytes.
+    rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
+
+    unnamed: Count = Field(default=0, exclude_if=lambda count: not count)
+    set_aside: tuple[tuple[int, str], ...] = Field(default=(), exclude_if=lambda records: not records)
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        counted = sum(getattr(self, fate) for fate in FATES)
+        if counted != self.end - self.start:
+            raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
+        if self.rows is not None and self.rows <= self.archived:
+            raise ValueError(f"{self.chunk}: expected more than {self.archived} rows or none given, found {self.rows}")
+        # Skip the ranges where possible: most chunks have none, and a run may have half a million chunks.
+        if (self.absent or self.absent_ranges) and self._listed("absent", self.absent_ranges) != self.absent:
+            raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
+        if self.lost_ranges and self._listed("lost", self.lost_ranges) > self.lost:
+            raise ValueError(f"{self.chunk}: the lost ranges are more than the {self.lost} lost offsets")
+        return self
+
+    def _listed(self, fate: str, gaps: Gaps) -> int:
+        """The number of offsets in the ranges, once they are checked."""
+        rows = unpack(self.start, self.end, gaps)
+        inside = not len(rows) or (rows[0, 0] >= self.start and rows[-1, 1] <= self.end)
+        # An account must have only one form: otherwise a replay would seem to give another manifest.
+        if not inside or (rows[1:, 0] <= rows[:-1, 1]).any() or pack(self.start, self.end, rows) != gaps:
+            raise ValueError(f"{self.chunk}: the {fate} ranges are outside, not sorted, or could be fewer")
+        return count(rows)
+
+    @classmethod
+    def nothing_there(cls, chunk: Chunk) -> Self:
+        """The account of a chunk in which Kafka has no record at all."""
+        return cls(**chunk.model_dump(), absent=chunk.range.size, absent_ranges=((chunk.start, chunk.end),))
+
+    @classmethod
+    def all_lost(cls, chunk: Chunk) -> Self:
+        """The account of offsets that Kafka dropped before they were planned."""
+        return cls(**chunk.model_dump(), lost=chunk.range.size, lost_ranges=((chunk.start, chunk.end),))
+
+    def losing(self, there: Range) -> Self:
+        """The same account if the log has only `there` now: absent offsets outside of it count as lost."""
+        return self._losing(*outside(unpack(self.start, self.end, self.absent_ranges), there))
+
+    def giving_up(self, unread: Range) -> Self:
+        """The same account if nobody has read these offsets: as absent as they seem, they count as lost."""
+        gone, kept = outside(unpack(self.start, self.end, self.absent_ranges), unread)
+        return self._losing(kept, gone)
+
+    def _losing(self, kept: "Rows", gone: "Rows") -> Self:
+        """The same account with some of its absent offsets as lost ones."""
+        if not len(gone):
+            return self
+        lost = merged(gone, unpack(self.start, self.end, self.lost_ranges))
+        return self.model_copy(
+            update={
+                "absent": self.absent - count(gone),
+                "lost": self.lost + count(gone),
+                "absent_ranges": pack(self.start, self.end, kept),
+                "lost_ranges": pack(self.start, self.end, lost),
+            }
+        )
+
+    @property
+    def stored(self) -> Mapping[str, int]:
+        """The number of rows in the objects of each fate."""
+        rows = self.archived if self.rows is None else self.rows
+        return {"archived": rows, "dead_lettered": self.dead_lettered}
+
+    @property
+    def lost_until(self) -> int | None:
+        """The end of the last lost range; None when there is none."""
+        rows = unpack(self.start, self.end, self.lost_ranges)
+        return int(rows[-1, 1]) if len(rows) else None
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk it accounts for."""
+        return Chunk(
+            topic=self.topic,
+            partition=self.partition,
+            generation=self.generation,
+            start=self.start,
+            end=self.end,
+        )
+
+
+def totals(accounts: Iterable[ChunkAccount]) -> dict[str, int]:
+    """The sum for each fate."""
+    sums = dict.fromkeys(FATES, 0)
+    for account in accounts:
+        for fate in FATES:
+            sums[fate] += getattr(account, fate)
+    return sums
+
+
+def _complete(account: dict[str, int]) -> dict[str, int]:
+    """In one order, so that equal manifests have equal bytes."""
+    if set(account) != set(FATES):
+        raise ValueError(f"expected the counts {', '.join(FATES)}, got {', '.join(account) or 'none'}")
+    return {fate: account[fate] for fate in FATES}
+
+
+class Manifest(Document):
+    """What one run wrote. The same plan and records give the same manifest, byte for byte.
+
+    `dead_letters`: the objects of records that the archive's format cannot hold. `sidecars`: objects beside objects,
+    for formats that write them; they have no rows. `policies`: those that decided while
+    the run was read; they may differ from the plan's. `lost_objects`: objects that were written and cannot be
+    recovered; their rows count as lost.
+    """
+
+    document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    revision: int = 0
+    plan_digest: str
+    policies: Choices = Field(default_factory=dict)
+    account: Annotated[dict[str, Count], AfterValidator(_complete)]
+    objects: tuple[ObjectEntry, ...]
+    dead_letters: tuple[ObjectEntry, ...] = ()
+    # Not written if there are none: such a manifest keeps its earlier bytes.
+    sidecars: tuple[ObjectEntry, ...] = Field(default=(), exclude_if=lambda sidecars: not sidecars)
+    lost_objects: tuple[ObjectEntry, ...] = ()
+    chunks: tuple[ChunkAccount, ...]
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        objects: Iterable[ObjectEntry],
+        accounts: Iterable[ChunkAccount],
+        policies: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The manifest of a plan and the accounts of its chunks, in an order that does not depend on the tasks' order.
+
+        :param objects: with the dead-lettered ones and the sidecars.
+        """
+        written = sorted(objects, key=lambda o: o.key)
+        own = [o for o in written if o.sidecar_of is None]
+        lost = map(ChunkAccount.all_lost, plan.lost_chunks())
+        chunks = tuple(sorted([*accounts, *lost], key=lambda a: (a.topic, a.partition, a.start)))
+        return cls(
+            archive=plan.archive,
+            run=plan.run,
+            revision=plan.revision,
+            plan_digest=plan.digest,
+            policies=dict(policies or {}),
+            account=totals(chunks),
+            objects=tuple(o for o in own if not is_dead_letter(o.key)),
+            dead_letters=tuple(o for o in own if is_dead_letter(o.key)),
+            sidecars=tuple(o for o in written if o.sidecar_of is not None),
+            chunks=chunks,
+        )
+
+    @property
+    def stored(self) -> tuple[ObjectEntry, ...]:
+        """Every object it promises: with dead-lettered ones and sidecars."""
+        return self.objects + self.dead_letters + self.sidecars
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in its objects, without dead letters."""
+        return sum(o.rows for o in self.objects)
+
+
+def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
+    """The reasons why the manifest is not an account of the plan; empty if it is one."""
+    found: list[str] = []
+    if manifest.plan_digest != plan.digest:
+        found.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
+    planned = {*map(str, plan.chunks()), *map(str, plan.lost_chunks())}
+    accounted = {str(a.chunk) for a in manifest.chunks}
+    found += [f"no account of {c}" for c in sorted(planned - accounted)]
+    found += [f"an account of {c}, which is not in the plan" for c in sorted(accounted - planned)]
+    if len(accounted) != len(manifest.chunks):
+        found.append("a chunk is accounted for twice")
+    if manifest.account != totals(manifest.chunks):
+        found.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
+    if (gone := {o.key for o in manifest.lost_objects}) != set(plan.lost_objects):
+        found.append(f"the lost objects {sorted(gone)} are not those of the plan: {sorted(plan.lost_objects)}")
+    for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
+        held_rows = by_chunk((o, o.rows) for o in objects)
+        for account in manifest.chunks:
+            held = held_rows.pop(_place(account), 0)
+            if held != account.stored[fate]:
+                rows_of = "" if account.rows is None else f" in {account.stored[fate]} rows"
+                offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
+                found.append(f"{account.chunk}: {offsets}, its objects hold {held} rows")
+        found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
+    found += _sidecars(manifest)
+    found += _lost(manifest, plan.settings.transform is not None)
+    return found
+
+
+def _lost(manifest: Manifest, shared: bool) -> Iterator[str]:
+    """Lost offsets are in the ranges or in lost objects.
+
+    :param shared: two lost objects may have rows of the same record.
+    """
+    most, least = by_chunk((o, o.offsets) for o in manifest.lost_objects), dict[tuple[str, int, int], int]()
+    for item in manifest.lost_objects:
+        place = (item.topic, item.partition, item.chunk_start)
+        least[place] = max(least.get(place, 0), item.offsets)
+    for account in manifest.chunks:
+        listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
+        sure = (least if shared else most).get(_place(account), 0)
+        if not sure <= account.lost - listed <= most.get(_place(account), 0):
+            yield f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects"
+
+
+def _sidecars(manifest: Manifest) -> Iterator[str]:
+    """If an object has a sidecar, every object of that revision has one, except where it is lost.
+
+    A replay of dead letters keeps objects of earlier revisions, whose format may be another one.
+    """
+    if manifest.sidecars:
+        having = {o.sidecar_of for o in manifest.sidecars}
+        keys = {o.key for o in manifest.objects}
+        lost = {o.sidecar_of for o in manifest.lost_objects}
+        revisions = {revision_in(key) for key in having | lost if key}
+        bare = (key for key in keys - having - lost if revision_in(key) in revisions)
+        yield from (f"{key} has no sidecar" for key in sorted(bare))
+        yield from (f"a sidecar of {key}, which is not an object" for key in sorted(filter(None, having - keys)))
+
+
+def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[tuple[str, int, int], int]:
+    """The sum over the objects of each chunk."""
+    sums: dict[tuple[str, int, int], int] = {}
+    for item, number in counts:
+        place = (item.topic, item.partition, item.chunk_start)
+        sums[place] = sums.get(place, 0) + number
+    return sums
+
+
+def _place(account: ChunkAccount) -> tuple[str, int, int]:
+    return account.topic, account.partition, account.start
+
+
+class Claim(Document):
+    """The archive that has a topic: two archives of one topic in one place would write the same keys."""
+
+    document: Literal["kafka-archiver/claim"] = "kafka-archiver/claim"
+    version: Literal[1] = 1
+    archive: str
+    topic: str
+
+
+# committed: the run is final. replaced: not final, and a further revision has its offsets. given_up: a rebuild that
+# never became final.
+Outcome = Literal["committed", "replaced", "given_up"]
+
+
+class Commit(Document):
+    """How a run ended. Written once, never changed.
+
+    A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
+    """
+
+    document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    revision: int = 0
+    outcome: Outcome = "committed"
+    by: str | None = None
+    plan_digest: str
+    manifest_digest: str | None
+    committed_at: UtcTime
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Self:
+        committed = self.outcome == "committed"
+        if (committed, not committed) != (self.manifest_digest is not None, self.by is not None):
+            raise ValueError("expected a manifest digest of a committed run, else the run that ended this one")
+        return self
+
+
+class Intent(Document):
+    """What the attempts of a run may have made visible before the manifest exists.
+
+    Only the attempt that wrote the intent last may complete its uploads. A later attempt must first take the intent,
+    under the next number; from then on nothing of the earlier attempt is completed. `done`: all objects are visible,
+    and `objects` and `chunks` are those of the manifest. `closed`: another run has replaced this one, and nothing of it
+    is completed any more. `keys`: of all attempts.
+    """
+
+    document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    attempt: Annotated[int, Field(ge=1)]
+    done: bool = False
+    closed: bool = False
+    policies: Choices = Field(default_factory=dict)
+    keys: tuple[str, ...]
+    objects: tuple[ObjectEntry, ...] = ()
+    chunks: tuple[ChunkAccount, ...] = ()
+
+    def manifest(self, plan: Plan) -> Manifest:
+        """The manifest of an attempt that made everything visible."""
+        return Manifest.of(plan, self.objects, self.chunks, self.policies)
+
+
+class Settled(Document):
+    """What settling a run did: the hours that it closed, and the complete hours that it changed. Derived.
+
+    Whole hours since 1970, as ranges; records without a time are in none. `stretches`: hours without a record that it
+    made complete, and that have no proof of their own.
+    """
+
+    document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    number: int
+    closed: tuple[OffsetRange, ...] = ()
+    changed: tuple[OffsetRange, ...] = ()
+    stretches: tuple[OffsetRange, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)

@@ -1,0 +1,463 @@
+"""The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from kafka_archiver.model.keys import SEALED, Place, run_name, split_object_key
+from kafka_archiver.model.schemas import Unknown
+from kafka_archiver.model.transforms import Transform
+from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.gaps import OffsetRange
+from kafka_archiver.values.intervals import Interval
+from kafka_archiver.values.ranges import Range, TopicPartition, overlaps
+
+Offset = Annotated[int, Field(ge=0)]
+# The choices of settings, for both the YAML and the plan.
+Isolation = Literal["read_committed", "read_uncommitted"]
+Content = Literal["value", "record", "both"]
+# Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
+Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
+METADATA: tuple[Metadata, ...] = get_args(Metadata)
+Decode = Literal["bytes", "string", "json", "avro", "protobuf", "json_schema"]
+# How the schema that a run writes is chosen among the versions of a subject.
+Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
+NullValue = Literal["archive", "skip"]
+# For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
+BadRecord = Literal["fail", "dead_letter", "skip"]
+# Text by name, in one order, so that equal documents have equal bytes: policies and what they say, for example.
+Choices = Annotated[dict[str, str], AfterValidator(lambda names: dict(sorted(names.items())))]
+
+
+class Header(Value):
+    """A header whose value is decoded. `name`: its key."""
+
+    name: str
+    decode: Decode
+
+
+TimeSource = Literal["record", "wallclock", "value", "key", "header", "sql"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
+# For a record whose time is missing or cannot be read. bad_record: the policy `bad_record` decides; record: Kafka's
+# timestamp; null: none, the layout decides; skip: it is filtered.
+NoTime = Literal["bad_record", "record", "null", "skip"]
+
+
+class EventTime(Value):
+    """Which time of a record files it. `field`: a field of the value or the key, a header's name, or SQL.
+
+    `patterns`: of text, in their order; `iso` is ISO 8601. `timezone`: of text without an offset. `zone_data`, `names`:
+    of the zone and the locale, frozen. `at`: with `wallclock`, the plan's time in milliseconds since 1970, frozen.
+    """
+
+    source: TimeSource = "record"
+    field: str = ""
+    unit: TimeUnit | None = None
+    patterns: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    zone_data: str = ""
+    locale: str = "en"
+    names: dict[str, tuple[str, ...]] = Field(default={})
+    missing: NoTime = "bad_record"
+    at: int | None = None
+
+
+class Settings(Value):
+    """The settings that decide the keys and bytes of a run's objects.
+
+    From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
+    `layout_options`: the layout's own options; `name`: the template of objects' names, the layout's own if empty.
+    `time`: the time by which records are filed.
+    `options`: the format's own options; not written if the format declares none.
+    `headers`: those that are decoded, in the order of their columns; not written if there are none.
+    `unknown`: by column with a JSON Schema (`key`, `value`, `headers.<name>`), what becomes of properties that it does
+    not name. Older plans do not have it, and only the columns of the schema's own `properties`.
+    `schema_id_headers`: what may have its schema's id in a header.
+    `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
+    written if empty.
+    `rename`: new names of columns of the decoded value, by their own names.
+    `encryption`: `client` if objects are encrypted before they are sent; not written else.
+    """
+
+    isolation: Isolation = "read_committed"
+    layout: str = "hourly"
+    # Not written if they are the defaults, like most of the next ones: such a plan keeps its earlier bytes.
+    layout_options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
+    name: str = Field(default="", exclude_if=lambda name: not name)
+    time: EventTime = Field(default=EventTime(), exclude_if=lambda time: time == EventTime())
+    format: str = "jsonl"
+    content: Content = "value"
+    metadata: tuple[Metadata, ...] = Field(default=(), exclude_if=lambda metadata: not metadata)
+    metadata_prefix: str = Field(default="", exclude_if=lambda prefix: not prefix)
+    rename: Choices = Field(default={}, exclude_if=lambda names: not names)
+    codec: str = "gzip"
+    options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
+    value_decode: Decode = "bytes"
+    key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
+    headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
+    schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    unknown: dict[str, Unknown] = Field(default={}, exclude_if=lambda columns: not columns)
+    schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
+    transform: Transform | None = Field(default=None, exclude_if=lambda transform: transform is None)
+    null_value: NullValue = "archive"
+    # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
+    max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
+    encryption: Literal["client"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
+    part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
+    encoding: int = 4
+
+    def asked(self) -> Self:
+        """Without what a plan adds when it knows its schemas and its time: as the YAML gives them."""
+        update: dict[str, Any] = {"time": self.time.model_copy(update={"at": None})}
+        if self.transform is not None and self.transform.sql is not None:
+            update["transform"] = self.transform.model_copy(update={"sql": self.transform.sql.asked()})
+        return self.model_copy(update=update)
+
+    def without_spark(self) -> Self:
+        """Without transforms if Spark has a part in them: for commands that look at records without Spark."""
+        if self.transform is None or self.transform.sql is None:
+            return self
+        time = EventTime() if self.time.source == "sql" else self.time
+        return self.model_copy(update={"transform": None, "time": time})
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns, whatever schemas there are."""
+        made = self.transform is not None and self.transform.makes_columns
+        return made or bool(self.headers) or not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+
+    @property
+    def whole_records(self) -> bool:
+        """Whether objects, transforms, the layout or the time need more than offset, timestamp and value."""
+        mapped = self.transform is not None and self.transform.takes_records
+        stored = self.content != "value" or bool(self.metadata)
+        return mapped or stored or self.needs_key or self.needs_headers
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether the decoders, the layout or the time need keys."""
+        return self.key_decode != "bytes" or self.files_by("key")
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether the decoders, the layout or the time need headers."""
+        return bool(self.headers or self.schema_id_headers) or self.files_by("header")
+
+    def files_by(self, column: Literal["key", "header"]) -> bool:
+        """Whether the layout or the time needs this column."""
+        # Perhaps more than the layout needs: any option may name a field.
+        return self.time.source == column or _mentions(self.layout_options, column)
+
+
+def _mentions(options: JsonValue, column: str) -> bool:
+    """Whether a text in the options names a field of the column: key, key.id, {header.x}."""
+    if isinstance(options, dict):
+        return any(_mentions(value, column) for value in options.values())
+    if isinstance(options, list):
+        return any(_mentions(value, column) for value in options)
+    return isinstance(options, str) and (options.split(".")[0] == column or f"{{{column}" in options)
+
+
+def sealed_extension(settings: Settings) -> str:
+    """The end of the names of encrypted objects; empty if objects are not encrypted."""
+    return SEALED if settings.encryption else ""
+
+
+class Writer(Value):
+    """A schema that records may be written with, and the schema that the run writes these records with.
+
+    `id`, `subject` and `version` are the registry's; null for a schema that is not from a registry. `guid`: the
+    registry's, only if records have it in a header. The schemas are given by their fingerprints; the ledger has their
+    texts.
+    """
+
+    id: int | None = None
+    subject: str | None = None
+    version: int | None = None
+    guid: str | None = Field(default=None, exclude_if=lambda guid: guid is None)
+    fingerprint: str
+    written_as: str
+
+
+class TopicSchemas(Value):
+    """The schemas of the keys, the values or a header (`headers.<name>`) of one topic.
+
+    `framed`: the bytes begin with the schema's id, or it is in a header. `message`: of a Protobuf schema; the first one
+    if empty.
+    `main`: only if records are filed by schema, the schema of the objects whose names have no schema's id.
+    """
+
+    topic: str
+    column: Annotated[str, Field(pattern=r"^(key|value|headers\.(?s:.*))$")]
+    framed: bool
+    writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
+    main: str | None = Field(default=None, exclude_if=lambda main: main is None)
+    message: str = Field(default="", exclude_if=lambda message: not message)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The fingerprints of the schemas that the run writes, each once, in the order of the writers."""
+        return tuple(dict.fromkeys(writer.written_as for writer in self.writers))
+
+
+class Chunk(Value):
+    """A slice of one partition's range: one Spark task, and one object for every hour its records fall in."""
+
+    topic: str
+    partition: int
+    generation: int
+    start: Offset
+    end: Offset
+
+    @property
+    def name(self) -> TopicPartition:
+        """Its partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def range(self) -> Range:
+        """Its offsets."""
+        return Range(self.start, self.end)
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}] {self.range}"
+
+
+class PartitionPlan(Value):
+    """What one run does with one partition, and the partition's state at planning.
+
+    `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
+    earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
+    `log_start` and `log_end` bound what could be read. `high` is the high watermark; null in a
+    rebuild, which proves no hour, and if it is `unsure`: the reason why the broker that gave it may lead no more.
+    `leader_epoch` is that of the log's end; null if the brokers give none.
+    `cut`: the log lost offsets that an earlier planner saw and that no run has.
+    `older`, `older_than`: offsets that no plan has, and a time before which, by Kafka's time index, they all are.
+    `appended_by`: everything that Kafka dropped was appended by then: the log's first record has the broker's time.
+    `anew`: a generation begins here whose offsets mean other records than those of the generation before.
+    `decided`: the policies that changed the plan, each with what was found. `stood`: the group's offset when they
+    decided.
+    """
+
+    topic: str
+    topic_id: str
+    partition: Annotated[int, Field(ge=0)]
+    generation: Annotated[int, Field(ge=0)] = 0
+    start: Offset
+    end: Offset
+    log_start: Offset
+    log_end: Offset
+    high: Offset | None = None
+    # Not written if the watermark is sure: such a plan keeps its earlier bytes.
+    unsure: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    leader_epoch: int | None = None
+    # Not written if nothing was cut: such a plan keeps its earlier bytes, and an older release can read it.
+    cut: bool = Field(default=False, exclude_if=lambda cut: not cut)
+    ranges: tuple[OffsetRange, ...]
+    lost: tuple[OffsetRange, ...] = ()
+    older: tuple[OffsetRange, ...] = ()
+    older_than: UtcTime | None = None
+    anew: bool = False
+    # Not written if nothing is known: such a plan keeps its earlier bytes.
+    appended_by: UtcTime | None = Field(default=None, exclude_if=lambda moment: moment is None)
+    decided: tuple[str, ...] = ()
+    # Not written if nothing was decided, or the group had no offset.
+    stood: Offset | None = Field(default=None, exclude_if=lambda stood: stood is None)
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    def again(self) -> Self:
+        """The same offsets for a further revision of the run. It proves no hour: the first plan has what was seen."""
+        said = {
+            "cut": False,
+            "older": (),
+            "older_than": None,
+            "anew": False,
+            "appended_by": None,
+            "unsure": None,
+            "decided": (),
+            "stood": None,
+        }
+        return self.model_copy(update={"high": None, **said})
+
+    @property
+    def offset_ranges(self) -> tuple[Range, ...]:
+        """Its ranges as ranges."""
+        return tuple(Range(*r) for r in self.ranges)
+
+    @property
+    def count(self) -> int:
+        """The number of offsets that the plan takes of this partition."""
+        return sum(r.size for r in self.offset_ranges)
+
+
+class DeadLetters(Value):
+    """One object of dead letters, as a manifest has it."""
+
+    key: str
+    rows: Annotated[int, Field(gt=0)]
+    bytes: Annotated[int, Field(gt=0)]
+    checksum: str
+
+
+def _resolved(settings: Settings) -> Settings:
+    if not settings.codec:
+        raise ValueError("expected a codec; formats.resolve adds it")
+    return settings
+
+
+def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...]:
+    names = [p.name for p in partitions]
+    if len(set(names)) != len(names):
+        raise ValueError("a partition is listed twice")
+    for partition in partitions:
+        if shared := overlaps(Range(*r) for r in partition.ranges + partition.lost):
+            raise ValueError(f"{partition.name} has offsets in two ranges: {', '.join(map(str, shared))}")
+    return partitions
+
+
+class Plan(Document):
+    """The frozen plan of one interval.
+
+    The plans of an archive stand in one line: `number` is the plan's place, from 1, without gaps. `planned_at` is the
+    earlier of the planner's clock and the store's, before the high watermarks were read; `at_latest` is the later one,
+    null if they agree.
+    A rebuild is a further revision of a run: the same offsets under new keys, with settings of its own. Once committed
+    it `supersedes` the run, whose objects are then removed, or kept (`keep_superseded`). If that run was not final yet,
+    the rebuild `takes_over`: no other run has its offsets. A repair is a revision that reads nothing: it keeps the
+    objects of the run that it supersedes, except `lost_objects`, which cannot be recovered. A replay of dead letters
+    (origin `dead_letters`) keeps them too, except `letters`: it reads these objects instead of Kafka, and archives
+    their records with settings of its own.
+    `data_key`: the id of the key that encrypts its objects, if its settings say so; no other plan has this key.
+    `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
+    `ordered_within_ms`: what the archive assumes about the order of times: no record is that much older than an earlier
+    one of its partition. It shortens the time that a loss leaves unsure. None, as in plans without it: nothing.
+    `loss_rules`: which hours a loss that this run finds leaves incomplete. 1, as in plans without it: those up to the
+    hours of the ten records behind it. 2: all up to the moment at which it was known. Proofs keep the rules of their
+    plan.
+    `refuses_fewer`: of a rebuild: it stops before its objects are visible if it would archive fewer records than the
+    run that it would replace. Plans without it do not.
+    `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
+    more than 48 hours at once, those without a record are a stretch in the progress.
+    `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
+    """
+
+    document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
+    version: Literal[1] = 1
+    archive: str
+    number: Annotated[int, Field(ge=1)]
+    interval: Interval
+    revision: Annotated[int, Field(ge=0)] = 0
+    supersedes: str | None = None
+    keep_superseded: bool = False
+    takes_over: bool = False
+    lost_objects: tuple[str, ...] = ()
+    # Only of a replay of dead letters.
+    letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
+    origin: Literal["scheduled", "manual", "backfill", "rebuild", "repair", "dead_letters"]
+    max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
+    # Not written if nothing is assumed: such a plan keeps its earlier bytes.
+    ordered_within_ms: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda value: value is None)
+    # Not written if they are the first: such a plan keeps its earlier bytes.
+    refuses_fewer: bool = Field(default=False, exclude_if=lambda refuses: not refuses)
+    loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    hour_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    planned_at: UtcTime
+    at_latest: UtcTime | None = None
+    cluster_id: str
+    group: str
+    settings: Annotated[Settings, AfterValidator(_resolved)]
+    data_key: str | None = Field(default=None, exclude_if=lambda key: key is None)
+    policies: Choices
+    schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
+    partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
+
+    @property
+    def run(self) -> str:
+        """The name of its run in the ledger."""
+        return run_name(self.interval.id, self.revision)
+
+    @property
+    def count(self) -> int:
+        """The number of offsets that it takes."""
+        return sum(p.count for p in self.partitions)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its manifest has objects of the run that it supersedes."""
+        return self.origin in ("repair", "dead_letters")
+
+    @property
+    def moves_group(self) -> bool:
+        """Whether its commit moves the consumer group, as those of scheduled and manual runs do."""
+        return self.origin in ("scheduled", "manual")
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns."""
+        return self.settings.has_columns or bool(self.schemas)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The fingerprints of all schemas that it needs, sorted."""
+        writers = [writer for of_topic in self.schemas for writer in of_topic.writers]
+        return tuple(sorted({writer.fingerprint for writer in writers} | {writer.written_as for writer in writers}))
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Its chunks, in partition and offset order; together exactly its offsets."""
+        for partition in self.partitions:
+            for whole in partition.offset_ranges:
+                for part in whole.split(self.settings.chunk_records):
+                    yield _chunk(partition, part)
+
+    def chunk_of(self, name: TopicPartition, offset: int) -> Chunk | None:
+        """The chunk with an offset; None when the plan does not have the offset."""
+        for partition in self.partitions:
+            # Not by its name: of many partitions that costs more than to compare.
+            if partition.partition == name.partition and partition.topic == name.topic:
+                for whole in partition.offset_ranges:
+                    if offset in whole:
+                        length = self.settings.chunk_records
+                        start = whole.start + (offset - whole.start) // length * length
+                        return _chunk(partition, Range(start, min(start + length, whole.end)))
+        return None
+
+    def letters_of(self, chunk: Chunk) -> tuple[DeadLetters, ...]:
+        """The objects with the dead letters of a chunk."""
+        return tuple(item for item in self.letters if _start(item.key) == (chunk.name, chunk.start))
+
+    def chunks_of_letters(self) -> list[Chunk]:
+        """The chunks that have dead letters to read, in partition and offset order."""
+        starts = {_start(item.key) for item in self.letters}
+        return [chunk for chunk in self.chunks() if (chunk.name, chunk.start) in starts]
+
+    def places(self) -> frozenset[Place]:
+        """The places in the names of its objects, including dead-lettered ones."""
+        return frozenset(Place(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
+
+    def lost_chunks(self) -> Iterator[Chunk]:
+        """The ranges that were gone before planning, as chunks: accounted for, but never read."""
+        for partition in self.partitions:
+            for gone in partition.lost:
+                yield _chunk(partition, Range(*gone))
+
+
+def _start(key: str) -> tuple[TopicPartition, int] | None:
+    """The partition and the first offset of the chunk in an object's name."""
+    place = split_object_key(key)
+    return (TopicPartition(place.topic, place.partition), place.start) if place else None
+
+
+def _chunk(partition: PartitionPlan, part: Range) -> Chunk:
+    return Chunk(
+        topic=partition.topic,
+        partition=partition.partition,
+        generation=partition.generation,
+        start=part.start,
+        end=part.end,
+    )

@@ -1,0 +1,248 @@
+"""Proofs: what the ended runs say about hours. Pure, and derived from the runs and the progress."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from kafka_archiver.model.losses import said
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress, explain
+from kafka_archiver.model.stretches import stretch_of
+from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.intervals import hour_start, to_hour
+
+# Objects in a page; a proof with twice as many moves its oldest contributions to a page.
+PAGE = 1000
+
+
+class ProofObject(Value):
+    """One object of an hour."""
+
+    key: str
+    rows: int
+    bytes: int
+    checksum: str
+
+
+class Contribution(Value):
+    """What one run added to an hour. `late`: the hour was complete already."""
+
+    number: int
+    run: str
+    late: bool
+    rows: int
+    objects: tuple[ProofObject, ...]
+
+    @property
+    def bytes(self) -> int:
+        """The size of its objects."""
+        return sum(o.bytes for o in self.objects)
+
+
+# open: more may come. complete: nothing is missing. incomplete: past, and what is missing will not come by itself.
+Verdict = Literal["open", "complete", "incomplete"]
+
+
+class HourProof(Document):
+    """The verdict on one hour. `hour_start` is null for the records without a usable time.
+
+    `complete_as_of`: the objects have every record that was committed in Kafka at that time and belongs to this hour,
+    or the account says that it was filtered, dead-lettered, or compacted away before it was read. `assumes`: a further
+    assumption of this verdict, if there is one. `reason`: what an incomplete hour lacks. `lost_rows`: the rows of
+    objects that cannot be recovered. `number`: the last run of the line that changed the proof.
+    `runs`: what each run added, in the order of the line. For an hour with many objects the first ones are in pages;
+    `pages` has the number of each page's last run, `replaced` the runs in pages that a rebuild has replaced.
+    """
+
+    document: Literal["kafka-archiver/hour"] = "kafka-archiver/hour"
+    version: Literal[1] = 1
+    archive: str
+    hour_start: UtcTime | None
+    number: int
+    status: Verdict
+    reason: str | None = None
+    complete_as_of: UtcTime | None = None
+    assumes: str | None = None
+    closed_by: str | None = None
+    changed_by: str
+    rows: int = 0
+    bytes: int = 0
+    objects: int = 0
+    late_rows: int = 0
+    lost_rows: int = 0
+    pages: tuple[int, ...] = ()
+    replaced: tuple[str, ...] = ()
+    runs: tuple[Contribution, ...] = ()
+
+    @property
+    def hour(self) -> int | None:
+        """The hour, in whole hours since 1970."""
+        return None if self.hour_start is None else to_hour(self.hour_start)
+
+    def page_of(self, number: int) -> int | None:
+        """The page with the contribution of a run of the line; None: it is not in a page."""
+        page = bisect_left(self.pages, number)
+        return page if page < len(self.pages) else None
+
+
+class HourPage(Document):
+    """The contributions of some runs to an hour. Written once."""
+
+    document: Literal["kafka-archiver/hour-page"] = "kafka-archiver/hour-page"
+    version: Literal[1] = 1
+    archive: str
+    hour_start: UtcTime | None
+    page: int
+    runs: tuple[Contribution, ...]
+
+
+class Judgement(NamedTuple):
+    """The present verdict on an hour."""
+
+    status: Verdict
+    as_of: UtcTime | None = None
+    reason: str | None = None
+    assumes: str | None = None
+
+
+def judge(progress: Progress, hour: int | None) -> Judgement:
+    """The verdict on an hour once these runs are settled."""
+    until, unsure, whole = progress.closed_until, progress.unsure, progress.whole_from
+    if hour is None or until is None or hour >= to_hour(until):
+        return Judgement("open")
+    assumes = None
+    if unsure and hour < to_hour(unsure.until):
+        assumed = progress.if_ordered
+        if assumed is None or hour < to_hour(assumed.until):
+            return Judgement("incomplete", reason=(assumed or unsure).reason)
+        assumes = said(assumed.disorder_ms)
+    if whole and hour < to_hour(whole):
+        return Judgement("incomplete", reason=explain(progress))
+    return Judgement("complete", progress.as_of, assumes=assumes)
+
+
+def proof_in_a_stretch(progress: Progress | None, hour: int | None) -> HourProof | None:
+    """Return what the progress says of an hour without a proof of its own; None if no stretch covers the hour."""
+    stretch = stretch_of(progress.stretches, hour) if progress else None
+    if progress is None or hour is None or stretch is None:
+        return None
+    return HourProof(
+        archive=progress.archive,
+        hour_start=hour_start(hour),
+        number=stretch.number,
+        status=stretch.status,
+        reason=stretch.reason,
+        complete_as_of=stretch.complete_as_of,
+        assumes=stretch.assumes,
+        closed_by=stretch.run if stretch.status == "complete" else None,
+        changed_by=stretch.run,
+    )
+
+
+def prove(
+    hour: int | None,
+    before: HourProof | None,
+    plan: Plan,
+    manifest: Manifest | None,
+    judgement: Judgement,
+    replaced: Contribution | None = None,
+    complete_before: bool = False,
+    lost: int = 0,
+) -> HourProof:
+    """The hour's proof after this run; a run that the proof has already changes nothing.
+
+    :param manifest: the run's manifest; None when it was not committed.
+    :param replaced: what the superseded run had added.
+    :param complete_before: the hour was complete before this run, with or without a proof.
+    :param lost: how many more rows are lost with this run; negative if the run has lost rows again.
+    """
+    if before and before.number >= plan.number:
+        return before
+    was = before or HourProof(
+        archive=plan.archive,
+        hour_start=None if hour is None else hour_start(hour),
+        number=plan.number,
+        status="open",
+        changed_by=plan.run,
+    )
+    runs = tuple(c for c in was.runs if replaced is None or c.number != replaced.number)
+    in_a_page = replaced is not None and len(runs) == len(was.runs)
+    late = replaced.late if replaced else was.status == "complete" or (before is None and complete_before)
+    added = _contribution(hour, plan, manifest, late)
+    gone = was.lost_rows + lost
+    status, closes = was.status, False
+    if gone:
+        status = "incomplete"
+    elif was.lost_rows or (judgement.status != "open" and was.status != "complete"):
+        status, closes = judgement.status, judgement.status == "complete"
+    reason = f"objects with {gone:,} rows are gone for good" if gone else judgement.reason
+    fields = {
+        "status": status,
+        "reason": reason if status == "incomplete" else None,
+        "complete_as_of": judgement.as_of if closes else was.complete_as_of if status == "complete" else None,
+        "assumes": judgement.assumes if closes else was.assumes if status == "complete" else None,
+        "closed_by": plan.run if closes else was.closed_by,
+        "rows": was.rows + _sum("rows", added) - _sum("rows", replaced),
+        "bytes": was.bytes + _sum("bytes", added) - _sum("bytes", replaced),
+        "objects": was.objects + _objects(added) - _objects(replaced),
+        "late_rows": was.late_rows + _late(added) - _late(replaced),
+        "lost_rows": gone,
+        "replaced": (*was.replaced, replaced.run) if replaced and in_a_page else was.replaced,
+        "runs": (*runs, added) if added else runs,
+    }
+    if before and all(getattr(before, name) == value for name, value in fields.items()):
+        return before
+    return was.model_copy(update={**fields, "number": plan.number, "changed_by": plan.run})
+
+
+def _contribution(hour: int | None, plan: Plan, manifest: Manifest | None, late: bool) -> Contribution | None:
+    objects = tuple(
+        ProofObject(key=o.key, rows=o.rows_in(hour), bytes=o.bytes, checksum=o.checksum)
+        for o in (manifest.objects if manifest else ())
+        if hour in o.hours
+    )
+    if not objects:
+        return None
+    return Contribution(number=plan.number, run=plan.run, late=late, rows=sum(o.rows for o in objects), objects=objects)
+
+
+def _sum(name: str, contribution: Contribution | None) -> int:
+    return getattr(contribution, name) if contribution else 0
+
+
+def _objects(contribution: Contribution | None) -> int:
+    return len(contribution.objects) if contribution else 0
+
+
+def _late(contribution: Contribution | None) -> int:
+    return contribution.rows if contribution and contribution.late else 0
+
+
+def paged(proof: HourProof) -> tuple[HourProof, HourPage | None]:
+    """If the proof has too many objects: the proof without its first contributions, and the page that has them."""
+    if sum(len(c.objects) for c in proof.runs) <= 2 * PAGE or len(proof.runs) < 2:
+        return proof, None
+    first = _filling(proof.runs)
+    page = HourPage(archive=proof.archive, hour_start=proof.hour_start, page=len(proof.pages), runs=first)
+    rest = proof.runs[len(first) :]
+    return proof.model_copy(update={"pages": (*proof.pages, first[-1].number), "runs": rest}), page
+
+
+def _filling(runs: Sequence[Contribution]) -> tuple[Contribution, ...]:
+    """As many contributions as fill a page, but not the last one."""
+    held = 0
+    for number, run in enumerate(runs[:-1], start=1):
+        held += len(run.objects)
+        if held >= PAGE:
+            return tuple(runs[:number])
+    return tuple(runs[:-1])
+
+
+def counting(proof: HourProof, pages: Iterable[HourPage]) -> tuple[Contribution, ...]:
+    """The contributions that count, in the order of the line.
+
+    :param pages: of the proof, in their order.
+    """
+    paged_runs = (c for page in pages for c in page.runs if c.run not in proof.replaced)
+    return (*paged_runs, *proof.runs)

@@ -1,0 +1,122 @@
+"""What attempts of a run leave out: records that no process survives, and offsets that no client can read. Pure.
+
+It is frozen before anything of the run is visible, so every attempt and every replay leaves out the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.manifest import ChunkAccount
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.values.documents import Document, Value
+from kafka_archiver.values.ranges import Range, TopicPartition, subtract
+
+
+class RecordAside(Value):
+    """A record that ends the process that decodes or maps it, or takes too long or too much memory alone."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Where it is."""
+        return self.topic, self.partition, self.offset
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}] offset {self.offset}: {self.reason}"
+
+
+class FatalRecordsError(PermanentError):
+    """Records of a run end the process that works on them. `records`: all that a search has found so far."""
+
+    def __init__(self, records: Iterable[RecordAside]) -> None:
+        self.records = tuple(records)
+        others = len(self.records) - 1
+        super().__init__(f"{self.records[0]}{f'; and {others} more' if others else ''}")
+
+
+class OffsetsAside(Value):
+    """Offsets that a person has given up by name, because no client can read them. `end` is exclusive."""
+
+    topic: str
+    partition: int
+    start: Annotated[int, Field(ge=0)]
+    end: int
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError(f"expected an end behind {self.start}, found {self.end}")
+        return self
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def range(self) -> Range:
+        """The offsets."""
+        return Range(self.start, self.end)
+
+
+class SetAside(Document):
+    """What attempts of a run leave out. It only grows, until the run has a manifest.
+
+    `records`: they are rejected unread, and `policies.bad_record` decides. `unread`: these offsets are lost.
+    """
+
+    document: Literal["kafka-archiver/set-aside"] = "kafka-archiver/set-aside"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    records: tuple[RecordAside, ...] = ()
+    unread: tuple[OffsetsAside, ...] = ()
+
+    def with_records(self, records: Iterable[RecordAside]) -> Self:
+        """Return it with further records; what it says of a record already stays."""
+        known = {record.place: record for record in (*records, *self.records)}
+        return self.model_copy(update={"records": tuple(known[place] for place in sorted(known))})
+
+    def with_unread(self, offsets: OffsetsAside) -> Self:
+        """Return it with further offsets that nobody reads."""
+        known = {(one.topic, one.partition, one.start, one.end): one for one in (*self.unread, offsets)}
+        return self.model_copy(update={"unread": tuple(known[place] for place in sorted(known))})
+
+    def as_accounted(self, accounts: Iterable[ChunkAccount]) -> Self:
+        """Return it with the records that a manifest says were left out, and no others: replays use it."""
+        records = (
+            RecordAside(topic=account.topic, partition=account.partition, offset=offset, reason=reason)
+            for account in accounts
+            for offset, reason in account.set_aside
+        )
+        return self.model_copy(update={"records": ()}).with_records(records)
+
+    def reasons(self, name: TopicPartition) -> Mapping[int, str]:
+        """Return why, by offset, for the records of a partition."""
+        return {one.offset: one.reason for one in self.records if (one.topic, one.partition) == name}
+
+    def readable(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        """Return the parts of chunks that are read."""
+        holes: dict[TopicPartition, list[Range]] = {}
+        for one in self.unread:
+            holes.setdefault(one.name, []).append(one.range)
+        return [part for chunk in chunks for part in _parts(chunk, holes.get(chunk.name, ()))]
+
+    def losing(self, account: ChunkAccount) -> ChunkAccount:
+        """Return the account of a chunk with the offsets that nobody reads as lost ones."""
+        for one in self.unread:
+            if one.name == account.chunk.name:
+                account = account.giving_up(one.range)
+        return account
+
+
+def _parts(chunk: Chunk, holes: Iterable[Range]) -> list[Chunk]:
+    left = list(subtract(chunk.range, holes))
+    return [chunk.model_copy(update={"start": part.start, "end": part.end}) for part in left]

@@ -1,0 +1,228 @@
+"""What a plan says of its transforms: each with every setting that affects a byte, in the order of their work. Pure."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.values.documents import Value
+
+_PART = re.compile(r"`([^`]+)`|([^.`]+)")
+# The columns of a record that have decoded fields.
+ROOTS = ("key", "value", "headers")
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The names of a path: `value.card.number`, or in backticks: value.`a.b`. Without a column first, it is of `value`.
+
+    :raises ValueError: this is not a path.
+    """
+    names: list[str] = []
+    at = 0
+    while True:
+        found = _PART.match(path, at)
+        if found is None:
+            raise ValueError(f"a field's path like value.card.number, with names that have dots in backticks: {path!r}")
+        names.append(found[1] or found[2])
+        at = found.end()
+        if at == len(path):
+            return tuple(names) if names[0] in ROOTS else ("value", *names)
+        if path[at] != ".":
+            raise ValueError(f"a dot between the names of the path {path!r}")
+        at += 1
+
+
+def _path(path: str) -> str:
+    parts_of(path)
+    return path
+
+
+def _field_path(path: str) -> str:
+    names = parts_of(path)
+    if len(names) < (3 if names[0] == "headers" else 2):
+        raise ValueError(f"a field within the column, as {path}.id; found the column {path!r}")
+    return path
+
+
+Function = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+Module = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$")]
+By = Literal["record", "batch"]
+Concurrency = Annotated[int, Field(ge=1, le=1000)]
+# A field of a record, or a whole decoded column; and only a field.
+Path = Annotated[str, AfterValidator(_path)]
+Within = Annotated[str, AfterValidator(_field_path)]
+Paths = Annotated[tuple[Path, ...], Field(min_length=1)]
+
+
+class _WithRules(Value):
+    """A step whose rules have changed. A plan repeats the rules that it was made with.
+
+    `rules`: 1, as in plans without this field: a list is one value, and a UUID of Avro is its 16 bytes. 2: each item
+    of a list is a value, and a UUID is its text.
+    """
+
+    rules: Literal[1, 2] = 2
+
+    @model_validator(mode="after")
+    def _of_old_plans(self, info: ValidationInfo) -> Self:
+        is_old = info.mode == "json" and "rules" not in self.model_fields_set
+        return self.model_copy(update={"rules": 1}) if is_old else self
+
+
+class Mask(_WithRules):
+    """Replaces each character of texts, except the last `keep`; values of other types become null."""
+
+    step: Literal["mask"] = "mask"
+    fields: Paths
+    character: Annotated[str, Field(min_length=1, max_length=1)] = "*"
+    keep: Annotated[int, Field(ge=0)] = 0
+
+
+class Hash(_WithRules):
+    """Replaces values by their HMAC-SHA256, as 64 hexadecimal digits.
+
+    `key`: the name of the secret key. `fingerprint`: of the key itself; a plan has it.
+    """
+
+    step: Literal["hash"] = "hash"
+    fields: Paths
+    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$", max_length=250)]
+    fingerprint: str = ""
+
+
+class Drop(Value):
+    """Leaves fields out."""
+
+    step: Literal["drop"] = "drop"
+    fields: Annotated[tuple[Within, ...], Field(min_length=1)]
+
+
+class Rename(Value):
+    """Gives fields other names, in their place: new names by paths."""
+
+    step: Literal["rename"] = "rename"
+    names: Annotated[dict[Within, Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+class Flatten(Value):
+    """Makes the fields of structs within the value columns of their own: `address_city`."""
+
+    step: Literal["flatten"] = "flatten"
+    separator: Annotated[str, Field(min_length=1)] = "_"
+
+
+Step = Annotated[Mask | Hash | Drop | Rename | Flatten, Field(discriminator="step")]
+
+
+class Mapper(Value):
+    """A Python function that makes 0..n records of each.
+
+    `function`: `module:name`. `by`: what it takes. `modules`: further modules and packages whose code it depends on.
+    `columns`: the columns of the values that it returns; without, values are as they were. `concurrency`: of the calls
+    of an `async` function. `digest`: of the code; a plan has it.
+    """
+
+    function: Function
+    by: By = "record"
+    modules: tuple[Module, ...] = ()
+    columns: Schema | None = None
+    concurrency: Concurrency = 16
+    digest: str = ""
+
+
+class Sql(Value):
+    """What Spark does: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame, `module:name`;
+    and `time`, the expression of `timestamp.from: sql`.
+
+    `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark` and `java`, the versions
+    that evaluate (plans of earlier releases have no `java`, and take any); and by topic, `seen`, a digest of what it
+    sees of records, `made`, the type of the values that it makes, as Spark's JSON, and `literals`, a digest of the
+    values that a function writes into its frame.
+    """
+
+    where: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda where: where is None)
+    select: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), exclude_if=lambda select: not select)
+    time: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda time: time is None)
+    function: Function | None = Field(default=None, exclude_if=lambda function: function is None)
+    modules: tuple[Module, ...] = Field(default=(), exclude_if=lambda modules: not modules)
+    digest: str = Field(default="", exclude_if=lambda digest: not digest)
+    spark: str = ""
+    java: str = Field(default="", exclude_if=lambda java: not java)
+    seen: dict[str, str] = Field(default={}, exclude_if=lambda seen: not seen)
+    made: dict[str, str] = Field(default={}, exclude_if=lambda made: not made)
+    literals: dict[str, str] = Field(default={}, exclude_if=lambda literals: not literals)
+
+    @property
+    def makes_values(self) -> bool:
+        """Whether values are others behind it."""
+        return bool(self.select or self.function)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The YAML's keys of what Spark does."""
+        told = {"where": self.where, "select": self.select, "timestamp.sql": self.time}
+        return (*([self.function] if self.function else []), *(name for name, one in told.items() if one))
+
+    def asked(self) -> "Sql":
+        """Without what only a plan has."""
+        return self.model_copy(update={"spark": "", "java": "", "seen": {}, "made": {}, "literals": {}})
+
+
+def _touches(step: Mask | Hash | Drop | Rename | Flatten, path: tuple[str, ...]) -> bool:
+    """Whether the field of a path may be another one, or have another value, behind a step."""
+    if isinstance(step, Flatten):
+        return path[0] == "value" and any(step.separator in name for name in path[1:])
+    if isinstance(step, Rename):
+        old = [parts_of(name) for name in step.names]
+        touched = [*old, *((*was[:-1], new) for was, new in zip(old, step.names.values(), strict=True))]
+    else:
+        touched = [parts_of(name) for name in step.fields]
+    # Also of what is around the field, and within it.
+    return any(all(a == b for a, b in zip(one, path, strict=False)) for one in touched)
+
+
+class Transform(Value):
+    """The transforms of a plan, in the order of their work: Spark's, the mapper, then the steps."""
+
+    sql: Sql | None = Field(default=None, exclude_if=lambda sql: sql is None)
+    mapper: Mapper | None = Field(default=None, exclude_if=lambda mapper: mapper is None)
+    steps: tuple[Step, ...] = Field(default=(), exclude_if=lambda steps: not steps)
+
+    @property
+    def hashes(self) -> Iterator[Hash]:
+        """The steps that need a secret key."""
+        yield from (step for step in self.steps if isinstance(step, Hash))
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The names of the secret keys."""
+        return frozenset(step.key for step in self.hashes)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether a person's code is part of it."""
+        return self.mapper is not None or (self.sql is not None and self.sql.function is not None)
+
+    @property
+    def takes_records(self) -> bool:
+        """Whether it takes whole records: their keys and headers too."""
+        return self.mapper is not None or self.sql is not None
+
+    def touches(self, path: tuple[str, ...]) -> bool:
+        """Whether the field of a path (`value`, `a`, `b`) may have another value behind it than in Kafka."""
+        sql = self.sql is not None and self.sql.makes_values and path[0] == "value"
+        return sql or self.mapper is not None or any(_touches(step, path) for step in self.steps)
+
+    @property
+    def makes_columns(self) -> bool:
+        """Whether values have columns behind it, whatever they were before."""
+        return bool((self.mapper and self.mapper.columns) or (self.sql and self.sql.makes_values))
+
+
+def fingerprint(key: str) -> str:
+    """What a plan says of a secret key: 16 hexadecimal digits, which do not tell the key."""
+    return hmac.new(key.encode(), b"kafka-archiver: fingerprint of a key", hashlib.sha256).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""The path of a record: decoders, the pipeline of a chunk, formats, the writer."""

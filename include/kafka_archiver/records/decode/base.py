@@ -1,0 +1,51 @@
+"""The interface of a decoder: bytes in, one typed column out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from kafka_archiver.values.columns import Int64s
+
+
+class Decoded(NamedTuple):
+    """A decoded column.
+
+    `column`: as many rows as there were, of the decoder's type; null where the bytes were null or could not be decoded.
+    `reasons`: why, by row, for bytes that could not be decoded.
+    `unnamed`: by row, what a document has beyond the names of its schema, as JSON text.
+    """
+
+    column: pa.Array
+    reasons: Mapping[int, str]
+    unnamed: Mapping[int, str] = MappingProxyType({})
+
+
+def renumbered(texts: Mapping[int, str], rows: Sequence[int] | Int64s) -> dict[int, str]:
+    """Return the texts by the rows of a longer column. `rows`: of each row, its number there."""
+    return {int(rows[row]): text for row, text in texts.items()}
+
+
+class Decoder(Protocol):
+    """Decodes a column of bytes.
+
+    A row's result depends on that row's bytes alone: each attempt cuts the batches differently.
+
+    Fields carry what Arrow cannot say in their metadata, for the encoders: `fields.field` has the keys.
+    """
+
+    @property
+    def field(self) -> pa.Field:
+        """Name, type and metadata of the result. A struct type: its fields become columns. It is always nullable."""
+
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
+        """Decode binary or large_binary bytes.
+
+        :param ids: the id of each row's schema (integers), where it came beside the bytes, in a header: these bytes
+            have no frame. Null: the bytes have the frame themselves.
+        """
+
+
+# What decodes the bytes of one writer's schema, without frames and without nulls.
+Read = Callable[[pa.Array], Decoded]

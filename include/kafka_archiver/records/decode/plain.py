@@ -1,0 +1,35 @@
+"""The decoders without a schema: bytes as they are, and text."""
+
+import pyarrow as pa
+
+from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.halves import decode_in_halves
+
+
+class Bytes:
+    """Bytes as they are."""
+
+    def __init__(self, column: str) -> None:
+        self.field = pa.field(column, pa.binary())
+
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
+        """See `Decoder.decode`."""
+        return Decoded(data.cast(pa.binary()), {})
+
+
+class String:
+    """UTF-8 text."""
+
+    def __init__(self, column: str) -> None:
+        self.field = pa.field(column, pa.string())
+
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
+        """See `Decoder.decode`."""
+        return decode_in_halves(data, _text, pa.string())
+
+
+def _text(data: pa.Array) -> pa.Array:
+    try:
+        return data.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise ValueError("the bytes are not UTF-8 text; set `decode: bytes`, or correct the producer") from None

@@ -1,0 +1,141 @@
+"""The decoder of Protobuf."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+from ptars import HandlerPool, PtarsConfig
+
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.base import Decoded, Decoder, Read
+from kafka_archiver.records.decode.frames import Framed, Plain
+from kafka_archiver.records.decode.halves import decode_in_halves
+from kafka_archiver.records.decode.protobuf.files import compiled, messages
+from kafka_archiver.records.decode.protobuf.fits import misfit
+from kafka_archiver.records.decode.protobuf.frames import indexes, without_indexes
+from kafka_archiver.records.decode.protobuf.packed import wrong_lengths
+from kafka_archiver.records.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
+from kafka_archiver.records.decode.slices import indices
+
+_CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nullable=True)
+# ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;
+# longer messages are parsed by Protobuf's own library first, which refuses deep ones. So are those of `wrong_lengths`.
+_SHORT = 4096
+
+
+def protobuf_decoder(
+    schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, message: str = ""
+) -> Decoder:
+    """A decoder of Protobuf.
+
+    :param message: the message's name; the first one of the schema if empty.
+    :raises ConfigError: the schema is not valid, has no such message, or the message contains itself.
+    """
+    file = compiled(schema)
+    descriptor = file.message(message)
+    require_finite(descriptor)
+    whole = _Whole(descriptor)
+    field = message_field(column, descriptor, whole.theirs, file.docs)
+    whole.kind = field.type
+    if not framed:
+        return Plain(field, whole.read)
+    reads: dict[int, Read | str] = {}
+    for number, writer in writers.items():
+        try:
+            writer_message = compiled(writer).message(descriptor.full_name)
+            require_finite(writer_message)
+            why = misfit(writer_message, descriptor)
+        except ConfigError as error:
+            why = str(error)
+        reads[number] = (
+            f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
+            f"({schema.fingerprint}): {why}"
+            if why
+            else _Indexed(whole, writer_message, column)
+        )
+    return Framed(field, reads)
+
+
+def is_panic(error: BaseException) -> bool:
+    """Return whether this is a panic of a library in Rust, which is no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
+class _Whole:
+    """Reads messages without frames."""
+
+    kind: pa.DataType
+
+    def __init__(self, message: Descriptor) -> None:
+        # Kept: it keeps the descriptors alive.
+        self._message = message
+        self._pool = _handlers(message)
+        self._handler = self._pool.get_for_message(message)
+        self._parse = GetMessageClass(message).FromString
+        self._wrong = wrong_lengths(message)
+        self.theirs = pa.struct(
+            list(self._handler.schema()) if callable(self._handler.schema) else list(self._handler.schema)
+        )
+
+    def read(self, data: pa.Array) -> Decoded:
+        data = data.cast(pa.binary())
+        suspect = pc.greater(pc.binary_length(data), _SHORT)
+        if self._wrong:
+            suspect = pc.or_(suspect, pc.match_substring_regex(data, self._wrong))
+        rows = pa.StructArray.from_arrays([data, suspect], ["data", "suspect"])
+        return decode_in_halves(rows, self._whole, self.kind)
+
+    def _whole(self, rows: pa.StructArray) -> pa.Array:
+        data, suspect = rows.field("data"), rows.field("suspect")
+        try:
+            for row in pc.indices_nonzero(suspect).to_pylist():
+                self._parse(data[row].as_py())
+            array = self._handler.array_to_record_batch(data).to_struct_array()
+            if is_unusual(array, self._message):
+                if len(data) > 1:
+                    raise ValueError("one by one")
+                # As Protobuf's own library writes it.
+                again = self._parse(data[0].as_py()).SerializePartialToString(deterministic=True)
+                array = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
+        except (ValueError, DecodeError) as error:
+            raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
+        return as_kind(array, self.kind)
+
+
+def _handlers(message: Descriptor) -> HandlerPool:
+    """:raises ConfigError: ptars cannot read the message's file."""
+    try:
+        return HandlerPool([message.file], _CONFIG)
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise ConfigError(
+            f"the Protobuf file of {message.full_name} has something that this decoder cannot read; set `decode: "
+            "bytes` and `content: record`"
+        ) from None
+
+
+class _Indexed:
+    """Reads messages after their indexes."""
+
+    def __init__(self, whole: _Whole, message: Descriptor, column: str) -> None:
+        self._whole, self._path, self._column = whole, indexes(message), column
+        package = f"{message.file.package}." if message.file.package else ""
+        self._others = {indexes(other): other.full_name.removeprefix(package) for other in messages(message.file)}
+
+    def __call__(self, data: pa.Array) -> Decoded:
+        bodies, reasons = without_indexes(data, self._path, self._others, self._column)
+        decoded = self._whole.read(bodies)
+        if not reasons:
+            return decoded
+        places = np.array([-1 if row in reasons else row for row in range(len(data))], np.int64)
+        return Decoded(decoded.column.take(indices(places)), {**decoded.reasons, **reasons})

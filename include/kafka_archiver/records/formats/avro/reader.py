@@ -1,0 +1,52 @@
+"""Reads Avro objects with fastavro alone, so the reader shares no code with the encoder."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import fastavro
+import pyarrow as pa
+
+from kafka_archiver.messages.errors import ArchiverError, IntegrityError
+from kafka_archiver.records.formats.avro.schema import schema_of, stored
+from kafka_archiver.records.formats.avro.values import leaf
+from kafka_archiver.records.formats.base import Target
+from kafka_archiver.records.formats.shared.back import record
+from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
+
+
+def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[pa.RecordBatch]:
+    """Batches of the target's schema, one a block.
+
+    :param own: the file's Avro schema, if the target's schema was made of it; else the file has that of the target.
+    :raises IntegrityError: `source` is not a complete Avro file of records.
+    """
+    # Without logical types: fastavro makes datetimes of them, and a Kafka timestamp may be after year 9999.
+    expected = own or schema_of(stored(target.schema))
+    datum = fastavro.parse_schema(json.loads(json.dumps(expected), object_hook=_plain))
+    change = record(list(target.schema), leaf, leaf)
+    try:
+        for block in fastavro.block_reader(source):
+            yield seen_as(_batch(block, datum, change, bare(target.schema)), target.schema)
+    except ArchiverError:
+        # The store failed: the file is not to blame.
+        raise
+    except Exception as error:
+        # So it is if the system failed. bz2 raises an OSError without a number for damaged bytes.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise
+        # Each codec's library raises its own error for damaged bytes.
+        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+
+
+def _batch(block: Any, datum: Any, change: Callable[[Any], Any] | None, schema: pa.Schema) -> pa.RecordBatch:
+    data = io.BytesIO(block.bytes_.getvalue())
+    rows: list[Any] = [fastavro.schemaless_reader(data, datum, None) for _ in range(block.num_records)]
+    if data.read(1):
+        raise ValueError("a block has bytes after its last record")
+    return pa.RecordBatch.from_pylist([*map(change, rows)] if change else rows, schema=schema)
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in schema.items() if name != "logicalType"}

@@ -1,0 +1,68 @@
+"""Block gzip, as DeviantArt's kafka-connect-s3 writes it: lines in gzip members of limited size, and an index.
+
+The object is a plain gzip file to everybody else. Beside it is `<key>.index.json`, with which one range request gives
+the record at any offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+
+from pydantic import Field
+
+from kafka_archiver.records.formats.jsonl import JsonLines
+from kafka_archiver.records.formats.shared.codecs import libraries_by_codec
+from kafka_archiver.values.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.records.formats.base import Encoder, Fitting, Target
+
+
+class Options(Value):
+    """`block_bytes`: the most bytes of a member before compression; a larger record has a member of its own."""
+
+    block_bytes: Annotated[int, Field(ge=64 << 10, le=1 << 30)] = 64 << 20
+
+
+class BlockGzip:
+    """The format `block_gzip`."""
+
+    name = "block_gzip"
+    encoding = 4
+    extensions: ClassVar[Mapping[str, str]] = {"gzip": ".gz"}
+    default_codec = "gzip"
+    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
+    options = Options
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
+    # Of one member: those of `jsonl`.
+    known: ClassVar[Mapping[str, str]] = {
+        "gzip-record": "ddee4474308b5bf0f072ed2ec16f4c7a",
+        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.records.formats.block_gzip.encoder import BlockEncoder
+
+        return BlockEncoder(target)
+
+    def stage(self, settings: Settings) -> Fitting | None:
+        """Return the stage of `jsonl`: the lines are the same."""
+        return JsonLines().stage(settings)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """Read the records; the index is not needed."""
+        from kafka_archiver.records.formats.jsonl.reader import read_records
+
+        return read_records(source, target, several=True)
+
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Each line as it is."""
+        from kafka_archiver.records.formats.jsonl.reader import read_lines
+
+        return read_lines(source, target, several=True)

@@ -1,0 +1,121 @@
+"""The text of a column's values, and the way back."""
+
+from base64 import b64decode
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.records.formats.csv.style import Style
+from kafka_archiver.records.formats.jsonl.objects import column, headers
+from kafka_archiver.records.formats.jsonl.records import bytes_of
+from kafka_archiver.records.formats.jsonl.typed_reader import value_of
+from kafka_archiver.records.formats.shared import texts
+from kafka_archiver.records.formats.shared.plain_types import bare
+from kafka_archiver.records.formats.shared.utf8 import is_binary
+from kafka_archiver.records.formats.vectors import Piece, joined, spread, valid
+
+
+class Cells(NamedTuple):
+    """The way to write a column. UUIDs are 16 bytes in arrays.
+
+    :param pieces: the text of each value of a column of the schema.
+    :param back: the values of a column of the schema by their text.
+    """
+
+    pieces: Callable[[pa.Array, pa.Field, Style], list[Piece]]
+    back: Callable[[pa.Array, pa.Field], pa.Array]
+
+
+def _plain(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
+    kind = values.type
+    if is_moment(kind):
+        return texts.moments(values, b" ", b"", style.null)
+    return style.bare(texts.decimals(values) if pa.types.is_decimal(kind) else texts.spelt(values))
+
+
+def _quoted(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
+    [doubled_values] = style.doubled([values.cast(pa.large_binary())])
+    return style.quoted(doubled_values)
+
+
+def _headers(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
+    return [style.quote, *headers(values, style.doubled), style.quote]
+
+
+def _json(values: pa.Array, field: pa.Field, style: Style) -> list[Piece]:
+    present = valid(values)
+    if present is None:
+        return [style.quote, *column(values, field, style.doubled), style.quote]
+    whole = joined(int(present.sum()), column(values.drop_null(), field, style.doubled))
+    return style.quoted(spread(whole, present))
+
+
+def is_moment(kind: pa.DataType) -> bool:
+    """Return True if values are dates or timestamps."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _moment(text: pa.Array, field: pa.Field) -> pa.Array:
+    """Dates and timestamps. Outside the years of ISO 8601, they are numbers."""
+    try:
+        return text.cast(field.type)
+    except pa.ArrowInvalid:
+        is_number = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
+        units = texts.units(pc.if_else(is_number, None, text).cast(field.type))
+        return pc.if_else(is_number, pc.if_else(is_number, text, None).cast(units.type), units).view(field.type)
+
+
+def _decoded(values: pa.Array, field: pa.Field) -> pa.Array:
+    decoded_values = [None if text is None else b64decode(text, validate=True) for text in values.to_pylist()]
+    return pa.array(decoded_values, field.type)
+
+
+def _headers_back(values: pa.Array, field: pa.Field) -> pa.Array:
+    rows = map(orjson.loads, values.to_pylist())
+    header_rows = [
+        [{"key": header["key"], "value": bytes_of(header, "value")} for header in headers] for headers in rows
+    ]
+    return pa.array(header_rows, field.type)
+
+
+def _json_back(values: pa.Array, field: pa.Field) -> pa.Array:
+    value = value_of(field)
+    return pa.array([None if text is None else value(text) for text in values.to_pylist()], _bare(field))
+
+
+def _uuid_back(values: pa.Array, field: pa.Field) -> pa.Array:
+    return pa.array([None if text is None else UUID(text).bytes for text in values.to_pylist()], _bare(field))
+
+
+def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
+    return values.cast(field.type)
+
+
+def _bare(field: pa.Field) -> pa.DataType:
+    return bare(pa.schema([field])).field(0).type
+
+
+BARE = Cells(_plain, _cast)
+MOMENT = Cells(_plain, _moment)
+QUOTED = Cells(_quoted, _cast)
+BASE64 = Cells(lambda values, _, style: style.quoted(texts.in_base64(values)), _decoded)
+IDS = Cells(lambda values, _, style: style.quoted(texts.uuids(values)), _uuid_back)
+HEADERS = Cells(_headers, _headers_back)
+JSON = Cells(_json, _json_back)
+
+
+def cells_of(kind: pa.DataType) -> Cells:
+    """The cells of decoded values."""
+    if pa.types.is_nested(kind):
+        return JSON
+    if kind == pa.uuid():
+        return IDS
+    if is_binary(kind):
+        return BASE64
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return QUOTED
+    return MOMENT if is_moment(kind) else BARE

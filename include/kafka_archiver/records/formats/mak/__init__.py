@@ -1,0 +1,84 @@
+"""MAK files, as kafkatos3 writes them (version 1), and with everything that Kafka had (version 2).
+
+All integers are big-endian. `u64`, `u32`: unsigned; `i64`, `i32`: signed.
+
+| bytes | what |
+|---|---|
+| 3 | `MAK` (version 1) or `MA2` (version 2) |
+| u64 | the offset of the last record; 0 without records |
+| u64 | the size of the file, before compression |
+| u64, bytes | the length of the JSON text, and the text: `{"topic", "partition", "startoffset", "starttime"}` |
+| records | one after the other, to the end of the file |
+
+`startoffset`: the offset of the first record. `starttime`: the timestamp of the first record in seconds since 1970, as
+a float; 0 if Kafka has none. (kafkatos3 writes the time at which it began the file; it would differ in every attempt.)
+
+| record, version 1 | record, version 2 | what |
+|---|---|---|
+| u64, bytes | i64, bytes | the length of the key, and the key. A null key: length 0 in version 1, -1 in version 2 |
+| u64, bytes | i64, bytes | the value, like the key |
+| u64 | u64 | the offset |
+| | i64 | the timestamp: milliseconds since 1970, -1 for none |
+| | i32 | the timestamp type: 0 create time, 1 append time |
+| | u32 | the number of headers |
+| | each: u64, bytes, i64, bytes | a header's key in UTF-8, and its value; a null value has the length -1 |
+
+Version 1 loses timestamps, headers, and the difference between null and empty. It is the default because its readers
+exist; they refuse version 2 by its first three bytes.
+
+With a codec, the header is the first gzip member (zstd frame), and the records are the next: the header needs what is
+known only at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
+
+from kafka_archiver.records.formats.shared.codecs import libraries_by_codec
+from kafka_archiver.values.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.records.formats.base import Encoder, Target
+
+
+class Options(Value):
+    """`version`: 1 is kafkatos3's; 2 keeps timestamps, headers and nulls."""
+
+    version: Literal[1, 2] = 1
+
+
+class Mak:
+    """The format `mak`."""
+
+    name = "mak"
+    encoding = 4
+    extensions: ClassVar[Mapping[str, str]] = {"none": ".mak", "gzip": ".mak.gz", "zstd": ".mak.zst"}
+    default_codec = "gzip"
+    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
+    options = Options
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
+    known: ClassVar[Mapping[str, str]] = {
+        "gzip-record": "50e8d9787019ededa2fc19270ab4c341",
+        "none-record": "583b5466a260c208b4897c9dcca88606",
+        "zstd-record": "8ae3409600fb852c3d5310cd041c84ff",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.records.formats.mak.encoder import MakEncoder
+
+        return MakEncoder(target)
+
+    def stage(self, settings: Settings) -> None:
+        """None: no record is refused; version 1 leaves out what it has no place for."""
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """Read the records. What version 1 lacks: no timestamp (-1, type 0), no headers, empty for null."""
+        from kafka_archiver.records.formats.mak.reader import read_records
+
+        return read_records(source, target)

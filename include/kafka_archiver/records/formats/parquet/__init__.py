@@ -1,0 +1,79 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
+
+from pydantic import Field
+
+from kafka_archiver.values.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.records.formats.base import Encoder, Target
+
+
+class ParquetOptions(Value):
+    """The layout of a file. Plans do not have options at their defaults.
+
+    `row_group_rows`: a row group ends at so many rows, or earlier at 32 MiB in memory.
+    `bloom_filters`: columns; one inside lists and structs is named like `items.price`.
+    `readers`: with `spark`, columns of types that Spark cannot read are text.
+    """
+
+    row_group_rows: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    bloom_filters: tuple[str, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    readers: Literal["all", "spark"] = Field(default="all", exclude_if=lambda readers: readers == "all")
+
+
+class Parquet:
+    """The format `parquet`."""
+
+    name = "parquet"
+    encoding = 4
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), ".parquet"
+    )
+    default_codec = "zstd"
+    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    options = ParquetOptions
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
+    known: ClassVar[Mapping[str, str]] = {
+        "brotli-both": "582b9a96329838a24c02de27c5628de6",
+        "brotli-record": "baba3d4a616c0c3674ee1e5cb219c57b",
+        "gzip-both": "3194cb5a2ac4bbb254a5dcae8486a565",
+        "gzip-record": "adf4ca419e85e2731b85110db8920a04",
+        "lz4-both": "ed625089f014ca6bc18e259e05683e6b",
+        "lz4-record": "082c1a254d49163d3291546d4d938311",
+        "none-both": "615ccbcf7a8a93ebaa5f33c6c4085028",
+        "none-record": "4a1d777778c1492233310806fe185163",
+        "snappy-both": "37a4779661546a85982a62d410a92442",
+        "snappy-record": "856619394d874dd204d8641f65298f72",
+        "zstd-both": "6a42b66406834338f5a2c50f10abd9ed",
+        "zstd-record": "c47f3cce9012d408002cc5f472e68803",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.records.formats.parquet.encoder import ParquetEncoder
+
+        return ParquetEncoder(target)
+
+    def stage(self, settings: Settings) -> None:
+        """None: Parquet can hold every record."""
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """Read the records."""
+        from kafka_archiver.records.formats.parquet.reader import read_records
+
+        return read_records(source, target)
+
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns of the file's schema, and the records."""
+        from kafka_archiver.records.formats.parquet.reader import read_alone
+
+        return read_alone(source, target)

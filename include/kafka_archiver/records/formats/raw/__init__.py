@@ -1,0 +1,96 @@
+"""Bytes: the values as they are, one after the other.
+
+Kept: the bytes of each value. Lost: key, headers, offset and time, and where a value ends, unless `framing` or a
+separator that is in no value tells. Without framing a null value is an empty one (`policies.null_value: skip` leaves
+null values out). `store.chunk_records: 1` writes one object a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kafka_archiver.records.formats.shared.codecs import extensions, libraries_by_codec
+from kafka_archiver.values.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.records.formats.base import Encoder, Target
+
+
+class BytesOptions(Value):
+    """The framing of values in a file.
+
+    `separator`: follows each value, also if the value contains it. `framing: length`: before each value its length, as
+    in Kafka's protocol: 4 bytes, big-endian, -1 for null. `extension`: of the file, before that of the codec.
+    """
+
+    separator: Annotated[str, Field(max_length=16)] = ""
+    framing: Literal["none", "length"] = "none"
+    extension: Annotated[str, Field(pattern=r"^(\.[A-Za-z0-9_-]+)+$", max_length=32)] = ".bin"
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.separator and self.framing != "none":
+            raise ValueError("expected a separator or framing, found both: leave one of them out")
+        return self
+
+
+def _options(settings: Settings) -> BytesOptions:
+    return BytesOptions.model_validate(settings.options)
+
+
+class Bytes:
+    """The format `bytes`."""
+
+    name = "bytes"
+    encoding = 4
+    extensions: ClassVar[Mapping[str, str]] = extensions("")
+    default_codec = "gzip"
+    contents: ClassVar[frozenset[Content]] = frozenset({"value"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
+    options = BytesOptions
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
+    known: ClassVar[Mapping[str, str]] = {
+        "brotli-value": "f36c43a8261a7bee760a893d4a375b8a",
+        "bzip2-value": "fc7515083c0ab0f87ea261d19c197fcf",
+        "deflate-value": "5458ff4e411406e50dfb0b0ae5ee19c4",
+        "gzip-value": "ebd1311b6c58a42d95341a92d1d9c365",
+        "lz4-value": "552711f2c9ec4c578c7abf81a3bd97f1",
+        "none-value": "c875b77412c32f82a3c7483e2c02750a",
+        "snappy-value": "c219739b19225db98dbddf46c2b84699",
+        "zstd-value": "3d6ef9ff264503b8d0270daee0ea9b72",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.records.formats.raw.framing import framed
+        from kafka_archiver.records.formats.shared.joined import values_and
+        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+
+        options = _options(target.settings)
+        if options.framing == "length":
+            return StreamEncoder(target, lambda batch, _: [framed(batch)])
+        separator = options.separator.encode()
+        return StreamEncoder(target, lambda batch, _: [values_and(separator, batch)])
+
+    def stage(self, settings: Settings) -> None:
+        """None: every value is written."""
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """Read the values: with neither framing nor separator, all of them as one value."""
+        from kafka_archiver.records.formats.raw.framing import unframed
+        from kafka_archiver.records.formats.shared.decompress import decompressed
+        from kafka_archiver.records.formats.shared.joined import split, values_of
+
+        options, pieces = _options(target.settings), decompressed(target.settings.codec, source)
+        if options.framing == "length":
+            yield from unframed(pieces, target.key)
+        elif options.separator:
+            yield from split(pieces, options.separator.encode(), target.key)
+        elif whole := b"".join(pieces):
+            yield values_of([whole])

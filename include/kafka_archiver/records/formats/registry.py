@@ -1,0 +1,135 @@
+"""The formats by name: the formats of this package, and those of installed distributions.
+
+A distribution adds a format with an entry point of the group `kafka_archiver.formats`. The entry point's name is the
+format's name in the YAML; its value is a :class:`~kafka_archiver.records.formats.base.Format`. Install the distribution
+on the Spark executors too: objects are encoded there. It cannot replace a format of this package.
+
+This module does not import Arrow: planning needs names and options of formats every hour, but no encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue, ValidationError
+
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.explain import explain
+from kafka_archiver.model.plan import Settings, sealed_extension
+from kafka_archiver.records.formats.avro import Avro
+from kafka_archiver.records.formats.block_gzip import BlockGzip
+from kafka_archiver.records.formats.csv import Csv
+from kafka_archiver.records.formats.jsonl import JsonLines
+from kafka_archiver.records.formats.mak import Mak
+from kafka_archiver.records.formats.parquet import Parquet
+from kafka_archiver.records.formats.raw import Bytes
+from kafka_archiver.records.formats.text import Text
+
+if TYPE_CHECKING:
+    from kafka_archiver.records.formats.base import Format
+
+GROUP = "kafka_archiver.formats"
+# Not entry points: an executor may have this package as a zip, without its metadata.
+_OWN: dict[str, Format] = {
+    f.name: f for f in (JsonLines(), Csv(), Text(), Bytes(), Avro(), Parquet(), BlockGzip(), Mak())
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all formats, sorted."""
+    return tuple(sorted({*_OWN, *entry_points(group=GROUP).names}))
+
+
+def get_format(name: str) -> Format:
+    """The format of that name.
+
+    :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
+    """
+    if name in _OWN:
+        return _OWN[name]
+    entries = tuple(entry_points(group=GROUP, name=name))
+    if not entries:
+        raise ConfigError(f"store.format: expected {_one_of(names())}, found {name!r}")
+    if len(entries) > 1:
+        sources = " and ".join(sorted(point.value for point in entries))
+        raise ConfigError(f"store.format: two distributions add {name!r}: {sources}; uninstall one of them")
+    try:
+        loaded: Format = entries[0].load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"store.format: {name!r} ({entries[0].value}) cannot be loaded: {error}") from error
+    return loaded
+
+
+def resolve(settings: Settings, decoded: bool = False) -> Settings:
+    """The settings as a plan freezes them: complete, with the format's defaults.
+
+    :param decoded: the key or the value is decoded to columns.
+    :raises ConfigError: the format does not exist, or does not have the codec, the content or an option. The message
+        lists the choices.
+    """
+    format_, name = get_format(settings.format), settings.format
+    codec = settings.codec or format_.default_codec
+    if codec not in format_.extensions:
+        raise ConfigError(f"store.codec: format {name} has {_one_of(format_.extensions)}, found {codec!r}")
+    # Bytes that are stored as they are may be decoded too: that checks them.
+    contents = format_.typed | (format_.contents - {"value"}) if decoded else format_.contents
+    if settings.content not in contents:
+        raise ConfigError(_no_content(format_, settings.content, contents))
+    if settings.metadata and not (decoded and settings.content == "value"):
+        raise ConfigError(
+            "store.metadata: it adds columns to a decoded value; set `source.value.decode` and `store.content: value`, "
+            "or remove it: `store.content: record` has all of Kafka's columns"
+        )
+    if settings.rename and not (decoded and settings.content != "record"):
+        raise ConfigError(
+            "store.rename: it renames columns of a decoded value; set `source.value.decode` and `store.content: value` "
+            "or both, or remove it"
+        )
+    return settings.model_copy(
+        update={"codec": codec, "options": _options(format_, settings), "encoding": format_.encoding}
+    )
+
+
+def extension_of(settings: Settings) -> str:
+    """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's, then
+    that of encrypted objects.
+    """
+    own = f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
+    return own + sealed_extension(settings)
+
+
+def _no_content(format_: Format, content: str, contents: Iterable[str]) -> str:
+    if content in format_.contents:
+        alternatives = _one_of(other for other in names() if content in get_format(other).typed)
+        return (
+            f"store.format: {format_.name} stores values as they are, found values that are decoded to columns; choose "
+            f"{alternatives}, or `source.value.decode: bytes`, or json without a schema"
+        )
+    if not contents:
+        return (
+            f"store.content: format {format_.name} has only {_one_of(format_.contents)}, without decoded columns, "
+            f"found {content!r}; set `store.content: value` and `source.value.decode: bytes`, or json without a "
+            f"schema, or choose a format that has {content!r}: "
+            + _one_of(n for n in names() if content in get_format(n).typed | get_format(n).contents)
+        )
+    advice = (
+        "; to store columns, set `source.value.decode` (json needs `schema`, too)" if content in format_.typed else ""
+    )
+    return f"store.content: format {format_.name} has {_one_of(contents)}, found {content!r}{advice}"
+
+
+def _options(format_: Format, settings: Settings) -> dict[str, JsonValue]:
+    """All options of the format, with the defaults of today: a later default must not change a plan that exists."""
+    try:
+        return format_.options.model_validate(settings.options).model_dump(mode="json")
+    except ValidationError as error:
+        has = f"format {format_.name} has {_one_of(format_.options.model_fields) or 'none'}"
+        unknown = "`{}` is not an option: {}".format
+        lines = explain(error, lambda where: unknown(where, has), ("store", "options"))
+        raise ConfigError("; ".join(lines)) from None
+
+
+def _one_of(choices: Iterable[str]) -> str:
+    return " | ".join(sorted(choices))

@@ -1,0 +1,89 @@
+"""Runs the stages on the batches of a chunk, and checks that no stage loses an offset."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.records.pipeline.base import Marks, Stage
+from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.values.columns import Int64s, column
+
+
+class Passed(NamedTuple):
+    """The result for a batch: the rows to archive, and the reason by rejected offset."""
+
+    kept: pa.RecordBatch
+    rejected: Mapping[int, str]
+
+
+class Runner:
+    """Runs the stages and counts the results.
+
+    `archived`, `filtered` and `rejected` count offsets. `rows` counts the rows of archived records: a record may become
+    several rows. `unnamed`: the records without all of their properties, see `Marks`.
+    """
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self.archived = self.filtered = self.rejected = self.rows = self.unnamed = 0
+        self._stages = stages
+
+    def run(self, batch: pa.RecordBatch) -> Passed:
+        """Run all stages on a batch that is not empty, with strictly increasing offsets.
+
+        :raises IntegrityError: a stage has lost an offset, or returned an unknown one.
+        """
+        rejected: dict[int, str] = {}
+        filtered = 0
+        kept = batch
+        for stage in self._stages:
+            marks = Marks()
+            after = stage(kept, marks)
+            self.unnamed += marks.unnamed
+            if after is not kept or marks:
+                kept = _settled(stage, kept, after, marks)
+                rejected |= marks.rejected
+                filtered += len(marks.filtered())
+                if not kept.num_rows:
+                    break
+        self.rejected += len(rejected)
+        self.filtered += filtered
+        self.archived += batch.num_rows - filtered - len(rejected)
+        self.rows += kept.num_rows
+        return Passed(kept, rejected)
+
+
+def _settled(stage: Stage, before: pa.RecordBatch, after: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+    """The stage's result without the marked offsets, after the check that all other offsets are there, in order."""
+    given = _offsets(stage, after)
+    was = column(before, "offset")
+    if not marks and np.array_equal(given, was):
+        return after
+    if len(given) > 1 and (given[1:] < given[:-1]).any():
+        raise _fault(stage, "returned rows that are not in offset order")
+    try:
+        marked = marks.offsets()
+    except IntegrityError as error:
+        raise _fault(stage, f"failed: {error}") from error
+    stays = ~np.isin(given, marked)
+    was, now = np.unique(was), np.union1d(given, marked)
+    if not np.array_equal(was, now):
+        lost, made = np.setdiff1d(was, now), np.setdiff1d(now, was)
+        what = f"lost offset {lost[0]} without a mark" if len(lost) else f"returned unknown offset {made[0]}"
+        raise _fault(stage, what)
+    return after if stays.all() else rows_where(after, stays)
+
+
+def _offsets(stage: Stage, batch: pa.RecordBatch) -> Int64s:
+    if "offset" not in batch.schema.names or batch.schema.field("offset").type != pa.int64():
+        raise _fault(stage, "returned a batch without a column `offset` of 64-bit integers")
+    return column(batch, "offset")
+
+
+def _fault(stage: Stage, what: str) -> IntegrityError:
+    name = getattr(stage, "__qualname__", type(stage).__qualname__)
+    return IntegrityError(
+        f"the stage {name} {what}. Nothing of this chunk is stored; this is a fault of the stage, please report it."
+    )

@@ -1,0 +1,84 @@
+"""The list of stages that a plan's settings need, in order."""
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from kafka_archiver.model.layouts.registry import counts_hours
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats.base import COLUMNS, is_typed
+from kafka_archiver.records.formats.registry import get_format
+from kafka_archiver.records.formats.shared.columns import needed
+from kafka_archiver.records.pipeline.aside import Aside
+from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, Stage
+from kafka_archiver.records.pipeline.decode import Decoding, columns_of, decode_stages, fields_of
+from kafka_archiver.records.pipeline.filing.event_time import time_stage
+from kafka_archiver.records.pipeline.filing.paths import Paths
+from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.pipeline.null_values import skip_null_values
+from kafka_archiver.records.pipeline.too_large import TooLarge
+from kafka_archiver.records.pipeline.transform.base import NOWHERE, Place
+from kafka_archiver.records.pipeline.transform.chain import chain_of
+from kafka_archiver.records.pipeline.transform.from_spark import of_spark
+from kafka_archiver.records.pipeline.unread import Unread
+
+
+def stages_of(
+    settings: Settings,
+    decoded: Sequence[Decoding] = (),
+    place: Place = NOWHERE,
+    paths: Paths | None = None,
+    aside: Mapping[int, str] = MappingProxyType({}),
+) -> list[Stage]:
+    """The stages between the reader and the encoders.
+
+    :param decoded: how the topic's records are decoded. :param place: of the batches.
+    :param paths: of the chunk; None: records get no path.
+    :param aside: why, by offset, for records that are rejected before anything looks at them.
+    """
+    schema = columns_of(settings, decoded, place.topic)
+    kept = needed(schema)
+    chain = chain_of(settings, fields_of(decoded), place).transforms
+    # A mapper takes whole records. What is decoded is needed until then.
+    mapped = settings.transform is not None and settings.transform.takes_records
+    wanted = {
+        "value": True,
+        "key": mapped or settings.needs_key,
+        "headers": mapped or settings.needs_headers,
+        "timestamp_type": mapped,
+    }
+    columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
+    columns += of_spark(settings.transform)
+    found: list[Stage] = [Aside(aside)] if aside else []
+    if settings.null_value == "skip":
+        found.append(skip_null_values)
+    found.append(Unread(columns))
+    found.append(Select(columns))
+    if settings.max_value_bytes is not None:
+        found.append(TooLarge(settings.max_value_bytes))
+    timed = time_stage(settings)
+    reading = [*(paths.extracts.values() if paths else ()), *([timed.extract] if timed and timed.extract else ())]
+    filing = {one.decoded for one in reading if one.decoded}
+    found += decode_stages(settings, decoded, [one.added for one in decoded] if mapped else {*kept, *filing})
+    if timed:
+        found.append(timed)
+    found += chain
+    if paths:
+        hours = counts_hours(settings)
+        found.append(File(paths, hours))
+        kept = [*kept, PART, *([HOUR] if hours else [])]
+    found.append(Select(kept))
+    fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)
+    return [*found, fitting] if fitting else found
+
+
+class Select:
+    """Keeps the columns that are archived. Readers give further columns if dead letters need them."""
+
+    def __init__(self, columns: Collection[str]) -> None:
+        self._columns = list(columns)
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
+        """Keep all records."""
+        return batch if batch.schema.names == self._columns else batch.select(self._columns)

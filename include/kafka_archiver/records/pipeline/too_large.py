@@ -1,0 +1,29 @@
+"""`source.max_value_bytes`: rejects longer values."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.records.formats.vectors import int64s
+from kafka_archiver.records.pipeline.base import Marks
+
+
+class TooLarge:
+    """Rejects values of more than `limit` bytes. Null values pass."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = int64s([limit], 1)[0]
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        """Check the lengths."""
+        lengths = pc.binary_length(batch.column("value"))
+        rows = pc.indices_nonzero(pc.greater(lengths, self._limit))
+        if len(rows):
+            found = zip(batch.column("offset").take(rows).to_pylist(), lengths.take(rows).to_pylist(), strict=True)
+            marks.reject({offset: self._reason(length) for offset, length in found})
+        return batch
+
+    def _reason(self, length: int) -> str:
+        return (
+            f"the value has {length:,} bytes, and `source.max_value_bytes` was {self._limit.as_py():,} when the run "
+            "was planned (a higher limit applies to later plans)"
+        )

@@ -1,0 +1,118 @@
+"""The transforms of a plan, in order, and the columns that they leave."""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.transforms import Mapper
+from kafka_archiver.records.decode.decoders import decoder
+from kafka_archiver.records.decode.json_text.columns import from_columns
+from kafka_archiver.records.pipeline.transform.base import NOWHERE, Fields, Place, Transforming
+from kafka_archiver.records.pipeline.transform.batches import Batches
+from kafka_archiver.records.pipeline.transform.code import load
+from kafka_archiver.records.pipeline.transform.from_spark import FromSpark
+from kafka_archiver.records.pipeline.transform.hashes import key_of
+from kafka_archiver.records.pipeline.transform.records import Records
+from kafka_archiver.records.pipeline.transform.steps import Edit
+
+_HIDING = ("mask", "hash", "drop")
+
+
+class Chain(NamedTuple):
+    """Transforms, and the decoded columns behind the last one."""
+
+    transforms: Sequence[Transforming]
+    fields: Fields
+
+
+def chain_of(settings: Settings, before: Fields, place: Place = NOWHERE) -> Chain:
+    """The transforms of a plan.
+
+    :param before: the columns that the decoders make.
+    :raises ConfigError: a transform cannot work on these columns, or objects would keep what it takes away.
+    """
+    told = settings.transform
+    if told is None:
+        return Chain((), before)
+    found: list[Transforming] = []
+    fields = before
+    if told.sql:
+        if told.sql.makes_values and settings.content != "value":
+            raise ConfigError(
+                f"transform: `select` and `function` make columns, and `store.content: {settings.content}` stores the "
+                "values as Kafka has them; set `store.content: value` (`store.metadata` adds columns of Kafka)"
+            )
+        found.append(FromSpark(told.sql, place.topic))
+        fields = found[-1].fields(fields)
+        if told.sql.makes_values and place.topic not in told.sql.made:
+            # Before Spark was asked, nobody knows the columns of the others.
+            return Chain(found, fields)
+    if told.mapper:
+        found.append(_mapper(told.mapper, settings, fields, place))
+        fields = found[-1].fields(fields)
+    for step in told.steps:
+        _require_no_rest(settings, step.step)
+        found.append(Edit(step, place.keys))
+        fields = found[-1].fields(fields)
+    return Chain(found, fields)
+
+
+def require_transforms(settings: Settings, place: Place) -> None:
+    """Check this process before it reads anything.
+
+    :raises PermanentError: the code of the mapper, or a secret key, is not that of the plan.
+    :raises ConfigError: there is no such function.
+    """
+    if settings.transform is None:
+        return
+    if settings.transform.mapper:
+        load(settings.transform.mapper)
+    for step in settings.transform.hashes:
+        key_of(step, place.keys)
+
+
+def _mapper(told: Mapper, settings: Settings, before: Fields, place: Place) -> Transforming:
+    typed = before.value is not None or before.key is not None or told.columns is not None
+    if settings.content == "both" or (settings.content == "record" and typed):
+        raise ConfigError(
+            f"transform.mapper: `store.content: {settings.content}` stores keys and values as Kafka has them, and the "
+            "mapper changes decoded ones; set `store.content: value`, or let it work on bytes (`decode: bytes`, no "
+            "`schema`)"
+        )
+    made = made_of(told)
+    return (Batches if told.by == "batch" else Records)(told, place, made)
+
+
+def made_of(told: Mapper) -> pa.Field | None:
+    """The field of the values that a mapper returns; None: as they were.
+
+    :raises ConfigError: its schema cannot be read.
+    """
+    if told.columns is None:
+        return None
+    try:
+        columns = json.loads(told.columns.text)
+        schema = from_columns(columns) if isinstance(columns, list) else told.columns
+        return decoder("json", schema=schema, writers={}, framed=False, column="value").field
+    except ConfigError as error:
+        raise ConfigError(f"transform.mapper.schema: {error}") from None
+
+
+def _require_no_rest(settings: Settings, step: str) -> None:
+    if settings.content == "record":
+        raise ConfigError(
+            f"transform.steps: {step}: `store.content: record` stores the bytes as Kafka has them, without decoded "
+            "columns; set `store.content: value` (`store.metadata` adds columns of Kafka)"
+        )
+    rest = "the bytes of keys and values" if settings.content == "both" else ""
+    if "headers" in settings.metadata and settings.headers:
+        rest = "all headers"
+    if step in _HIDING and rest:
+        raise ConfigError(
+            f"transform.steps: {step}: the objects would keep {rest} as Kafka has them, with what {step} takes away; "
+            "set `store.content: value`, and no headers in `store.metadata`"
+        )

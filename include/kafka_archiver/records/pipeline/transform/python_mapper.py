@@ -1,0 +1,38 @@
+"""What mappers of records and mappers of batches share."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_archiver.model.transforms import Mapper as Told
+from kafka_archiver.records.pipeline.transform.base import Fields, Place
+from kafka_archiver.records.pipeline.transform.code import load
+from kafka_archiver.records.pipeline.transform.outputs import Outputs
+
+
+class PythonMapper:
+    """A transform by a Python function. :param made: the field of the values that it returns; None: as they were."""
+
+    _outputs: Outputs
+
+    def __init__(self, told: Told, place: Place, made: pa.Field | None) -> None:
+        self._told, self._place, self._made = told, place, made
+        self._loop: asyncio.Runner | None = None
+
+    def fields(self, before: Fields) -> Fields:
+        """See `Transforming`."""
+        self._outputs = Outputs(before, self._made)
+        return before._replace(value=self._made) if self._made is not None else before
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        return load(self._told)
+
+    def _run(self, awaited: Coroutine[Any, Any, Any]) -> Any:
+        """The result of a coroutine."""
+        if self._loop is None:
+            self._loop = asyncio.Runner()
+        return self._loop.run(awaited)

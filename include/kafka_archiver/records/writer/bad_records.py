@@ -1,0 +1,86 @@
+"""Rejected records: the policy `bad_record` decides what happens to them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.advice import choose
+from kafka_archiver.messages.errors import BadRecordError
+from kafka_archiver.model.layouts.registry import form_of
+from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.records.formats import dead_letter
+from kafka_archiver.records.formats.base import COLUMNS
+from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.filing.paths import Paths
+from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.pipeline.unread import unread
+from kafka_archiver.records.pipeline.variants import MAIN
+from kafka_archiver.records.writer.chunk_objects import ChunkObjects
+from kafka_archiver.records.writer.disk import disk
+from kafka_archiver.records.writer.openers import dead_letters
+from kafka_archiver.records.writer.result import Limits, WriteJob, WrittenObject
+from kafka_archiver.records.writer.upload import Sender
+from kafka_archiver.values.columns import column
+
+
+class BadRecords:
+    """Takes the rejected records of a chunk. They stop the run, are left out, or become dead letters."""
+
+    def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, sender: Sender, directory: Path) -> None:
+        self._chunk, self._job = chunk, job
+        self._letters: ChunkObjects | None = None
+        if job.bad_record == "dead_letter":
+            # Its own directory: files of waiting records would have the same names as those of archived records.
+            own = directory / "dead-letters"
+            with disk(own):
+                own.mkdir()
+            # By the hour of Kafka's time, whatever the layout: what a layout needs may be why a record is rejected.
+            self._paths = Paths(form_of(Settings()), chunk, Settings())
+            open_ = dead_letters(chunk, job)
+            self._letters = ChunkObjects(chunk, job, limits, sender, own, open_, self._paths)
+
+    def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
+        """Take the records at these offsets.
+
+        :param batch: as the reader gave it, with all of `COLUMNS`: a dead letter has everything that Kafka had.
+        :param reasons: by offset.
+        :raises BadRecordError: the policy is `fail`. The error names all records.
+        """
+        if self._job.bad_record == "fail":
+            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *choices(self._job.archive))
+        if self._letters is None:
+            return
+        rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
+        lacks = unread(rows)
+        errors = [
+            # The dead letter also names an unreadable column that is not why the record was rejected.
+            "; ".join(dict.fromkeys([reasons[offset], *lacks.get(offset, ())[1:]]))
+            for offset in rows.column("offset").to_pylist()
+        ]
+        letters = rows.select(COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
+        letters = File(self._paths, hours=False)(letters, Marks())
+        self._letters.write(MAIN, None, letters)
+
+    def finish(self) -> tuple[WrittenObject, ...]:
+        """The objects of dead letters. All their parts have been sent."""
+        return self._letters.finish() if self._letters else ()
+
+    def close(self) -> None:
+        """Close the temporary files, also after an error."""
+        if self._letters:
+            self._letters.close()
+
+
+def choices(archive: str) -> Advice:
+    """Return how to go on after a bad record."""
+    return advise(
+        "To store such records with the reason below `_dead_letter/` and go on: ",
+        choose(archive, "bad_record", "dead_letter"),
+        ". To leave them out, counted as filtered: ",
+        choose(archive, "bad_record", "skip"),
+        " (policies.bad_record: fail)",
+    )

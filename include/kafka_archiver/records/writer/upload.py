@@ -1,0 +1,114 @@
+"""Sends parts in background threads while the task encodes further records."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from threading import BoundedSemaphore, Lock
+from types import TracebackType
+from typing import Self
+
+from kafka_archiver.records.writer.part import PartBuffer
+from kafka_archiver.store.base import Part, PendingUpload, Store
+from kafka_archiver.values.threads import each
+
+log = logging.getLogger(__name__)
+
+
+class Sender:
+    """Sends the parts of all uploads of one chunk. An exception in the `with` block aborts all uploads."""
+
+    def __init__(self, store: Store, threads: int) -> None:
+        self._store = store
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="upload")
+        # One slot per thread, so that no part waits in memory for a thread.
+        self._slots = BoundedSemaphore(threads)
+        self._all: list[Upload] = []
+        self._failure: BaseException | None = None
+
+    def new(self, key: str) -> "Upload":
+        """A new upload. It sends nothing yet."""
+        upload = Upload(self._store, key, self._submit)
+        self._all.append(upload)
+        return upload
+
+    def check(self) -> None:
+        """Raise the first error of a part, so that the task does not encode further records in vain."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _submit(self, send: Callable[[], Part]) -> Future[Part]:
+        def work() -> Part:
+            try:
+                return send()
+            except BaseException as error:
+                self._failure = self._failure or error
+                raise
+            finally:
+                self._slots.release()
+
+        self._slots.acquire()
+        self.check()
+        return self._pool.submit(work)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Wait for running requests: a part that arrives after the abort would stay in the store for ever.
+        self._pool.shutdown(cancel_futures=True)
+        if error is not None:
+            each(Upload.abort, self._all, self._threads)
+
+
+class Upload:
+    """One object's multipart upload. The first part starts it in the store."""
+
+    __slots__ = ("_beginning", "_begun", "_key", "_parts", "_store", "_submit")
+
+    def __init__(self, store: Store, key: str, submit: Callable[[Callable[[], Part]], Future[Part]]) -> None:
+        self._store = store
+        self._key = key
+        self._submit = submit
+        self._begun: PendingUpload | None = None
+        self._beginning = Lock()
+        self._parts: list[Future[Part]] = []
+
+    def send(self, part: PartBuffer) -> None:
+        """Send the next part in the background; wait while all threads are busy.
+
+        :raises BaseException: the error of an earlier part of any upload.
+        """
+        number = len(self._parts) + 1
+        self._parts.append(self._submit(lambda: self._transfer(number, part)))
+
+    def _transfer(self, number: int, part: PartBuffer) -> Part:
+        with self._beginning:
+            if self._begun is None:
+                self._begun = self._store.start_upload(self._key)
+        with closing(part):
+            return self._store.upload_part(self._begun, number, part.take(), part.crc32)
+
+    def pending(self) -> PendingUpload:
+        """The upload. Waits until all its parts are stored."""
+        parts = tuple(part.result() for part in self._parts)
+        # A future takes a kilobyte, and a chunk may have ten thousand objects.
+        self._parts.clear()
+        assert self._begun is not None, "an upload without a part"
+        return self._begun._replace(parts=parts)
+
+    def abort(self) -> None:
+        """Abort the upload if it was started."""
+        if self._begun is not None:
+            abort_upload(self._store, self._key, self._begun.upload_id)
+
+
+def abort_upload(store: Store, key: str, upload_id: str) -> None:
+    """Abort an upload. A failure is only logged, so that it does not hide the original error."""
+    try:
+        store.abort_upload(key, upload_id)
+    except Exception:
+        log.exception("could not abort upload %s of %s; its parts stay in the store", upload_id, key)

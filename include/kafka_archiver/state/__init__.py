@@ -1,0 +1,1 @@
+"""What looks at an archive: status, health, doctor, coverage, overview."""

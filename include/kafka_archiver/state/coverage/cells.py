@@ -1,0 +1,123 @@
+"""The hours of some days as values. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import BaseModel
+
+from kafka_archiver.model.proof import Verdict
+from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.intervals import hour_start
+
+# none: no run has looked at the hour. running: a run is at work on its interval. unfinished: a run of its interval has
+# begun and is not finished, and no run is at work. late: complete, and records came afterwards. letters: complete, and
+# some records are dead letters. lost: objects or offsets of the hour are lost. damaged: the last audit found objects
+# or the proof of the hour missing or wrong, whatever the proof says.
+State = Literal["none", "running", "unfinished", "open", "complete", "late", "letters", "incomplete", "lost", "damaged"]
+
+
+# Days that are always shown.
+LEAST = 7
+
+
+class Head(BaseModel):
+    """The beginning of a proof, without its objects."""
+
+    status: Verdict
+    reason: str | None = None
+    complete_as_of: UtcTime | None = None
+    rows: int = 0
+    bytes: int = 0
+    objects: int = 0
+    late_rows: int = 0
+    lost_rows: int = 0
+
+
+class HourCell(Value):
+    """One hour. `dead_letters`: objects of dead letters. `damaged`: what the last audit found missing or wrong."""
+
+    hour_start: UtcTime
+    state: State
+    rows: int = 0
+    bytes: int = 0
+    objects: int = 0
+    late_rows: int = 0
+    dead_letters: int = 0
+    damaged: int = 0
+    reason: str | None = None
+    complete_as_of: UtcTime | None = None
+
+
+class Coverage(Value):
+    """The hours of consecutive days, oldest first, 24 a day.
+
+    `cut`: there are more objects of dead letters than were looked at, so hours may have some that are not shown.
+    `damage_cut`: the last audit found more damage, of which the hour is not known.
+    """
+
+    archive: str
+    hours: tuple[HourCell, ...]
+    cut: bool = False
+    damage_cut: bool = False
+
+    @property
+    def days(self) -> Sequence[tuple[date, Sequence[HourCell]]]:
+        """The hours by day."""
+        starts = range(0, len(self.hours), 24)
+        return [(self.hours[at].hour_start.date(), self.hours[at : at + 24]) for at in starts]
+
+    @property
+    def known_days(self) -> Sequence[tuple[date, Sequence[HourCell]]]:
+        """The days from the first one of which anything is known; at least the last seven."""
+        first = next((at for at, cell in enumerate(self.hours) if cell.state != "none"), len(self.hours)) // 24
+        return self.days[max(min(first, len(self.days) - LEAST), 0) :]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of hours in each state."""
+        return Counter(cell.state for cell in self.hours)
+
+
+def cells(
+    hours: Iterable[int],
+    heads: Mapping[int, Head],
+    letters: Mapping[int, int],
+    begun: Iterable[range],
+    unsure: datetime | None,
+    damaged: Mapping[int, int] = MappingProxyType({}),
+    at_work: bool = True,
+) -> list[HourCell]:
+    """The cells of these hours.
+
+    :param letters: the number of objects of dead letters, by hour.
+    :param begun: the hours of each unfinished run's interval.
+    :param unsure: hours before it may lack lost records.
+    :param damaged: the number of objects and proofs that the last audit found wrong, by hour.
+    :param at_work: a DAG run is at work, which finishes the unfinished runs.
+    """
+    spans = list(begun)
+    working: State = "running" if at_work else "unfinished"
+    found = []
+    for hour in hours:
+        head, start = heads.get(hour), hour_start(hour)
+        here = working if any(hour in span for span in spans) else None
+        told = head.model_dump(exclude={"status", "lost_rows"}) if head else {}
+        count, wrong = letters.get(hour, 0), damaged.get(hour, 0)
+        state: State = "damaged" if wrong else _state(head, count, here, start, unsure)
+        found.append(HourCell(hour_start=start, state=state, dead_letters=count, damaged=wrong, **told))
+    return found
+
+
+def _state(head: Head | None, letters: int, begun: State | None, start: datetime, unsure: datetime | None) -> State:
+    if head is None:
+        return begun or "none"
+    if head.lost_rows:
+        return "lost"
+    if head.status == "incomplete":
+        return "lost" if unsure and start < unsure else "incomplete"
+    if head.status == "open":
+        return begun or "open"
+    return "letters" if letters else "late" if head.late_rows else "complete"

@@ -1,0 +1,79 @@
+"""The hours that the last audit found damaged: those of its objects and of its proofs."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from kafka_archiver.audit.report import OBJECT_DAMAGE
+from kafka_archiver.context.context import Context
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import DocumentError
+from kafka_archiver.model.keys import split_hour_document
+from kafka_archiver.model.layouts.registry import hours_by_key
+from kafka_archiver.state.status.damage import read_head
+from kafka_archiver.values.documents import Value
+
+# Manifests that are read to find the hours of objects. The objects of more runs are found by their keys, if these
+# have an hour.
+RUNS = 24
+
+
+class Damaged(Value):
+    """One object or proof. `run`: whose object it is."""
+
+    key: str
+    kind: str
+    found: str
+    run: str | None
+
+
+class Damage(Value):
+    """What the last audit found, by hour. `cut`: there is more, of which the hour is not known."""
+
+    hours: Mapping[int, tuple[Damaged, ...]] = {}
+    cut: bool = False
+
+
+def damage(context: Context) -> Damage:
+    """The damage in the report of the last audit: one request, and one for each of at most RUNS damaged runs."""
+    ledger, settings = context.ledger, context.archive.settings
+    try:
+        head = read_head(ledger)
+    except ValueError:
+        head = None
+    if head is None:
+        return Damage()
+    found, cut = dict[int, list[Damaged]](), head.cut and head.verdict == "damaged"
+    errors = [one for one in head.errors if one["kind"] in OBJECT_DAMAGE or _proved(ledger, one) is not None]
+    hours_of = _hours_of_objects(ledger, errors)
+    for one in errors:
+        key = one["where"]
+        hour = _proved(ledger, one)
+        hours = hours_of.get(key) or hours_by_key(settings, key) if hour is None else (hour,)
+        cut = cut or not hours
+        damaged = Damaged(key=key, kind=one["kind"], found=str(one.get("found", "")), run=one.get("run"))
+        for hour in hours:
+            found.setdefault(hour, []).append(damaged)
+    return Damage(hours={hour: tuple(these) for hour, these in found.items()}, cut=cut)
+
+
+def _proved(ledger: Ledger, error: Mapping[str, Any]) -> int | None:
+    """The hour of a finding about a proof."""
+    place = split_hour_document(ledger.archive, error["where"])
+    return place[0] if place else None
+
+
+def _hours_of_objects(ledger: Ledger, errors: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:
+    runs = dict.fromkeys(str(one["run"]) for one in errors if one.get("run"))
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda run: _hours_of_run(ledger, run), list(runs)[:RUNS])
+        return {key: hours for one in found for key, hours in one.items()}
+
+
+def _hours_of_run(ledger: Ledger, run: str) -> dict[str, tuple[int, ...]]:
+    try:
+        manifest = ledger.manifest(run)
+    except DocumentError:
+        manifest = None
+    stored = manifest.stored if manifest else ()
+    return {o.key: tuple(hour for hour in o.hours if hour is not None) for o in stored}

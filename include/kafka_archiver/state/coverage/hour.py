@@ -1,0 +1,189 @@
+"""Everything that the ledger has of one hour: its proof, its objects, and the runs behind it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.proof import Contribution, HourProof
+from kafka_archiver.state.coverage.damage import Damaged, damage
+from kafka_archiver.state.coverage.letters import Reason, why
+from kafka_archiver.state.coverage.writers import letters_of, writers
+from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.intervals import hour_start, to_hour
+
+# Runs whose documents are read, newest first: an hour of an old archive may have records of thousands of runs.
+RUNS = 24
+# Objects that are listed.
+OBJECTS = 500
+
+
+class PartitionInHour(Value):
+    """The hour's records of one partition, by the runs that were read. `first`, `last`: of the objects' offsets."""
+
+    topic: str
+    partition: int
+    generation: int
+    objects: int
+    rows: int
+    bytes: int
+    first: int
+    last: int
+    dead_letters: int
+
+
+class RunOfHour(Value):
+    """One run that added to the hour, if only dead letters. `schemas`: what its records were written with."""
+
+    run: str
+    number: int
+    late: bool
+    rows: int
+    bytes: int
+    objects: int
+    origin: str | None
+    planned_at: UtcTime | None
+    schemas: tuple[str, ...]
+    account: dict[str, int] | None
+
+
+class HourInFull(Value):
+    """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown.
+
+    `more_letters`: objects of dead letters whose run was not found. `damaged`: what the last audit found missing or
+    wrong. `reasons`: of the first dead letters.
+    """
+
+    archive: str
+    hour_start: UtcTime
+    proof: HourProof | None
+    runs: tuple[RunOfHour, ...] = ()
+    partitions: tuple[PartitionInHour, ...] = ()
+    objects: tuple[ObjectEntry, ...] = ()
+    letters: tuple[ObjectEntry, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
+    more_runs: int = 0
+    more_objects: int = 0
+    more_letters: int = 0
+
+    @property
+    def hour(self) -> int:
+        """The hour, in whole hours since 1970."""
+        return to_hour(self.hour_start)
+
+    @property
+    def damage(self) -> dict[str, Damaged]:
+        """The damage by key."""
+        return {one.key: one for one in self.damaged}
+
+    @property
+    def dead_letters(self) -> int:
+        """Its dead letters, in the runs that were read."""
+        return sum(entry.rows_in(self.hour) for entry in self.letters)
+
+
+def hour_in_full(context: Context, hour: int) -> HourInFull:
+    """The hour's proof, with the last runs behind it.
+
+    At most two requests for each of RUNS runs, one for each topic, and few more if a run has only dead letters here.
+    """
+    ledger, start = context.ledger, hour_start(hour)
+    proof, damaged = ledger.hour(hour), damage(context).hours.get(hour, ())
+    if proof is None:
+        return HourInFull(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
+    shown = sorted(proof.runs, key=lambda added: -added.number)
+    # It may have only dead letters here. Its replay or rebuild has replaced it.
+    last = proof.closed_by or proof.changed_by
+    names = dict.fromkeys([*(added.run for added in shown[:RUNS]), ledger.superseded_by(last) or last])
+    manifests, stored = _manifests(context, names), letters_of(context, hour)
+    for entry in (entry for manifest in manifests.values() for entry in manifest.dead_letters):
+        stored.pop(entry.key, None)
+    others, unknown = writers(context, stored.values()) if stored else (set[str](), 0)
+    manifests |= _manifests(context, sorted(others - names.keys()))
+    with ThreadPoolExecutor(8) as pool:
+        plans = {plan.run: plan for plan in pool.map(ledger.plan, {**names, **manifests}) if plan}
+    objects = [o for m in manifests.values() for o in m.objects if hour in o.hours]
+    letters = [o for m in manifests.values() for o in m.dead_letters if hour in o.hours]
+    # A repair's manifest has the objects of the run that it supersedes. Damaged objects are listed first.
+    wrong = {one.key for one in damaged}
+    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in wrong, o.key))
+    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in wrong, o.key))
+    runs = [_run(added, plans.get(added.run), manifests.get(added.run)) for added in shown[:RUNS]]
+    for run, manifest in manifests.items():
+        here = run in {one.run for one in runs} or not any(hour in o.hours for o in manifest.dead_letters)
+        if not here and (plan := plans.get(run)):
+            nothing = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
+            runs.append(_run(nothing, plan, manifest))
+    return HourInFull(
+        archive=ledger.archive,
+        hour_start=start,
+        proof=proof,
+        runs=tuple(sorted(runs, key=lambda one: -one.number)),
+        partitions=_partitions(objects, letters, hour),
+        objects=tuple(objects[:OBJECTS]),
+        letters=tuple(letters[:OBJECTS]),
+        reasons=why(ledger.store, letters),
+        damaged=damaged,
+        more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
+        more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
+        more_letters=unknown,
+    )
+
+
+def _manifests(context: Context, runs: Iterable[str]) -> dict[str, Manifest]:
+    with ThreadPoolExecutor(8) as pool:
+        return {manifest.run: manifest for manifest in pool.map(context.ledger.manifest, runs) if manifest}
+
+
+def _run(added: Contribution, plan: Plan | None, manifest: Manifest | None) -> RunOfHour:
+    return RunOfHour(
+        run=added.run,
+        number=added.number,
+        late=added.late,
+        rows=added.rows,
+        bytes=added.bytes,
+        objects=len(added.objects),
+        origin=plan.origin if plan else None,
+        planned_at=plan.planned_at if plan else None,
+        schemas=_schemas(plan),
+        account=dict(manifest.account) if manifest else None,
+    )
+
+
+def _schemas(plan: Plan | None) -> tuple[str, ...]:
+    if plan is None:
+        return ()
+    settings = plan.settings
+    decoded = (f"key: {settings.key_decode}", f"value: {settings.value_decode}")
+    return (*decoded, *(f"schema {fingerprint}" for fingerprint in plan.fingerprints))
+
+
+def _partitions(
+    objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry], hour: int
+) -> tuple[PartitionInHour, ...]:
+    """By partition, the objects with records of the hour; an object of another layout has other hours too."""
+    rejected = Counter[tuple[str, int, int]]()
+    for entry in letters:
+        rejected[entry.topic, entry.partition, entry.generation] += entry.rows_in(hour)
+    grouped: dict[tuple[str, int, int], list[ObjectEntry]] = {place: [] for place in rejected}
+    for entry in objects:
+        grouped.setdefault((entry.topic, entry.partition, entry.generation), []).append(entry)
+    for entry in letters:
+        grouped[entry.topic, entry.partition, entry.generation].append(entry)
+    return tuple(
+        PartitionInHour(
+            topic=topic,
+            partition=partition,
+            generation=generation,
+            objects=len(these),
+            rows=sum(o.rows_in(hour) for o in these) - rejected[topic, partition, generation],
+            bytes=sum(o.bytes for o in these),
+            first=min(o.first_offset for o in these),
+            last=max(o.last_offset for o in these),
+            dead_letters=rejected[topic, partition, generation],
+        )
+        for (topic, partition, generation), these in sorted(grouped.items())
+    )

@@ -1,0 +1,33 @@
+"""The newest records of an archive's topics: few of each, for checks."""
+
+import re
+from collections.abc import Iterator
+
+from kafka_archiver.config import Archive
+from kafka_archiver.kafka.cluster import Cluster, Topic
+from kafka_archiver.messages.errors import ArchiverError, TransientError
+from kafka_archiver.model.plan import Chunk
+
+# Topics to check, partitions of each topic, and offsets of each partition.
+TOPICS, PARTITIONS, OFFSETS = 20, 3, 5
+PATIENCE_SECONDS = 5.0
+
+
+def topics_of(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
+    """The archive's topics. The brokers' checks report errors."""
+    wanted = archive.source.wanted
+    for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
+        try:
+            yield from cluster.topics(some)
+        except TransientError:
+            return
+        except ArchiverError:
+            continue
+
+
+def newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterator[Chunk]:
+    """The last offsets of some partitions of a topic."""
+    starts, ends = cluster.log_starts(topic.names), cluster.log_ends(topic.names, archive.source.isolation)
+    for name in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:
+        start = max(starts[name], ends[name] - OFFSETS)
+        yield Chunk(topic=topic.name, partition=name.partition, generation=0, start=start, end=ends[name])

@@ -1,0 +1,90 @@
+"""The newest records: whether they can be decoded as the YAML says."""
+
+from collections.abc import Iterator
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings
+from kafka_archiver.planning.schemas import freeze
+from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.spark_sql import with_spark
+from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
+from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
+
+_MEANS = {
+    "fail": "a run that reads such a record fails (`policies.bad_record: fail`)",
+    "dead_letter": "such records become dead letters (`policies.bad_record: dead_letter`)",
+    "skip": "such records are not archived (`policies.bad_record: skip`)",
+}
+
+
+def check_records(context: Context) -> Iterator[Finding]:
+    """Decode the newest records of each topic as a plan of now would. Writes nothing.
+
+    Nothing is checked if nothing is decoded or transformed, or if the brokers do not answer.
+    """
+    archive = context.archive
+    decoded = archive.has_columns or {archive.settings.key_decode, archive.settings.value_decode} != {"bytes"}
+    if not decoded and archive.settings.transform is None:
+        return
+    settings = settings_of(archive, context.keys)
+    asks = settings != settings.without_spark()
+    for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
+        found = list(tried(f"records of {topic.name}", lambda: [_decoded(context, settings.without_spark(), topic)]))  # noqa: B023
+        yield from found
+        if asks and found[0].severity != "problem":
+            # Once: Spark takes seconds to start.
+            asks = False
+            yield from tried(f"SQL of {topic.name}", lambda: [_taken(context, settings, topic)])  # noqa: B023
+
+
+def _taken(context: Context, settings: Settings, topic: Topic) -> Finding:
+    """Whether Spark takes the SQL, as planning asks it."""
+    read = [_planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
+    frozen = freeze(context, settings, read)
+    if read:
+        with_spark(context, settings, frozen, {topic.name}, None)
+    return ok(f"SQL of {topic.name}", "Spark takes it" if read else "there are no records")
+
+
+def _decoded(context: Context, settings: Settings, topic: Topic) -> Finding:
+    # Imported late: the commands start without Arrow.
+    from kafka_archiver.records.pipeline.variants import Variants
+
+    archive, cluster, name = context.archive, context.cluster, f"records of {topic.name}"
+    chunks = list(newest(archive, cluster, topic))
+    if not chunks:
+        return ok(name, "there are none")
+    frozen = freeze(context, settings, [_planned(topic, chunk) for chunk in chunks])
+    pipeline = Variants(settings, topic.name, frozen.schemas, frozen.texts, keys=context.keys)
+    whole = settings.model_copy(update={"content": "record"})
+    bad: list[str] = []
+    for chunk in chunks:
+        for batch in read_chunk(cluster.properties, archive.group, chunk, whole, PATIENCE_SECONDS):
+            reasons = pipeline.run(batch).rejected
+            bad += (f"{chunk.name} offset {offset}: {reasons[offset]}" for offset in sorted(reasons))
+    count = pipeline.archived + pipeline.filtered + len(bad)
+    if not bad:
+        return ok(name, f"the newest {count} can be archived as the YAML says")
+    policy = archive.policies.bad_record
+    return (problem if policy == "fail" else warning)(
+        name,
+        f"{len(bad)} of the newest {count} cannot be archived as the YAML says, the first one: {bad[0]}",
+        _MEANS[policy],
+        "correct `source.key`, `source.value` or `source.headers`, if the records are as they should be",
+        *(["`policies.bad_record: dead_letter` keeps them apart, to be archived later"] if policy == "fail" else []),
+    )
+
+
+def _planned(topic: Topic, chunk: Chunk) -> PartitionPlan:
+    return PartitionPlan(
+        topic=topic.name,
+        topic_id=topic.id,
+        partition=chunk.partition,
+        start=chunk.start,
+        end=chunk.end,
+        log_start=chunk.start,
+        log_end=chunk.end,
+        ranges=((chunk.start, chunk.end),),
+    )

@@ -1,0 +1,45 @@
+"""Spark: what this machine needs to submit a job."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+
+from kafka_archiver.context.installed_java import java_program
+from kafka_archiver.state.doctor.check import Finding, ok, problem
+
+
+def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Finding spark-submit and Java.
+
+    :param binary: spark-submit, as the Spark connection names it.
+    """
+    place = shutil.which(binary, path=environment.get("PATH"))
+    if place is None:
+        yield problem(
+            "spark-submit",
+            f"{binary} is not on the PATH of this machine",
+            "the task `archive` fails; it runs on Airflow's workers, so try this command there",
+            "pip install pyspark==4.2.0",
+            "another `spark-binary` in the extra of the Spark connection",
+        )
+    else:
+        yield ok("spark-submit", place)
+    yield _java(environment)
+
+
+def _java(environment: Mapping[str, str]) -> Finding:
+    found = java_program(environment)
+    remedies = ("install Java 17 or 21", "set JAVA_HOME to where it is")
+    if found is None:
+        return problem(
+            "java", "there is no `java` on the PATH, and JAVA_HOME is not set", "Spark does not start", *remedies
+        )
+    try:
+        done = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return problem("java", f"{found} does not run: {error}", "Spark does not start", *remedies)
+    lines = (done.stderr or done.stdout).splitlines() or [""]
+    if done.returncode:
+        return problem("java", f"{found} ended with {done.returncode}: {lines[0]}", "Spark does not start", *remedies)
+    return ok("java", f"{lines[0]} ({found})")

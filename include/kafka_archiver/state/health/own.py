@@ -1,0 +1,62 @@
+"""Checks of other distributions: entry points of the group `kafka_archiver.checks`.
+
+Each is a function of the archive, its snapshot and the time (UTC), which returns checks. It must not block: a page
+waits for it.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TypeAlias
+
+from kafka_archiver.config import Archive
+from kafka_archiver.messages.actions import words
+from kafka_archiver.model.findings import Finding, Severity
+from kafka_archiver.state.health.judge import judge
+from kafka_archiver.state.health.verdict import VERDICTS, Verdict
+from kafka_archiver.state.overview.snapshot import Snapshot
+
+GROUP = "kafka_archiver.checks"
+Own: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
+
+
+def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ()) -> Finding:  # noqa: N802 - see below
+    """Return a check. Checks of other distributions know it as a class, from when it was one."""
+    severity: dict[Verdict, Severity] = {verdict: severity for severity, verdict in VERDICTS.items()}
+    return Finding(kind=name, severity=severity[verdict], observed=found, actions=tuple(map(words, do)))
+
+
+@cache
+def _loaded() -> tuple[tuple[str, Own | str], ...]:
+    """The checks by name, or the error of one that cannot be loaded. Loaded once in a process."""
+    found: list[tuple[str, Own | str]] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            found.append((point.name, point.load()))
+        except (ImportError, AttributeError) as error:
+            found.append((point.name, f"{point.value} cannot be loaded: {error}"))
+    return tuple(found)
+
+
+def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
+    """All checks of an archive: the archiver's, and those of other distributions.
+
+    :param found: None: nobody has looked yet.
+    """
+    return [*judge(archive, found, now), *(own_checks(archive, found, now) if found else ())]
+
+
+def own_checks(archive: Archive, found: Snapshot, now: datetime) -> list[Finding]:
+    """The results of all these checks. One that fails itself is `unknown`, and says why."""
+    results: list[Finding] = []
+    for name, check in _loaded():
+        if isinstance(check, str):
+            results.append(Finding(kind=name, severity="unknown", observed=check))
+            continue
+        try:
+            results += check(archive, found, now)
+        except Exception as error:  # noqa: BLE001 - somebody else's code must not hide the other checks
+            failed = f"{type(error).__name__}: {error}"
+            results.append(Finding(kind=name, severity="unknown", observed=failed))
+    return [result for result in results if result.kind not in archive.health.ignore]

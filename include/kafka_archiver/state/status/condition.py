@@ -1,0 +1,196 @@
+"""What is wrong with an archive now: the same answer for `status`, `doctor` and any page.
+
+It uses the planner's own functions (look, policies), so it shows exactly what would stop the next run.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.line import Line, read_line
+from kafka_archiver.messages.actions import command
+from kafka_archiver.messages.advice import meanings, once, run_now, validate
+from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.model.findings import Finding, problem, warning
+from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.planning.beginnings import each, troubles
+from kafka_archiver.planning.handover import live_members, take_over
+from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.planning.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
+from kafka_archiver.state.status.damage import of_audit
+from kafka_archiver.state.status.facts import Facts
+from kafka_archiver.state.status.held import of_transactions
+from kafka_archiver.state.status.running import of_runs
+from kafka_archiver.state.status.standing import Standing, judged, of_records
+from kafka_archiver.values.ranges import Range, TopicPartition
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An archive in the ledger and the brokers. `expected`: the progress once everything planned is settled."""
+
+    line: Line
+    expected: Progress
+    seen: list[PartitionState]
+
+    @cached_property
+    def known(self) -> Known:
+        """What settled and planned runs cover, by partition."""
+        return {p.name: p for p in self.expected.partitions}
+
+    @cached_property
+    def settled(self) -> Known:
+        """What settled runs cover, by partition."""
+        return {p.name: p for p in self.line.settled.partitions}
+
+    @cached_property
+    def planned(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
+        """What runs that are not settled do with each partition, in the order of the line."""
+        return planned(self.line)
+
+    @cached_property
+    def forward(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
+        """The same of runs that move the group."""
+        return planned(self.line, forward=True)
+
+
+def observe(context: Context) -> Observed:
+    """Ask the ledger and the brokers as a planner does, but without waiting for open transactions.
+
+    :raises TransientError: runs were faster at every try, or the brokers do not answer.
+    """
+    source = context.archive.source.model_copy(update={"settle": 0.0})
+    at_once = replace(context, archive=context.archive.model_copy(update={"source": source}))
+    left = TRIES
+    while True:
+        line = read_line(context)
+        expected = line.expected(context.ledger)
+        try:
+            return Observed(line, expected, look(at_once, line, expected).seen)
+        except OvertakenError:
+            left -= 1
+            if not left:
+                raise
+
+
+def condition(context: Context, observed: Observed, facts: Facts) -> Standing:
+    """Return all findings, problems first, and what somebody has accepted."""
+    of_ledger = without_brokers(context, observed.line, facts, lag_of(context, observed))
+    findings = [*of_brokers(context, observed), *of_ledger.open]
+    return of_ledger._replace(open=tuple(sorted(findings, key=lambda finding: finding.severity != "problem")))
+
+
+def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None = None) -> Standing:
+    """Return what the ledger and Airflow alone show.
+
+    :param lag: the number of offsets that wait; None: unknown.
+    """
+    archive = context.archive.archive
+    return judged(
+        context.ledger,
+        (
+            *of_audit(context.ledger, line.settled.settled, facts.audit_paused),
+            *of_records(archive, line.settled),
+            *of_runs(archive, facts, line, lag, context.clock()),
+        ),
+    )
+
+
+def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
+    """The offsets of each log that no settled run has; all offsets of a log that is no longer the archived one."""
+    begins = each(context.archive, observed.seen, observed.known)
+    found = {}
+    for state in observed.seen:
+        start = max(_position(observed, state, begins[state.name]), state.log_start)
+        found[state.name] = Range(min(start, state.log_end), state.log_end)
+    return found
+
+
+def lag_of(context: Context, observed: Observed) -> int:
+    """The number of offsets that wait, over all partitions."""
+    return sum(waiting.size for waiting in waits(context, observed).values())
+
+
+def _position(observed: Observed, state: PartitionState, begin: Beginning | PolicyError) -> int:
+    """The offset up to which a log is archived, in the generation that the next run continues."""
+    settled, expected = observed.settled.get(state.name), observed.known.get(state.name)
+    if isinstance(begin, PolicyError):
+        if begin.policy == "recreated_topic":
+            return 0
+    elif expected and begin.generation > expected.generation:
+        return begin.start
+    if settled:
+        waiting = observed.planned.get(state.name, [])
+        if begun := [p.start for p in waiting if p.generation > settled.generation]:
+            return begun[0]
+        if settled.next is not None:
+            return settled.next
+    if first := observed.forward.get(state.name):
+        # The first run is planned, and nothing is settled.
+        return first[0].start
+    if state.committed is None and isinstance(begin, Beginning):
+        # Nothing is planned: `source.start` says where the first run begins.
+        return begin.start
+    return state.committed or 0
+
+
+def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
+    """Troubles that would stop the next run, or that a policy will decide."""
+    archive, seen, known = context.archive, observed.seen, observed.known
+    if members := context.cluster.members(archive.group):
+        yield problem(
+            "group in use",
+            live_members(archive.group, members),
+            command(context.cluster.tools.list_members(archive.group)),
+        )
+    try:
+        take_over(context, seen, known)
+    except PolicyError as error:
+        yield problem(
+            "handover", error.found, command(context.cluster.tools.list_members(archive.source.old_group or ""))
+        )
+    try:
+        refuse_hidden_topics(context, observed.expected, seen)
+    except PolicyError as error:
+        yield problem("topic gone", error.found, command(context.cluster.tools.list_topics()))
+    stops = troubles(archive, seen, known)
+    choices = {stop.policy: stop.choice for stop in stops}
+    for stop in stops:
+        actions = stop.actions
+        if len(choices) > 1:
+            # A run with only one choice would stop at the next policy.
+            actions = (once(archive.archive, choices), *(action for action in actions if action.kind != "run"))
+        yield problem(_name(stop.policy), _with_choices(stop.found, meanings(actions)), *actions)
+    decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
+    for decision in dict.fromkeys(decided):
+        applies = f"{decision}; the archive's policies apply this at the next run"
+        yield warning(_name(decision.policy), applies, run_now(archive.archive))
+    yield from of_transactions(seen, observed.expected.marks, context.clock())
+    yield from _other_cluster(context, observed.line)
+
+
+def _with_choices(found: str, means: str) -> str:
+    return f"{found.rstrip('.')}. Choices: {means}" if means else found
+
+
+def _other_cluster(context: Context, line: Line) -> Iterator[Finding]:
+    last, now = context.ledger.planned(line.last), context.cluster.cluster_id()
+    if not last or last.cluster_id == now:
+        return
+    kafka = context.archive.source.kafka
+    yield warning(
+        "other cluster",
+        f"run {last.run} was planned on cluster {last.cluster_id}, but the Kafka connection now leads to cluster "
+        f"{now}, whose offsets mean other records. Correct `bootstrap.servers` in the connection; if Kafka was moved, "
+        "give the archive a new name and prefix",
+        command(f"airflow connections get {shlex.quote(kafka)}")
+        if isinstance(kafka, str)
+        else validate(context.archive.archive),
+    )
+
+
+def _name(policy: str) -> str:
+    return policy.replace("_", " ")

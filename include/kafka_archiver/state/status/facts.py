@@ -1,0 +1,150 @@
+"""What Airflow knows of an archive, as values. Callers with access to Airflow make them."""
+
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Literal
+
+from kafka_archiver.messages.actions import Action
+from kafka_archiver.values.documents import UtcTime, Value
+
+# The tasks of a DAG run, in their order.
+TASKS = ("plan", "archive", "verify", "commit", "close_hours")
+
+
+def place(task: str) -> int:
+    """The place of a task in the order of a DAG run; other tasks come last."""
+    return TASKS.index(task) if task in TASKS else len(TASKS)
+
+
+class Failure(Value):
+    """The last failed attempt of a task. `permanent`: there is no retry, because it would not help.
+
+    `cause`: None if the process ended without reporting an error; then `permanent` is unknown. `actions`, `kinds`:
+    those of the error; none if an earlier release left the cause.
+    """
+
+    task: str
+    attempts: int
+    permanent: bool = False
+    cause: str | None = None
+    actions: tuple[Action, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+class Effort(Value):
+    """What an ended run took. `retries`: attempts after the first, of all its tasks.
+
+    `cpu_seconds`: of spark-submit and its children, which is all of Spark only on one machine; None: not known.
+    """
+
+    retries: int
+    cpu_seconds: float | None
+
+
+class Wrote(Value):
+    """What an ended run archived, in all the ledger's runs that it finished."""
+
+    runs: int
+    records: int
+    bytes: int
+
+
+class DagRun(Value):
+    """One run of the archive's DAG. `state`: failed as soon as one of its tasks is; Airflow ends the run later.
+
+    `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
+    `forward`: it archives new offsets: not a backfill, a rebuild or a repair, nor a run with an unknown parameter.
+    `queued`: when Airflow queued it; a backfill's run is due long before.
+    `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
+    `works`: the ledger's runs that it was to finish, read only of a run with a failure; `finished`: those that it has
+    finished. `replays`: they were final before, and it only archives them again. `note`: the run's note in Airflow.
+    `effort`, `wrote`: of an ended run.
+    """
+
+    run_id: str
+    state: Literal["queued", "running", "success", "failed"]
+    forward: bool
+    date: UtcTime
+    due: UtcTime
+    queued: UtcTime | None = None
+    begun: UtcTime | None = None
+    ended: UtcTime | None = None
+    task: str | None = None
+    task_state: str | None = None
+    failure: Failure | None = None
+    works: tuple[str, ...] = ()
+    finished: tuple[str, ...] = ()
+    replays: bool = False
+    effort: Effort | None = None
+    wrote: Wrote | None = None
+    note: str | None = None
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether the archive goes on without it: a backfill, a rebuild, a replay or a repair."""
+        return not self.forward or self.replays
+
+    def has_passed(self, task: str) -> bool:
+        """Whether the run is at work, and a later task is next."""
+        return self.state == "running" and (self.task is None or place(self.task) > place(task))
+
+
+class Facts(Value):
+    """What Airflow knows. `silent`: why Airflow does not answer; then the other fields mean nothing.
+
+    `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API;
+    `needs_no_login`: it gives a token to everybody.
+    `audit_paused`: the DAG that audits is paused.
+    `due`: the end of the schedule's last complete interval but one, whose run has had one interval's time; None: by
+    hand. `next_due`: when the scheduler will create the next run.
+    """
+
+    dag_id: str
+    silent: str | None = None
+    known: bool = True
+    paused: bool = False
+    audit_paused: bool = False
+    scheduler: bool = True
+    api: str = ""
+    needs_no_login: bool = False
+    due: UtcTime | None = None
+    interval: timedelta | None = None
+    next_due: UtcTime | None = None
+    runs: tuple[DagRun, ...] = ()
+
+    def to_come(self, now: datetime) -> list[DagRun]:
+        """Queued and running runs with a date in the future."""
+        return [run for run in self.runs if run.state in ("queued", "running") and run.date > now]
+
+    def at_work(self, now: datetime) -> list[DagRun]:
+        """Queued and running runs whose tasks may start."""
+        return [run for run in self.runs if run.state in ("queued", "running") and run.date <= now]
+
+    @property
+    def ended(self) -> list[DagRun]:
+        """Ended runs, the last one first."""
+        found = [run for run in self.runs if run.state in ("success", "failed") and run.ended]
+        return sorted(found, key=lambda run: run.ended or run.due, reverse=True)
+
+    @property
+    def failing(self) -> list[DagRun]:
+        """The forward runs, without replays, that failed since the last one that succeeded, newest first.
+
+        The success of a backfill, rebuild or repair does not show that forward runs work.
+        """
+        return list(takewhile(_has_failed, (run for run in self.ended if not run.is_asked_for)))
+
+    @property
+    def failed_requests(self) -> list[DagRun]:
+        """The backfills, rebuilds, replays and repairs that failed since the last one that succeeded, newest first."""
+        return list(takewhile(_has_failed, (run for run in self.ended if run.is_asked_for)))
+
+    @property
+    def usual(self) -> timedelta | None:
+        """The median duration of the successful runs."""
+        times = [run.ended - run.begun for run in self.ended if run.state == "success" and run.begun and run.ended]
+        return sorted(times)[len(times) // 2] if times else None
+
+
+def _has_failed(run: DagRun) -> bool:
+    return run.state == "failed"

@@ -1,0 +1,67 @@
+"""What stands until a person accepts it by name, such as records that were lost, and dead letters."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.advice import acknowledge, last_hours, replay_all
+from kafka_archiver.messages.wording import count
+from kafka_archiver.model.acknowledged import Acknowledgement
+from kafka_archiver.model.findings import Finding, warning
+from kafka_archiver.model.progress import Progress
+
+LOST, DEAD_LETTERS = "recorded loss", "dead letters"
+
+
+class Standing(NamedTuple):
+    """Findings, and those that somebody has accepted."""
+
+    open: tuple[Finding, ...]
+    accepted: tuple[Finding, ...]
+
+
+def of_records(archive: str, settled: Progress) -> Iterator[Finding]:
+    """Yield what settled runs leave to a person. A loss or a dead letter more is another finding."""
+    if settled.lost:
+        name = f"lost-offsets:{settled.lost_by}"
+        yield warning(
+            LOST,
+            f"{count(settled.lost, 'offset')} are recorded as lost for ever{_up_to(settled.lost_by)}",
+            last_hours(archive, 168, "to see the hours"),
+            acknowledge(archive, name),
+            means="The hours that may lack their records are incomplete for ever",
+            name=name,
+        )
+    if settled.dead_letters:
+        name = f"dead-letters:{settled.dead_lettered_by}"
+        yield warning(
+            DEAD_LETTERS,
+            f"{count(settled.dead_letters, 'record')} are dead letters{_up_to(settled.dead_lettered_by)}",
+            replay_all(archive).after("once their cause is corrected"),
+            acknowledge(archive, name),
+            means="They are not among the archived records",
+            name=name,
+        )
+
+
+def _up_to(number: int) -> str:
+    return f", by runs up to number {number:,}" if number else ""
+
+
+def judged(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
+    """Divide findings by whether somebody has accepted them. One request or more for each that has a name."""
+    left: list[Finding] = []
+    accepted: list[Finding] = []
+    for finding in findings:
+        decision = ledger.acknowledgement(finding.name) if finding.name else None
+        if decision and decision.accepted:
+            accepted.append(_accepted(finding, decision))
+        else:
+            left.append(finding)
+    return Standing(tuple(left), tuple(accepted))
+
+
+def _accepted(finding: Finding, decision: Acknowledgement) -> Finding:
+    return finding.model_copy(
+        update={"severity": "ok", "actions": (), "means": f"Accepted by {decision.who}"},
+    )

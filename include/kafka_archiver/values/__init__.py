@@ -1,0 +1,1 @@
+"""Small values that everything else is made of: offset ranges, hours, documents, checksums. Pure."""

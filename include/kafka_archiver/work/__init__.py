@@ -1,0 +1,1 @@
+"""What changes an archive: plan, archive, verify, commit, close hours, rebuild, repair."""

@@ -1,0 +1,63 @@
+"""Publish: make the objects of a run visible, all of them before the manifest.
+
+Write order: intent.json (whose uploads count, and which keys may appear), the objects, intent.json again (all are
+visible), manifest.json. A crash between any two leaves keys that the intent names, and the next attempt writes the same
+keys again. If Kafka compacts in between, two attempts at once may have different bytes. So an attempt first takes the
+intent from the attempt before, and aborts the uploads which that one has not completed; only then it completes its own.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.records.writer.commit import complete, throw_away
+from kafka_archiver.records.writer.result import ChunkResult
+from kafka_archiver.store import Store
+from kafka_archiver.work.archive.intents import take
+from kafka_archiver.work.archive.policies import ReadPolicies
+
+log = logging.getLogger(__name__)
+
+
+def publish(
+    plan: Plan,
+    results: Sequence[ChunkResult],
+    accounts: Sequence[ChunkAccount],
+    policies: ReadPolicies,
+    intent: Stored[Intent],
+    store: Store,
+    ledger: Ledger,
+    kept: Sequence[ObjectEntry] = (),
+) -> Intent:
+    """Complete the uploads of an attempt. Returns its intent, from which the manifest follows.
+
+    :param intent: of the attempt before, as it was read.
+    :param kept: objects of the attempt before that stay.
+    :raises TransientError: another attempt has begun to complete the run.
+    """
+    before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
+    written = {o.upload.key for result in results for o in result.objects} | {entry.key for entry in kept}
+    stale = set(before.keys) - written
+    ours = Intent(
+        archive=plan.archive,
+        run=plan.run,
+        attempt=before.attempt + 1 if intent.document else 1,
+        policies=asdict(policies),
+        keys=tuple(sorted(written | stale)),
+        objects=(*kept, *(o.entry("") for result in results for o in result.objects)),
+        chunks=tuple(accounts),
+    )
+    taken = take(ledger, ours, intent)
+    if intent.document:
+        # From now on the attempt before cannot complete anything, whenever it wakes up.
+        throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
+    entries = [*kept, *complete(results, store)]
+    for key in sorted(stale):
+        log.info("removed %s: an earlier attempt wrote it; its records have another fate now", key)
+        store.delete(key)
+    done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
+    take(ledger, done, taken)
+    return done

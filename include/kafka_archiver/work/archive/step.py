@@ -1,0 +1,133 @@
+"""The step `archive`: the chunks of a run's plan → an engine that writes them → the manifest. Independent of Spark."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import go_on, plan_anew, replay_again
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.model.set_aside import FatalRecordsError
+from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.result import ChunkResult, WriteJob
+from kafka_archiver.store import Store
+from kafka_archiver.work.archive.aside import aside_of, leave_out
+from kafka_archiver.work.archive.engine import Engine
+from kafka_archiver.work.archive.finish import as_intended, finish
+from kafka_archiver.work.archive.letters import archive_letters
+from kafka_archiver.work.archive.logs import Logs, read_logs
+from kafka_archiver.work.archive.missing import require_encoding, write_missing
+from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.readable import readable
+from kafka_archiver.work.archive.results import require_all
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStep:
+    """Archives runs. `policies`: the archive's present policies."""
+
+    cluster: Cluster
+    store: Store
+    ledger: Ledger
+    engine: Engine
+    policies: ReadPolicies
+
+    def run(self, run: str) -> Manifest | None:
+        """Write the objects and the manifest of one planned run. None for a run that was replaced or given up.
+
+        :raises ArchiverError: a PermanentError or TransientError; then nothing of this attempt is visible.
+        """
+        plan, made = self._plan(run), self.ledger.commit(run)
+        if made and made.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+            return None
+        self.ledger.require_in_line(plan)
+        source = self.ledger.written_as(plan)
+        stored = self.ledger.manifest(run)
+        if not (stored and source.keeps):
+            require_encoding(source)
+        if stored and (other := self.ledger.superseded_by(run)):
+            log.warning("run %s is left alone: %s has taken its place", run, other)
+            return stored
+        if stored is None and (written := as_intended(plan, self.ledger.intent(run).document, self.ledger)):
+            return written
+        policies = self.policies.for_run(plan, stored)
+        if stored and source.keeps:
+            return write_missing(plan, stored, self.engine, self.cluster, self.store, self.ledger)
+        if source.letters:
+            return archive_letters(plan, self, policies, self.store, self.ledger)
+        logs = self._logs(source, stored)
+        aside = aside_of(self.ledger, source.run, stored)
+        chunks = readable(source, policies, logs, stored is not None)
+        chunks = [chunk for chunk in chunks if not aside or aside.readable([chunk])]
+        log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
+        schemas, keys = self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
+        job = WriteJob.of(source, policies.bad_record, schemas, keys, aside)
+        results = self.write(source, chunks, job) if chunks else []
+        try:
+            require_all(source, chunks, results)
+            now = self._logs(plan, stored)
+            if not now.is_as(logs):
+                raise TransientError(
+                    f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt reads "
+                    "the remaining offsets, and `policies.lost_offsets` decides about the others"
+                )
+            manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger, aside)
+        except ArchiverError:
+            abort(results, self.store)
+            raise
+        log.info(
+            "run %s: %s records in %d objects, %s bytes",
+            run,
+            f"{manifest.rows:,}",
+            len(manifest.objects),
+            f"{sum(o.bytes for o in manifest.objects):,}",
+        )
+        if manifest.dead_letters:
+            log.warning("run %s: %s records dead-lettered", run, f"{manifest.account['dead_lettered']:,}")
+        return manifest
+
+    def _plan(self, run: str) -> Plan:
+        if plan := self.ledger.plan(run):
+            return plan
+        raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
+
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        """Write chunks with the engine, without records that end a process; to a permanent error, add how to go on."""
+        frozen = self.ledger.manifest(plan.run) is not None
+        try:
+            while True:
+                try:
+                    results = self.engine.write(plan, chunks, job)
+                except FatalRecordsError as found:
+                    job = leave_out(self.ledger, plan, job, found)
+                    continue
+                aside = job.aside if frozen else self.ledger.set_aside(plan.run).document
+                if aside == job.aside:
+                    return results
+                # Another attempt has found a record that has ended no process of this one.
+                abort(results, self.store)
+                job = replace(job, aside=aside)
+        except PermanentError as error:
+            if plan.letters:
+                again = replay_again(plan.archive, plan.supersedes or plan.run)
+                raise error.advised(*advise("Nothing has changed; once that is fixed, ", again)) from error
+            # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
+            told = plan.settings.transform
+            code = " or other code of `transform`" if told and told.has_code else ""
+            then = advise(
+                "Once that is fixed, ",
+                go_on(plan.archive, plan.run),
+                f"; with other settings{code}: ",
+                plan_anew(plan.archive, plan.run),
+            )
+            raise error.advised(*then) from error
+
+    def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
+        return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)

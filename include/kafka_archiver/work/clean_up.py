@@ -1,0 +1,148 @@
+"""Clean up: find and remove what killed attempts, zombies and rebuilds have left in the store."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.keys import probe_prefix
+from kafka_archiver.model.layouts.registry import prefixes
+from kafka_archiver.model.leftovers import Leftover, ListedUpload, of_ended, stray_uploads
+from kafka_archiver.model.manifest import Commit
+from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.work.replaced import close
+
+log = logging.getLogger(__name__)
+THREADS = 16
+OLD = timedelta(days=1)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> list[Leftover]:
+    """Remove leftovers older than a day. Parameters as of `leftovers`. Returns the removed ones."""
+    found = leftovers(ledger, now - OLD, since)
+    remove(ledger, found)
+    log.info("archive %s: %d leftovers removed", ledger.archive, len(found))
+    return found
+
+
+def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
+    """The leftovers that may be removed.
+
+    :param before: leftovers that began later may be in use.
+    :param since: look only at runs that ended later; None: at all runs.
+    """
+    progress = ledger.progress() or Progress(archive=ledger.archive)
+    waiting = list(ledger.following(progress.settled))
+    given_up = [p for p in waiting if _is_given_up(ledger, p, before)]
+    in_use = [p for p in waiting if p not in given_up]
+    topics = {p.topic for p in progress.partitions} | {p.topic for plan in waiting for p in plan.partitions}
+    # The layout may have changed; uploads of older ones are also aborted by `verify` of their run.
+    newest = ledger.planned(progress.settled) if progress.settled else None
+    layouts = [plan.settings for plan in (*waiting, *([newest] if newest else ()))]
+    uploads = _uploads(ledger, topics, layouts)
+    # Rebuilds that were given up are not in use, even if runs before them are not settled.
+    ended = [*given_up, *_settled(ledger, progress.settled, since)]
+    return [
+        *_probes(ledger, before),
+        *stray_uploads(uploads, progress, in_use, before, layouts),
+        *_there(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
+    ]
+
+
+def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
+    """Remove leftovers. First close the intents of given-up rebuilds, so that no attempt completes more objects."""
+    store = ledger.store
+    for run in sorted({item.run for item in found if item.kind == "rebuild" and item.run}):
+        close(ledger, run)
+
+    def away(item: Leftover) -> None:
+        if item.upload_id is not None:
+            store.abort_upload(item.key, item.upload_id)
+        else:
+            store.delete(item.key)
+        log.info("removed %s%s", item.key, " (an upload)" if item.upload_id else "")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(away, found))
+
+
+def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
+    """Whether an unsettled rebuild was given up before that moment."""
+    made = ledger.commit(plan.run)
+    return made is not None and made.outcome == "given_up" and made.committed_at < before
+
+
+def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
+    """The settled runs, newest first."""
+    for number in range(last, 0, -1):
+        plan = ledger.planned(number)
+        made = ledger.commit(plan.run) if plan else None
+        # By the end of the run, not by its planning: a run may have waited for weeks.
+        if plan is None or (since and made and made.committed_at < since):
+            return
+        yield plan
+
+
+def _of_ended(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+    try:
+        return _left_by(ledger, plan, before)
+    except IntegrityError as damage:
+        # Without a sound manifest, objects that the archive needs would look like leftovers.
+        log.warning("leftovers of run %s are kept: %s", plan.run, damage)
+        return []
+
+
+def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+    made: Commit | None = ledger.commit(plan.run)
+    if made is None or made.committed_at >= before:
+        return []
+    manifest = ledger.sound_manifest(plan.run, made)
+    if plan.origin == "repair" and made.outcome == "given_up":
+        # Its manifest names the objects of the run that it would have repaired.
+        return []
+    superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
+    if made.outcome == "replaced":
+        # Its objects may be kept: by the replacement's manifest, or by `keep_superseded`.
+        other = _comes_after(ledger, made)
+        if other is None or other.keep_superseded:
+            return []
+        by = ledger.sound_manifest(other.run)
+        kept = {o.key for o in by.stored} if by else set()
+        found = of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, None)
+        return [item for item in found if by and item.key not in kept]
+    return of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, superseded)
+
+
+def _comes_after(ledger: Ledger, made: Commit) -> Plan | None:
+    """What has come in the place of a run that was replaced, be it by one that was replaced itself; None: not yet."""
+    end: Commit | None = made
+    while end and end.outcome == "replaced":
+        made, end = end, ledger.commit(end.by or "")
+    return ledger.plan(made.by or "") if end and end.outcome == "committed" else None
+
+
+def _uploads(ledger: Ledger, topics: Iterable[str], layouts: Iterable[Settings]) -> list[ListedUpload]:
+    wanted = prefixes(topics, Settings(), *layouts)
+    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], wanted)
+
+
+def _there(ledger: Ledger, found: Sequence[Leftover]) -> list[Leftover]:
+    return _each(lambda item: [item] if ledger.store.head(item.key) else [], found)
+
+
+def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
+    prefix = probe_prefix(ledger.archive)
+    objects = [Leftover("probe", s.key) for s in ledger.store.list(prefix) if s.modified < before]
+    uploads = [Leftover("probe", key, None, i) for key, i, began in ledger.store.list_uploads(prefix) if began < before]
+    return [*objects, *uploads]
+
+
+def _each(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
+    with ThreadPoolExecutor(THREADS) as pool:
+        return [result for found in pool.map(work, items) for result in found]

@@ -1,0 +1,218 @@
+"""Close hours: take ended runs into the archive's progress, one after the other, and prove the hours that this changes.
+
+Derived data, written last. A run and the runs before it determine what is written, so a second process, however late,
+writes the same. Nothing newer is overwritten.
+"""
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import NamedTuple
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.runs import that_count
+from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.messages.advice import go_on
+from kafka_archiver.messages.errors import IntegrityError, TransientError
+from kafka_archiver.model.manifest import Commit
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import Contribution, HourProof, paged
+from kafka_archiver.model.settling import Settling
+from kafka_archiver.model.stretches import Stretch
+from kafka_archiver.values.intervals import hour_start
+from kafka_archiver.values.ranges import Range, merge
+from kafka_archiver.work.replaced import remove_objects, replaced_by
+
+log = logging.getLogger(__name__)
+THREADS = 16
+# How often a proof, or the progress, is read again when another process was faster.
+TRIES = 20
+
+
+class Changed(NamedTuple):
+    """A complete hour that a run closed or changed. `since`: when the run was committed."""
+
+    run: str
+    since: datetime
+    proof: HourProof
+
+
+class ClosedStretch(NamedTuple):
+    """Hours without a record that a run made complete, and that have no proof of their own.
+
+    :ivar since: when the run was committed.
+    :ivar ranges: of whole hours since 1970, in order.
+    """
+
+    run: str
+    since: datetime
+    ranges: tuple[Range, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of hours."""
+        return sum(hours.size for hours in self.ranges)
+
+
+class ClosedHours(NamedTuple):
+    """What runs did to hours."""
+
+    changed: Sequence[Changed] = ()
+    stretches: Sequence[ClosedStretch] = ()
+
+
+def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
+    """Settle every run of the line that has ended, up to the first one that has not.
+
+    :returns: the complete hours that these runs closed or changed, and the stretches that they closed, also if the runs
+        were settled before: an event that was lost with a crash is then emitted by the next attempt.
+    :raises IntegrityError: one of the runs has not ended.
+    """
+    counting = list(that_count(context, runs))
+    for run, made in counting:
+        if made is None:
+            raise IntegrityError(
+                f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
+                "committed it.",
+                *go_on(context.archive.archive, run),
+            )
+    _settle(context)
+    changed: list[Changed] = []
+    stretches: list[ClosedStretch] = []
+    for run, made in counting:
+        if made and (said := context.ledger.settled(run)):
+            hours = [hour for r in merge(Range(*r) for r in said.closed + said.changed) for hour in range(*r)]
+            with ThreadPoolExecutor(THREADS) as pool:
+                proofs = pool.map(context.ledger.hour, hours)
+            since = made.committed_at
+            changed += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
+            if said.stretches:
+                stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in said.stretches)))
+        else:
+            log.warning("run %s is committed; its hours are proved once the runs before it have ended", run)
+    return ClosedHours(changed, stretches)
+
+
+def _settle(context: Context) -> None:
+    """Settle the runs of the line up to the first one that has not ended."""
+    overtaken = 0
+    while overtaken < TRIES:
+        stored = context.ledger.stored_progress()
+        before = stored.document or Progress(archive=context.ledger.archive)
+        plan = context.ledger.planned(before.settled + 1)
+        made = context.ledger.commit(plan.run) if plan else None
+        if plan is None or made is None:
+            return
+        if not _settle_run(context, stored, before, plan, made):
+            overtaken += 1
+    raise TransientError(f"others have settled runs of archive {context.archive.archive} {TRIES} times; try again")
+
+
+def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, made: Commit) -> bool:
+    """Settle one run. False when another process was faster."""
+    ledger = context.ledger
+    change = settling(ledger, before, plan, made)
+    proofs = _prove(ledger, change)
+    # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
+    if change.manifest and not plan.keep_superseded:
+        for run in replaced_by(ledger, plan):
+            remove_objects(ledger, run, {o.key for o in change.manifest.stored})
+    ledger.create_settled(change.done(proofs))
+    if not ledger.put_progress(change.after, stored):
+        return False
+    _report(plan.run, [proof for proof in proofs if proof.number == plan.number], change.after.stretches)
+    return True
+
+
+def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Settling:
+    """An ended run with its documents.
+
+    :raises IntegrityError: its manifest, or that of the run that it supersedes, is not the one that was committed.
+    """
+    if made.outcome != "committed":
+        return Settling(before, plan, made.outcome, None, None, made.committed_at)
+    manifest = ledger.sound_manifest(plan.run, made)
+    earlier = ledger.commit(plan.supersedes) if plan.supersedes else None
+    final = earlier is not None and earlier.outcome == "committed"
+    superseded = ledger.sound_manifest(plan.supersedes or "", earlier) if final else None
+    return Settling(before, plan, made.outcome, manifest, superseded, made.committed_at)
+
+
+def _prove(ledger: Ledger, change: Settling) -> list[HourProof]:
+    """Write the proofs that change. Returns the proofs of all hours that the run might change."""
+    hours = set(change.hours)
+    if reach := change.reaches:
+        hours |= {hour for hour in ledger.hours(reach) if change.may_change(hour)}
+    with ThreadPoolExecutor(THREADS) as pool:
+        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_in_order))
+        return [proof for proof in proofs if proof]
+
+
+def _in_order(hour: int | None) -> int:
+    return -1 if hour is None else hour
+
+
+def _prove_hour(ledger: Ledger, hour: int | None, change: Settling) -> HourProof | None:
+    for _ in range(TRIES):
+        stored = ledger.stored_hour(hour)
+        known = change.known(hour, stored.document)
+        proof = change.prove(hour, known, _contribution(ledger, known, change.plan.supersedes))
+        if proof is known:
+            return stored.document
+        if put_proof(ledger, proof, stored):
+            return proof
+    raise TransientError(f"the proof of hour {hour} was changed by others {TRIES} times; try again")
+
+
+def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bool:
+    """Replace the proof that was read, its new pages first. False when another process was faster."""
+    short, page = paged(proof)
+    while page:
+        if not ledger.put_page(page, stored):
+            return False
+        short, page = paged(short)
+    return ledger.put_hour(short, stored)
+
+
+def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> Contribution | None:
+    """What a run has added to an hour."""
+    if proof is None or run is None:
+        return None
+    here = next((c for c in proof.runs if c.run == run), None)
+    if here or not proof.pages or run in proof.replaced:
+        return here
+    plan = ledger.plan(run)
+    page = proof.page_of(plan.number) if plan else None
+    return None if page is None else next((c for c in ledger.page(proof, page).runs if c.run == run), None)
+
+
+def _report(run: str, proofs: Sequence[HourProof], stretches: Sequence[Stretch]) -> None:
+    closed = [p for p in proofs if p.closed_by == run and p.hour is not None]
+    for proof in closed[:48]:
+        log.info(
+            "hour %s is complete: %s records in %d objects",
+            f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z",
+            f"{proof.rows:,}",
+            proof.objects,
+        )
+    late = sum(c.rows for p in proofs for c in p.runs if c.run == run and c.late)
+    still = sum(p.status == "open" for p in proofs)
+    lacking = [p for p in proofs if p.status == "incomplete" and p.hour is not None]
+    for proof in lacking[:48]:
+        log.warning("hour %s is incomplete: %s", f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z", proof.reason)
+    for stretch in (stretch for stretch in stretches if stretch.run == run):
+        hours = f"{stretch.start:%Y-%m-%d %H}:00Z to {stretch.until:%Y-%m-%d %H}:00Z"
+        if stretch.status == "complete":
+            log.info("hours %s are complete; those without a proof of their own have no record", hours)
+        else:
+            log.warning("hours %s are incomplete: %s", hours, stretch.reason)
+    log.info(
+        "run %s settled: %d hours closed, %d still open, %d incomplete, %s records came late for a closed hour",
+        run,
+        len(closed),
+        still,
+        len(lacking),
+        f"{late:,}",
+    )

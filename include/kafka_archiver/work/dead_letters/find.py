@@ -1,0 +1,79 @@
+"""The final runs that have dead letters."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import NamedTuple
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.line import read_line
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.work.revision import counting
+
+THREADS = 16
+
+
+class Hours(NamedTuple):
+    """From the hour of one moment to that of another, both included."""
+
+    first: datetime
+    last: datetime
+
+
+class Lettered(NamedTuple):
+    """A run that counts, with its objects of dead letters."""
+
+    plan: Plan
+    letters: tuple[ObjectEntry, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of its dead letters."""
+        return sum(o.rows for o in self.letters)
+
+
+def runs_with_letters(context: Context, wanted: Iterable[str] | Hours | None) -> list[Lettered]:
+    """The runs with dead letters, in the line's order.
+
+    :param wanted: names of runs; the hours of the letters; None: all runs. For the last two, every run of the archive
+        is looked at.
+    :raises ConfigError: there is no such run, or it is not final yet.
+    """
+    line = read_line(context)
+    if wanted is None or isinstance(wanted, Hours):
+        with ThreadPoolExecutor(THREADS) as pool:
+            found = [one for one in pool.map(lambda n: _at(context, n), range(1, line.last + 1)) if one]
+        return [one for one in found if one.letters and (wanted is None or _is_of(one, wanted))]
+    plans = {}
+    for run in wanted:
+        plan, final = counting(context, line, run)
+        if not final:
+            raise ConfigError(
+                f"run {plan.run} of archive {plan.archive} is not final yet, and only a final run has dead letters to "
+                "replay. The next run finishes it"
+            )
+        plans[plan.number] = plan
+    return [one for number in sorted(plans) if (one := _with_letters(context, plans[number])).letters]
+
+
+def _at(context: Context, number: int) -> Lettered | None:
+    """The run at a place of the line, if it counts."""
+    plan = context.ledger.planned(number)
+    counts = plan and context.ledger.is_final(plan.run) and context.ledger.superseded_by(plan.run) is None
+    return _with_letters(context, plan) if plan and counts else None
+
+
+def _with_letters(context: Context, plan: Plan) -> Lettered:
+    manifest = context.ledger.sound_manifest(plan.run)
+    return Lettered(plan, manifest.dead_letters if manifest else ())
+
+
+def _is_of(one: Lettered, wanted: Hours) -> bool:
+    return any(hour in _range(wanted) for item in one.letters for hour in item.hours if hour is not None)
+
+
+def _range(wanted: Hours) -> Iterator[int] | range:
+    return range(to_hour(wanted.first), to_hour(wanted.last) + 1)

@@ -1,0 +1,54 @@
+"""What a replay would do with the dead letters: reads them, and writes nothing."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.records.pipeline.variants import Variants
+from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.work.dead_letters.find import Lettered
+from kafka_archiver.work.dead_letters.plan import as_letters, schemas_for, settings_for
+
+# Different reasons to remember. Some name a length or a number.
+REASONS = 20
+
+
+class Outlook(NamedTuple):
+    """How many dead letters of a run today's settings would archive, filter, or still reject, and why."""
+
+    run: str
+    letters: int
+    archived: int
+    filtered: int
+    rejected: int
+    reasons: tuple[str, ...]
+
+
+def outlook(context: Context, one: Lettered) -> Outlook:
+    """Read a run's dead letters by today's settings.
+
+    :raises IntegrityError: a dead letter is damaged.
+    :raises ArchiverError: as the replay's own planning, if the schemas cannot be had.
+    """
+    settings = settings_for(context, one.plan).without_spark()
+    frozen = schemas_for(context, one.plan, settings)
+    # One for each partition.
+    chunks = {chunk.name: chunk for chunk in one.plan.chunks()}
+    pipelines = {
+        name: Variants(settings, name.topic, frozen.schemas, frozen.texts, chunk, context.keys)
+        for name, chunk in chunks.items()
+    }
+    reasons: Counter[str] = Counter()
+    writers = [context.ledger.writer_of(one.plan, o.key) for o in one.letters]
+    keys = {key: context.ledger.open_key(key) for key in {writer.data_key for writer in writers} if key}
+    for chunk in one.plan.chunks():
+        place = (chunk.topic, chunk.partition, chunk.start)
+        mine = [as_letters(o) for o in one.letters if (o.topic, o.partition, o.chunk_start) == place]
+        for batch in read_letters(context.store, chunk, mine, keys) if mine else ():
+            for reason in pipelines[chunk.name].run(batch).rejected.values():
+                if reason in reasons or len(reasons) < REASONS:
+                    reasons[reason] += 1
+    told = tuple(reason for reason, _ in reasons.most_common())
+    found = pipelines.values()
+    archived, filtered = sum(p.archived for p in found), sum(p.filtered for p in found)
+    return Outlook(one.plan.run, one.rows, archived, filtered, sum(p.rejected for p in found), told)

@@ -1,0 +1,213 @@
+"""Plan: freeze the offset ranges of an interval before the first byte is read."""
+
+import logging
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from kafka_archiver.config import Archive
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.line import Line, append, read_line, tidy
+from kafka_archiver.messages.actions import Advice
+from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.planning.beginnings import beginnings
+from kafka_archiver.planning.claims import claim_topics, require_own
+from kafka_archiver.planning.clock import at_planning
+from kafka_archiver.planning.handover import live_members, take_over
+from kafka_archiver.planning.interval import interval_offsets
+from kafka_archiver.planning.left_out import left_out, with_older
+from kafka_archiver.planning.older import older
+from kafka_archiver.planning.partitions import plan_backfill, plan_forward
+from kafka_archiver.planning.schemas import Frozen, freeze
+from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.spark_sql import with_spark
+from kafka_archiver.planning.state import Known
+from kafka_archiver.planning.survey import TRIES, OvertakenError, Survey, survey
+from kafka_archiver.values.intervals import Interval
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.plan.changed_code import plan_changed_anew
+from kafka_archiver.work.plan.data_key import with_data_key
+from kafka_archiver.work.plan.fill import Fill, ranges_to_fill
+from kafka_archiver.work.work import Work, describe, work
+
+log = logging.getLogger(__name__)
+Origin = Literal["scheduled", "manual", "backfill"]
+CLOCK_SKEW = timedelta(minutes=5)
+
+
+def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None = None) -> Work:
+    """Make sure that the interval has a plan. Returns the work of this DAG run.
+
+    Planned runs that are not settled are finished first. An interval that has a plan already is replayed. If two
+    planners work at once, one wins and the other starts again.
+
+    :param fill: take what other runs have left out, whatever the interval is.
+    :raises PolicyError: the brokers' state needs a person's decision.
+    :raises ConfigError: the archive's settings name a format or codec that does not exist.
+    :raises TransientError: the brokers, the store or the schema registry do not answer.
+    """
+    now = context.clock()
+    if interval.end > now + CLOCK_SKEW:
+        raise PolicyError(
+            f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
+            "complete. Run an interval that is over; check the logical date of a run that was started by hand"
+        )
+    overtaken, how = "", Advice("")
+    for _ in range(TRIES):
+        line = tidy(context, read_line(context))
+        if plan_changed_anew(context, line):
+            overtaken = "runs were planned anew, because their code has changed"
+            continue
+        own = _own(context, line, interval)
+        if own:
+            log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
+            return replace(work(context, line.unfinished, own), replays=not line.unfinished)
+        try:
+            proposed, frozen = _propose(context, interval, origin, line, fill)
+        except OvertakenError as error:
+            overtaken, how = error.found, Advice(error.advice, error.actions)
+            continue
+        claim_topics(context, line, {partition.topic for partition in proposed.partitions})
+        frozen.store(context.ledger)
+        proposed = with_data_key(context, proposed)
+        if append(context, line, proposed):
+            context.ledger.file_plan(proposed)
+            log.info("planned interval %s: %s", interval, describe(proposed))
+            for decided in (d for p in proposed.partitions for d in p.decided):
+                log.warning("%s", decided)
+            return work(context, line.unfinished, proposed)
+        overtaken = f"another planner has made plan {proposed.number} of archive {proposed.archive} meanwhile"
+        log.info("%s: looking again", overtaken)
+    raise TransientError(f"{overtaken} (looked {TRIES} times).", *how)
+
+
+def _own(context: Context, line: Line, interval: Interval) -> Plan | None:
+    """The plan that the interval has.
+
+    :raises PolicyError: the plan is of another schedule.
+    """
+    waiting = [w.plan for w in line.waiting if w.plan.interval.id == interval.id and w.outcome in (None, "committed")]
+    own = waiting[-1] if waiting else context.ledger.current(interval.id)
+    if own and own.interval != interval:
+        raise PolicyError(
+            f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
+            "changed. The offsets of the planned run are archived; backfill the rest with intervals that start "
+            "elsewhere, or under the old schedule"
+        )
+    return own
+
+
+def has_newer(context: Context, interval: Interval, moment: datetime) -> bool | None:
+    """Whether the interval's plan was made after a moment, and so covers Kafka's state then; None: it has no plan."""
+    own = _own(context, read_line(context), interval)
+    return None if own is None else own.planned_at >= moment
+
+
+def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
+    """The plan that would be made now. Writes nothing.
+
+    :raises PolicyError: the brokers' state needs a person's decision.
+    """
+    line = read_line(context)
+    proposed, _ = _propose(context, interval, origin, line)
+    require_own(context, line, {partition.topic for partition in proposed.partitions})
+    return proposed
+
+
+def left_out_of(context: Context, since: datetime | None) -> dict[TopicPartition, int]:
+    """Return how many offsets of each log runs that fill the archive would take. Writes nothing.
+
+    :raises PolicyError: the brokers' state needs a person's decision.
+    """
+    line = read_line(context)
+    expected = line.expected(context.ledger)
+    found = survey(context, line, expected)
+    known = {p.name: p for p in expected.partitions}
+    return {p.name: p.count for p in _fill(context, found, known, Fill(since), None) if p.count}
+
+
+def _propose(
+    context: Context, interval: Interval, origin: Origin, line: Line, fill: Fill | None = None
+) -> tuple[Plan, Frozen]:
+    """The plan that would be made now, and its schemas. Writes nothing."""
+    archive = context.archive
+    # First, so that a format that cannot be written fails before anything is planned.
+    settings = settings_of(archive, context.keys)
+    if members := context.cluster.members(archive.group):
+        raise PolicyError(live_members(archive.group, members), kinds=("group in use",))
+    expected = line.expected(context.ledger)
+    found = survey(context, line, expected)
+    known = {p.name: p for p in expected.partitions}
+    if origin != "backfill":
+        take_over(context, found.seen, known)
+    assumed = None
+    if fill:
+        partitions = _fill(context, found, known, fill, archive.source.max_records_per_run)
+    elif origin == "backfill":
+        partitions, assumed = _backfill(context, interval, found, known)
+    else:
+        partitions = _forward(context, found, known)
+    # What an observation that waits has found out goes with it, if a log is made again.
+    asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
+    missing = left_out(partitions, known, asked, origin != "backfill")
+    starts = {state.name: state.log_start for state in found.seen}
+    now, index = found.at.latest or found.at.earliest, settings.time.source == "record"
+    evidence = older(context.cluster, missing, starts, expected.asked(), now, index)
+    # After the high watermarks.
+    frozen = freeze(context, settings, partitions)
+    before = context.ledger.planned(line.last) if line.last else None
+    read = {partition.topic for partition in partitions if partition.ranges}
+    settings = with_spark(context, settings, frozen, read, before)
+    plan = Plan(
+        archive=archive.archive,
+        number=line.last + 1,
+        interval=interval,
+        origin=origin,
+        # A run that fills the archive proves no hour alone.
+        max_disorder_ms=assumed,
+        ordered_within_ms=_declared(archive),
+        loss_rules=2,
+        hour_rules=2,
+        planned_at=found.at.earliest,
+        at_latest=found.at.latest,
+        cluster_id=context.cluster.cluster_id(),
+        group=archive.group,
+        settings=at_planning(settings, found.at.earliest),
+        policies=archive.policies.model_dump(),
+        schemas=frozen.schemas,
+        partitions=with_older(partitions, evidence),
+    )
+    return plan, frozen
+
+
+def _forward(context: Context, found: Survey, known: Known) -> list[PartitionPlan]:
+    starts = beginnings(context.archive, found.seen, known)
+    return plan_forward(context.archive.source.max_records_per_run, found.seen, known, starts)
+
+
+def _backfill(
+    context: Context, interval: Interval, found: Survey, known: Known
+) -> tuple[list[PartitionPlan], int | None]:
+    """Return the partitions' part of a backfill, and what it assumes about the order of times (ms)."""
+    archive = context.archive
+    disorder = archive.timestamp.max_disorder
+    wanted = interval_offsets(context.cluster, found.seen, known, interval, archive.source.isolation, disorder)
+    if wanted.unordered:
+        log.warning(
+            "records of %s contradict timestamp.max_disorder: this backfill assumes nothing, and completes its hours "
+            "only together with all others",
+            wanted.unordered[0],
+        )
+    partitions = plan_backfill(found.seen, known, wanted.ranges)
+    return partitions, None if wanted.unordered else _declared(archive)
+
+
+def _declared(archive: Archive) -> int | None:
+    """Return `timestamp.max_disorder` in milliseconds."""
+    declared = archive.timestamp.max_disorder
+    return None if declared is None else declared // timedelta(milliseconds=1)
+
+
+def _fill(context: Context, found: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
+    return plan_backfill(found.seen, known, ranges_to_fill(context, found, known, fill), limit)

@@ -1,0 +1,183 @@
+"""Rebuild: read a run's offsets again from Kafka, and write new keys with today's settings, which replace the old ones.
+
+For a run that is not final and cannot be finished as planned, the rebuild takes over.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from kafka_archiver.context.clocks import moment
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.line import Line, read_line
+from kafka_archiver.messages.errors import ConfigError, PolicyError
+from kafka_archiver.messages.wording import count
+from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.planning.clock import at_planning
+from kafka_archiver.planning.schemas import freeze
+from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.values.documents import isoformat
+from kafka_archiver.values.intervals import hour_of, to_ms
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.revision import counting, new_revision, origin_of, read_again, unfinished
+from kafka_archiver.work.work import Work, work
+
+log = logging.getLogger(__name__)
+
+
+def rebuild_run(context: Context, run: str, keep: bool = False, fewer: bool = False) -> Work:
+    """Plan a new revision of a run, with the archive's present settings.
+
+    :param keep: keep the superseded objects in the store; otherwise `close_hours` removes them.
+    :param fewer: replace the run also if fewer records are archived then.
+    :raises ConfigError: there is no such run.
+    :raises PolicyError: Kafka no longer has all of its offsets.
+    """
+    return _all(context, [run], keep, fewer)
+
+
+def rebuild_hour(context: Context, start: datetime, keep: bool = False, fewer: bool = False) -> Work:
+    """Plan new revisions of all runs that have records of an hour. Parameters as of `rebuild_run`."""
+    return _all(context, runs_of_hour(context, start), keep, fewer)
+
+
+def runs_of_hour(context: Context, start: datetime) -> list[str]:
+    """The runs that have records of an hour.
+
+    :raises ConfigError: no run has records of the hour.
+    """
+    proof = context.ledger.hour(hour_of(to_ms(start)))
+    if proof is None or not (found := context.ledger.contributions(proof)):
+        raise ConfigError(
+            f"archive {context.archive.archive} has no records of hour {isoformat(start)}; expected the start of an "
+            f"hour that `airflow archive status {context.archive.archive} --hours` lists with records"
+        )
+    return [c.run for c in found]
+
+
+def replaceable(context: Context, run: str) -> Plan:
+    """The revision of a run that a rebuild would replace. Raises as `rebuild_run`."""
+    line = read_line(context)
+    old, final = counting(context, line, run)
+    _as_they_are(context, line.expected(context.ledger), old, final)
+    return old
+
+
+def _all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> Work:
+    made: list[str] = []
+    for run in runs:
+        made.append(_plan(context, run, keep, fewer, made).run)
+    line = read_line(context)
+    ours = [w.plan for w in line.waiting if w.plan.run in made]
+    # Also rebuilds that are settled already, when the task is cleared.
+    ours += [p for run in made if run not in {o.run for o in ours} and (p := context.ledger.plan(run))]
+    return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
+
+
+def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str]) -> Plan:
+    """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
+    settings = settings_of(context.archive, context.keys)
+
+    def make(line: Line, old: Plan, final: bool) -> Plan:
+        now = moment(context)
+        partitions = _as_they_are(context, line.expected(context.ledger), old, final)
+        frozen = freeze(context, settings, partitions, old.schemas)
+        then = at_planning(settings, now.earliest, origin_of(context, old))
+        own = {
+            "origin": "rebuild",
+            "takes_over": not final,
+            "keep_superseded": keep,
+            # A run that is not final has archived nothing yet.
+            "refuses_fewer": final and not fewer,
+        }
+        return read_again(context, line, old, now, then, frozen, partitions, **own)
+
+    return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep, fewer), make)
+
+
+def _begun(line: Line, run: str, settings: Settings, keep: bool, fewer: bool) -> Plan | None:
+    """An unfinished rebuild of this run, if it is as requested."""
+    for plan in unfinished(line, run, "rebuild"):
+        as_wanted = (plan.settings.asked(), plan.keep_superseded) == (settings, keep)
+        if as_wanted and (plan.takes_over or plan.refuses_fewer != fewer):
+            return plan
+    return None
+
+
+def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
+    """The same ranges, with the present start of the logs.
+
+    :param final: whether the run is final. If a run has written nothing yet, a policy decides about missing offsets.
+    :raises PolicyError: the log does not have the offsets.
+    """
+    starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
+    return tuple(p.again().model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
+
+
+def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
+    """Check that Kafka has all offsets of the run. Returns the start of each log."""
+    read = [p for p in old.partitions if p.ranges]
+    ids = context.cluster.topic_ids({p.topic for p in read})
+    for partition in read:
+        if ids[partition.topic] != partition.topic_id:
+            raise PolicyError(
+                f"run {old.run} cannot be rebuilt: topic {partition.topic} was deleted"
+                f"{' and made again' if ids[partition.topic] else ''} since. The stored objects stay as they are"
+            )
+    names = [p.name for p in read]
+    starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
+    for partition in read:
+        known = expected.partition(partition.name)
+        if (known and known.generation > partition.generation) or ends[partition.name] < partition.ranges[-1][1]:
+            raise PolicyError(
+                f"run {old.run} cannot be rebuilt: the log of {partition.name} is no longer the one that the run was "
+                "read from (truncated, or replaced by a new generation). The stored objects stay as they are"
+            )
+        first, start = partition.offset_ranges[0].start, starts[partition.name]
+        if first < start:
+            raise PolicyError(
+                f"run {old.run} cannot be rebuilt: it has {partition.name} from offset {first}, but Kafka has removed "
+                f"everything before {start}. The stored objects stay as they are"
+            )
+    return starts
+
+
+def revisions(context: Context, runs: Sequence[str]) -> list[Plan]:
+    """Return the revisions of these runs that count now. Reads the ledger only. Raises as `counting`."""
+    line = read_line(context)
+    return [counting(context, line, run)[0] for run in runs]
+
+
+class Touched(NamedTuple):
+    """What a rebuild would read again and replace. `hours`: those of which the replaced objects have records."""
+
+    runs: int
+    offsets: int
+    records: int
+    objects: int
+    bytes: int
+    hours: int
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        return (
+            f"{count(self.runs, 'run')} with {count(self.records, 'archived record')} in "
+            f"{count(self.objects, 'object')} of {count(self.bytes, 'byte')}, of {count(self.hours, 'hour')}"
+        )
+
+
+def touched(context: Context, plans: Sequence[Plan]) -> Touched:
+    """Return what the rebuild of these runs would replace. Reads the ledger only."""
+    manifests = [manifest for plan in plans if (manifest := context.ledger.manifest(plan.run))]
+    stored = [entry for manifest in manifests for entry in manifest.stored]
+    hours = {hour for entry in stored for hour in entry.hours if hour is not None}
+    return Touched(
+        runs=len(plans),
+        offsets=sum(plan.count for plan in plans),
+        records=sum(manifest.account["archived"] for manifest in manifests),
+        objects=len(stored),
+        bytes=sum(entry.bytes for entry in stored),
+        hours=len(hours),
+    )

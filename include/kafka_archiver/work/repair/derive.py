@@ -1,0 +1,109 @@
+"""Compute proofs, progress and `settled.json` again from the committed runs, and write those that differ."""
+
+import logging
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from kafka_archiver.audit.derived import facts, settled_runs
+from kafka_archiver.audit.inspection.books import Books
+from kafka_archiver.audit.inspection.replay import Replay
+from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.messages.errors import DocumentError, IntegrityError
+from kafka_archiver.model.keys import hour_document, progress_document, run_document
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import HourProof, paged
+from kafka_archiver.work.close_hours import put_proof, settling
+
+log = logging.getLogger(__name__)
+
+
+def derive(ledger: Ledger) -> list[str]:
+    """Write the wrong and missing documents. Returns their keys. Keeps what runs at work have written meanwhile.
+
+    :raises IntegrityError: a document of a committed run is not the one that was committed.
+    """
+    return list(_derive(ledger))
+
+
+def _derive(ledger: Ledger) -> Iterator[str]:
+    before = ledger.store.version(progress_document(ledger.archive))
+    stored = _parsed(ledger, before and before.data)
+    with Books.open() as books:
+        replay = Replay(ledger.archive, books)
+        for number in range(1, _settled(ledger, stored) + 1):
+            yield from _settle(ledger, replay, number)
+        for hour in sorted({*ledger.hours(), *books.hours()}, key=lambda hour: -1 if hour is None else hour):
+            yield from _mend(ledger, books, hour, replay.progress.settled)
+    if replay.progress.settled and stored != replay.progress:
+        key, data = progress_document(ledger.archive), replay.progress.to_json()
+        if ledger.store.create(key, data) if before is None else ledger.store.replace(key, data, before.etag):
+            yield key
+
+
+def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
+    try:
+        return None if data is None else Progress.from_json(data, progress_document(ledger.archive))
+    except DocumentError:
+        return None
+
+
+def _settled(ledger: Ledger, progress: Progress | None) -> int:
+    """The number of settled runs; without the progress, up to the last run with a `settled.json`."""
+    if progress:
+        done = sum("settled" in found for found in ledger.runs().values())
+        return settled_runs(progress.settled, max(ledger.numbers(), default=0), done)
+    settled = (p.number for p in ledger.following(0) if ledger.store.head(_said(ledger, p.run)))
+    return max(settled, default=0)
+
+
+def _said(ledger: Ledger, run: str) -> str:
+    return run_document(ledger.archive, run, "settled")
+
+
+def _settle(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
+    """Settle the next run again."""
+    plan = ledger.planned(number)
+    made = ledger.commit(plan.run) if plan else None
+    if plan is None or made is None:
+        what = f"place {number} of the line" if plan is None else f"the commit of run {plan.run}"
+        raise IntegrityError(
+            f"{what} of archive {ledger.archive} is gone, so its hours are unknown: restore the document from a "
+            "version or copy of the store"
+        )
+    one = settling(ledger, replay.progress, plan, made)
+    said = replay.settle(plan, made, one.manifest, one.superseded, ahead=False)
+    key, data = _said(ledger, plan.run), said.to_json()
+    if ledger.store.get(key) != data:
+        ledger.store.put(key, data)
+        yield key
+
+
+def _mend(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Iterator[str]:
+    key = hour_document(ledger.archive, hour)
+    found = ledger.store.version(key)
+    try:
+        stored = HourProof.from_json(found.data, key) if found else None
+        theirs = (stored, ledger.contributions(stored)) if stored else None
+        if stored and stored.hour != hour:
+            theirs = None
+        elif stored and stored.number > settled:
+            return
+    except (DocumentError, IntegrityError, ValidationError):
+        theirs = None
+    given = books.proof(hour)
+    if given is None:
+        if found:
+            ledger.store.delete(key)
+            yield key
+        return
+    ours = (given, books.contributions(given))
+    if theirs and facts(theirs) == facts(ours):
+        return
+    # First without pages, because the stored proof may name the old ones; then the pages, beside a sound proof.
+    proof: HourProof = given.model_copy(update={"runs": ours[1], "pages": (), "replaced": ()})
+    if ledger.put_hour(proof, Stored(None, found and found.etag)):
+        yield key
+        now = ledger.stored_hour(hour)
+        if now.document and paged(now.document)[1]:
+            put_proof(ledger, now.document, now)

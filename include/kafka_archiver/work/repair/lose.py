@@ -1,0 +1,94 @@
+"""A repair of a run: record objects that cannot be recovered as lost, by name; the rest stays."""
+
+import logging
+from collections.abc import Collection
+
+from kafka_archiver.context.clocks import moment
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.line import Line, append, read_line, tidy
+from kafka_archiver.context.runs import write_repair
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import repair
+from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.planning.survey import TRIES
+from kafka_archiver.store.compare import is_there
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.revision import counting, revised
+
+log = logging.getLogger(__name__)
+
+
+def lose(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
+    """Record objects of a run as lost, and prove its hours again. Returns the plan that counts from now on.
+
+    A second call continues a stopped one. Objects that have come back meanwhile are not lost.
+
+    :param given_up: the objects that are lost even if they are there as promised.
+    :raises ConfigError: the run has no such object, or another one has replaced it.
+    :raises IntegrityError: its manifest is not the one that was committed.
+    :raises TransientError: other planners were faster at every try.
+    """
+    for _ in range(TRIES):
+        line = _line(context, run)
+        old, final = counting(context, line, run)
+        if old.origin == "repair" and not final:
+            _end(context, old)
+            continue
+        before = context.ledger.sound_manifest(old.run)
+        if before is None:
+            raise ConfigError(f"run {old.run} of archive {context.archive.archive} has written nothing yet")
+        known = {o.key: o for o in before.stored}
+        wanted = set(keys) - {o.key for o in before.lost_objects}
+        if unknown := wanted - known.keys():
+            raise ConfigError(
+                f"run {run} of archive {context.archive.archive} has been replaced by another run meanwhile, or never "
+                f"had an object {min(unknown)}; nothing has changed.",
+                *advise("Look again: ", repair(context.archive.archive)),
+            )
+        lost = [key for key in sorted(wanted) if key in given_up or not is_there(context.store, known[key])]
+        if not lost:
+            return old
+        made = _plan(context, line, old, final, before, lost)
+        if not append(context, line, made):
+            continue
+        if _line(context, run, made.run).outcome_of(made.run) is None and _end(context, made):
+            log.warning("run %s: %d objects of run %s are recorded as lost", made.run, len(lost), old.run)
+            return made
+    raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
+
+
+def _line(context: Context, run: str, own: str = "") -> Line:
+    """The tidied line. Rebuilds of other runs stay, because they may be at work."""
+    line = read_line(context)
+    others = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
+    return tidy(context, line, [*others, own])
+
+
+def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
+    return revised(
+        context,
+        line,
+        old,
+        moment(context),
+        takes_over=not final,
+        lost_objects=tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
+        origin="repair",
+        settings=old.settings,
+        policies=old.policies,
+        schemas=old.schemas,
+        partitions=tuple(p.again() for p in old.partitions),
+    )
+
+
+def _end(context: Context, plan: Plan) -> bool:
+    """Finish a repair. False when another process has given it up."""
+    context.ledger.file_plan(plan)
+    write_repair(context, plan)
+    commit(context, [plan.run])
+    if not context.ledger.is_final(plan.run):
+        return False
+    close_hours(context, [plan.run])
+    return True

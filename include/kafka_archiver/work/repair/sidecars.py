@@ -1,0 +1,111 @@
+"""Write a sidecar again from its object, for records that Kafka does not have any more."""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.context.context import Context
+from kafka_archiver.context.print_object import from_store
+from kafka_archiver.encryption import Sealer
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.data_keys import DataKey
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.records.formats import get_format
+from kafka_archiver.records.formats.base import SCHEMAS, HasSidecar, Target
+from kafka_archiver.records.formats.vectors import vector
+from kafka_archiver.records.writer.disk import working_directory
+from kafka_archiver.records.writer.part_stream import PartStream
+from kafka_archiver.records.writer.upload import Sender
+from kafka_archiver.store import Store
+from kafka_archiver.store.compare import is_there
+from kafka_archiver.values.checksum import crc32, spelt
+from kafka_archiver.values.columns import Int64s
+from kafka_archiver.values.gaps import unpack
+from kafka_archiver.work.archive.replay import take_again
+
+
+def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
+    """Write sidecars of a run again, with the bytes that its manifest promises.
+
+    :raises IntegrityError: an object does not give these bytes any more.
+    :raises PermanentError: another run has taken this one's place.
+    """
+    plan, manifest = context.ledger.plan(run), context.ledger.sound_manifest(run)
+    if plan is None or manifest is None:
+        raise IntegrityError(f"run {run} has no plan or no manifest any more")
+    take_again(context.ledger, plan, manifest)
+    for entry in manifest.sidecars:
+        if entry.key in keys:
+            writer = context.ledger.writer_of(plan, entry.key)
+            key = context.ledger.open_key(writer.data_key) if writer.data_key else None
+            data = from_object(context.store, writer, manifest, entry, key)
+            if data is None:
+                raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
+            _write(context.store, plan, entry.key, data)
+
+
+def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None) -> bytes | None:
+    """A sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
+
+    :param key: the data key of the plan, if it has one.
+    """
+    whole = next((o for o in manifest.objects if o.key == entry.sidecar_of), None)
+    if whole is None or not is_there(store, whole):
+        return None
+    settings = plan.settings
+    target = Target(
+        topic=whole.topic,
+        partition=whole.partition,
+        key=whole.key,
+        settings=settings,
+        schema=SCHEMAS[settings.content],
+    )
+    found = get_format(settings.format)
+    encoder = found.encoder(target)
+    offsets = _offsets(manifest, whole)
+    if not isinstance(encoder, HasSidecar) or (settings.content == "value" and offsets is None):
+        return None
+    with from_store(store, whole.key, (lambda _: key) if key else None) as source:
+        for batch in _with_offsets(found.read(source, target), offsets):
+            encoder.write(batch)
+    for _ in encoder.finish():
+        pass
+    data = encoder.sidecar()
+    if key:
+        sealer = Sealer(key, entry.key)
+        data = b"".join([*sealer.update([data]), *sealer.finish()])
+    return data if spelt(crc32(data)) == entry.checksum else None
+
+
+def _offsets(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
+    """The offsets of an object's rows, if no other offsets lie between them; else None: values alone do not say."""
+    present = np.ones(whole.last_offset + 1 - whole.first_offset, bool)
+    for account in manifest.chunks:
+        if (account.topic, account.partition, account.start) == (whole.topic, whole.partition, whole.chunk_start):
+            for start, end in unpack(account.start, account.end, account.absent_ranges).tolist():
+                present[max(0, start - whole.first_offset) : max(0, end - whole.first_offset)] = False
+    offsets = np.flatnonzero(present) + whole.first_offset
+    return offsets if len(offsets) == whole.rows else None
+
+
+def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> Iterator[pa.RecordBatch]:
+    """Batches of values with a column of offsets; batches of records as they are."""
+    row = 0
+    for batch in batches:
+        if "offset" in batch.schema.names or offsets is None:
+            yield batch
+        else:
+            own = vector(offsets[row : row + batch.num_rows])
+            yield pa.RecordBatch.from_arrays([own, *batch.columns], ["offset", *batch.schema.names])
+            row += batch.num_rows
+
+
+def _write(store: Store, plan: Plan, key: str, data: bytes) -> None:
+    # As the run's attempts did: so a store whose ETags are MD5s gives the same ETag.
+    with working_directory(None) as directory, Sender(store, 1) as sender:
+        parts = PartStream(sender.new(key), plan.settings.part_bytes, directory)
+        parts.put([data])
+        parts.finish()
+        store.complete_upload(parts.uploaded())
