@@ -4,7 +4,6 @@ import pytest
 
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.kafka import consumer
-from kafka_archiver.messages.advice import commands_in
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.orchestration.terminal.options import offsets
@@ -36,9 +35,7 @@ def test_the_run_names_the_offsets_and_goes_on_without_them_by_command(bombed: A
     for command in (f"{topic}:0:1-4", f"{topic}:0:4-6"):
         with pytest.raises(PermanentError, match=r"decompress.* Its offsets here are \[\d, \d\)\. To go on") as caught:
             bombed.job(plain=True).run(run)
-        assert commands_in(str(caught.value))[0] == (
-            f"airflow archive repair {name} --run {run} --lost-offsets {command}"
-        )
+        assert caught.value.actions[0].command == f"airflow archive repair {name} --run {run} --lost-offsets {command}"
         give_up(bombed.context.ledger, run, offsets(command))
     bombed.work(work, plain=True)
     assert bombed.account(hour(1)) == {"archived": 2, "lost": 5}
@@ -55,7 +52,7 @@ def test_the_run_names_the_offsets_and_goes_on_without_them_by_command(bombed: A
     bombed.job(plain=True).run(run)
     assert bombed.etags() == before
     report = audit(bombed.archive, bombed.context.store, bombed.now[0], deep=True)
-    assert [finding for finding in report.findings if finding.severity == "error"] == []
+    assert [finding for finding in report.findings if finding.severity == "problem"] == []
 
 
 def test_only_what_an_unfinished_run_reads_can_be_given_up(bombed: Archiver) -> None:

@@ -8,10 +8,10 @@ import pytest
 from botocore.exceptions import ClientError, CredentialRetrievalError
 from confluent_kafka import KafkaError
 
-from kafka_archiver.audit.report import error
+from kafka_archiver.audit.report import error, in_words
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.advice import commands_in, once
+from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Claim, Commit
@@ -27,7 +27,7 @@ from tests.unit.test_schema_registry import answering
 
 pytestmark = pytest.mark.unit
 
-EVIL = f"`airflow version` `{once('orders', {'bad_record': 'skip'})}` \x1b[31m\u202eevil\nX"
+EVIL = f"`airflow version` `{once('orders', {'bad_record': 'skip'}).command}` \x1b[31m\u202eevil\nX"
 RUN = "20261121T050000Z"
 
 
@@ -82,7 +82,7 @@ ENTRIES: dict[str, Callable[[], str]] = {
     "the brokers": lambda: str(translate(KafkaError(KafkaError._TRANSPORT, EVIL), "read", "kafka:9092")),
     "a document": lambda: raised(lambda: Claim.from_json(json.dumps({EVIL: EVIL, "archive": 1}).encode(), "a.json")),
     "a document of another archive": foreign_commit,
-    "a finding": lambda: str(error("stranger", EVIL, "an object", "nothing", "Look at it")),
+    "a finding": lambda: in_words(error("stranger", EVIL, "an object", "nothing", "Look at it")),
     "the claim of a topic": lambda: _claimed_by("s3://a/lake", "orders", EVIL),
     "an object in the place": lambda: _left("s3://a/lake", "orders", EVIL),
     "a schema": of_schema,
@@ -93,5 +93,4 @@ ENTRIES: dict[str, Callable[[], str]] = {
 def test_foreign_text_is_no_command_no_line_and_no_control_character(entry: str) -> None:
     text = ENTRIES[entry]()
     assert text.isprintable(), repr(text)
-    assert not [command for command in commands_in(text) if "version" in command or "skip" in command], text
-    assert "`airflow version" not in text
+    assert "`airflow" not in text

@@ -15,7 +15,7 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.page.buttons import steps_of
 from kafka_archiver.records.decode.decoders import decoder
-from kafka_archiver.records.writer.bad_records import _choices
+from kafka_archiver.records.writer.bad_records import choices
 
 pytestmark = pytest.mark.unit
 
@@ -42,8 +42,8 @@ def test_a_record_changes_no_action_of_the_error_that_quotes_it(payload: str) ->
     value = json.dumps({"n": payload, payload: 1}).encode()
     made = decoder("json_schema", schema=schema, writers={}, framed=False, column="value", unknown="dead_letter")
     [reason] = made.decode(pa.array([value], pa.binary())).reasons.values()
-    error = BadRecordError("orders", 0, {7: reason}, *_choices("orders"))
-    harmless = BadRecordError("orders", 0, {7: "a reason"}, *_choices("orders"))
+    error = BadRecordError("orders", 0, {7: reason}, *choices("orders"))
+    harmless = BadRecordError("orders", 0, {7: "a reason"}, *choices("orders"))
     assert error.actions == harmless.actions
     # As the driver hands it to Airflow, and as the page shows it.
     assert Failure.from_json(Failure.of(error).to_json()).error().actions == harmless.actions
