@@ -16,7 +16,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.encryption import Encryption
 from kafka_archiver.jobs.archive import ArchiveJob, Endpoints
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.connections import Wanted, endpoints, find
+from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection
 from kafka_archiver.orchestration.connections.aws import aws_options
 from kafka_archiver.orchestration.connections.kafka import kafka_properties
 from kafka_archiver.store.options import S3Options
@@ -274,7 +274,7 @@ def test_a_connection_of_another_type_is_refused(archive: MakeArchive, connectio
 def test_the_command_in_the_message_is_one_that_airflow_takes(kind: str) -> None:
     from airflow.cli.cli_parser import get_parser
 
-    words = shlex.split(Wanted("some_id", "x.y", (kind,)).command)
+    words = shlex.split(NamedConnection("some_id", "x.y", (kind,)).command)
     parsed = get_parser().parse_args(words[1:])
     assert (parsed.conn_id, parsed.conn_type) == ("some_id", kind)
     json.loads(parsed.conn_extra or "{}")
@@ -286,7 +286,7 @@ def test_with_a_secrets_backend_a_missing_connection_may_be_an_outage(
     settings = SimpleNamespace(get=lambda section, key, fallback=None: "some.Backend" if key == "backend" else fallback)
     monkeypatch.setattr("kafka_archiver.orchestration.connections.lookup.conf", settings)
     with pytest.raises(TransientError, match="or check that Airflow's secrets backend answers"):
-        find(Wanted("nobody_has_this", "source.kafka", ("kafka",)))
+        find_connection(NamedConnection("nobody_has_this", "source.kafka", ("kafka",)))
 
 
 def test_secrets_are_kept_out_of_logs(

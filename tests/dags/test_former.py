@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config.archives import WrongFileError, missing, read_archives
 from kafka_archiver.context.context import Context
-from kafka_archiver.orchestration.metadata.former import former
+from kafka_archiver.orchestration.metadata.former import undeclared_archives
 from tests.dags.conftest import MINIMAL, Call
 from tests.support.brokers import Brokers
 from tests.support.metadata import database_with
@@ -97,10 +97,10 @@ def test_a_copy_that_kept_the_name_makes_nothing_missing(archives: Path) -> None
 
 
 def test_a_wrong_file_and_a_deleted_one(known: Path) -> None:
-    assert former(read_archives(known)) == {}
+    assert undeclared_archives(read_archives(known)) == {}
     break_orders(known)
     (known / "payments.yaml").unlink()
-    found = former(read_archives(known))
+    found = undeclared_archives(read_archives(known))
     assert [(name, one.is_gone) for name, one in found.items()] == [("orders", False), ("payments", True)]
     assert WRONG in found["orders"].fault
     assert str(known / "payments.yaml") in found["payments"].fault
@@ -119,7 +119,7 @@ def test_a_deleted_archive_that_never_ran_is_forgotten(known: Path) -> None:
     with create_session() as session:
         session.execute(delete(DagRun))
     (known / "payments.yaml").unlink()
-    assert former(read_archives(known)) == {}
+    assert undeclared_archives(read_archives(known)) == {}
 
 
 def test_list_and_status_have_its_last_state_and_the_error(known: Path, call: Call, quiet: None) -> None:

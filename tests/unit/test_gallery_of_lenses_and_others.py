@@ -19,7 +19,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.keys import Place
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.orchestration.cli.import_file import Result, archives_of
+from kafka_archiver.orchestration.cli.import_file import ImportResult, archives_of
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.registry import extension_of
 from kafka_archiver.records.pipeline.base import Marks
@@ -39,11 +39,11 @@ MADE = [name for name, case in CASES.items() if "refused" not in case]
 PLAIN = {"avro": "json", "protobuf": "json", "json_schema": "json", "string": "bytes"}
 
 
-def imported(case: dict[str, Any]) -> Result:
+def imported(case: dict[str, Any]) -> ImportResult:
     return archives_of(case["config"], "file")
 
 
-def settings_by_name(result: Result) -> dict[str, tuple[str, Settings]]:
+def settings_by_name(result: ImportResult) -> dict[str, tuple[str, Settings]]:
     """Return the address and the settings of each archive."""
     settings = {}
     for imported_archive in result.archives:

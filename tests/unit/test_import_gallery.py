@@ -15,7 +15,7 @@ from kafka_archiver.imports.base import OPEN
 from kafka_archiver.model.keys import Place
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.orchestration.cli.import_file import Result, archives_of
+from kafka_archiver.orchestration.cli.import_file import ImportResult, archives_of
 from kafka_archiver.planning.clock import at_planning
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.base import SCHEMAS, Target
@@ -34,7 +34,7 @@ every = pytest.mark.parametrize("case", CASES, ids=[case["of"] for case in CASES
 EXTENSION = re.compile(r"(\.(json|avro|bin|gz|snappy|parquet|\?))+$")
 
 
-def imported(case: dict[str, Any]) -> Result:
+def imported(case: dict[str, Any]) -> ImportResult:
     text = case.get("text") or json.dumps({"name": case["config"].get("name"), "config": case["config"]})
     return archives_of(text, case.get("file", "connector"), None, case.get("group"), case.get("worker"))
 

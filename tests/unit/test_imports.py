@@ -14,7 +14,7 @@ from kafka_archiver.imports.base import Imported, Keys, Note
 from kafka_archiver.imports.registry import TOOLS, import_text
 from kafka_archiver.imports.text import to_yaml
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli.import_file import Result, archives_of
+from kafka_archiver.orchestration.cli.import_file import ImportResult, archives_of
 from kafka_archiver.planning.settings import settings_of
 from scripts.stack.paths import ROOT
 from tests.support import documented_keys
@@ -502,7 +502,7 @@ def test_json_may_be_bare_or_named() -> None:
     assert drafts[0][0].content["store"]["aws"] == {"addressing_style": "path"}
 
 
-def made_from(tool: str, more: dict[str, str]) -> Result:
+def made_from(tool: str, more: dict[str, str]) -> ImportResult:
     return archives_of(text_of(tool, LEAST[tool] | more), "file", tool)
 
 

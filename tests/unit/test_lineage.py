@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.orchestration.submit.lineage import RECORD, Written, operator_lineage, written
+from kafka_archiver.orchestration.submit.lineage import RECORD, TopicOutput, operator_lineage, sum_up
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.lake import Lake
@@ -22,7 +22,7 @@ def test_rows_bytes_and_files_are_those_of_the_manifests_by_topic() -> None:
     lake.logs.update({A: Range(0, 4), B: Range(0, 2)})
     runs.append(lake.run(1))
     done = [(lake.ledger.plan(run), lake.ledger.manifest(run)) for run in runs]
-    found = written((plan, manifest) for plan, manifest in done if plan and manifest)
+    found = sum_up((plan, manifest) for plan, manifest in done if plan and manifest)
     assert [(one.topic, one.rows, one.fields) for one in found] == [("a", 4, RECORD), ("b", 2, RECORD)]
     for one in found:
         stored = list(lake.store.list(f"{one.topic}/"))
@@ -54,7 +54,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_datasets_have_the_names_that_openlineage_s_specification_gives_them(provider: None) -> None:
-    found = [Written("orders", 5, 100, 2, RECORD), Written("plain", 1, 10, 1, ())]
+    found = [TopicOutput("orders", 5, 100, 2, RECORD), TopicOutput("plain", 1, 10, 1, ())]
     told = operator_lineage("s3://bucket/lake/", "broker-1:9092,broker-2:9092", found)
     assert [(one.namespace, one.name) for one in told.inputs] == [
         ("kafka://broker-1:9092", "orders"), ("kafka://broker-1:9092", "plain"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_archiver.orchestration.terminal import patience
-from kafka_archiver.orchestration.terminal.patience import saying
+from kafka_archiver.orchestration.terminal.patience import announce_wait
 
 pytestmark = pytest.mark.unit
 
@@ -22,13 +22,13 @@ def test_what_takes_long_is_said_and_what_is_known_then(
         yield "the ledger knows"
         said.set()
 
-    with saying(lines):
+    with announce_wait(lines):
         assert said.wait(30)
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "waiting for the brokers\nthe ledger knows\n")
 
 
 def test_what_is_fast_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with saying(lambda: iter(["waiting"])):
+    with announce_wait(lambda: iter(["waiting"])):
         pass
     assert capsys.readouterr().err == ""

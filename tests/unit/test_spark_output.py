@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from kafka_archiver.orchestration.submit.output import Levelled, levelled
-from kafka_archiver.orchestration.submit.spark_ui import Application, address, watched
+from kafka_archiver.orchestration.submit.output import LevelledLog, split_level
+from kafka_archiver.orchestration.submit.spark_ui import Application, address, find_application
 from kafka_archiver.spark.failures import APPLICATION
 
 pytestmark = pytest.mark.unit
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.unit
     ],
 )
 def test_a_line_has_one_time_and_one_level(line: str, level: int, text: str) -> None:
-    assert levelled(line) == (level, text)
+    assert split_level(line) == (level, text)
 
 
 def test_lines_are_logged_at_their_level_and_airflow_s_own_messages_as_they_are(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    log = Levelled(logging.getLogger("x"))
+    log = LevelledLog(logging.getLogger("x"))
     log.info("26/11/21 05:00:04 ERROR 100% full")
     log.info("Identified %s", "26/11/21 05:00:04 ERROR x")
     log.error("really")
@@ -48,7 +48,7 @@ def test_the_driver_s_line_names_the_application() -> None:
         f"{APPLICATION}local-1, UI None",
         f"a {APPLICATION}",
     ]
-    assert list(watched(lines, told.append)) == lines
+    assert list(find_application(lines, told.append)) == lines
     assert told == [Application("app-20261121-0001", "http://driver:4040"), Application("local-1", None)]
 
 

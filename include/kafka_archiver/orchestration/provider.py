@@ -1,4 +1,4 @@
-"""What Airflow reads when it looks for providers.
+"""The entry point by which Airflow finds this provider.
 
 Every Airflow process calls this while it starts, before its configuration is complete, and an exception here stops all
 of them. So it imports nothing and computes nothing.
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def get_provider_info() -> dict[str, Any]:
-    """The provider's metadata, in the form of Airflow's provider_info.schema.json."""
+    """Return the provider's metadata, in the form of Airflow's provider_info.schema.json."""
     return {
         "package-name": "kafka-archiver",
         "name": "Kafka archiver",

@@ -18,7 +18,7 @@ from kafka_archiver.config.alerts import Notifier, Receiver
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.notifiers import KNOWN, arguments, notifier_class
-from kafka_archiver.orchestration.connections import Wanted, find
+from kafka_archiver.orchestration.connections import NamedConnection, find_connection
 
 log = logging.getLogger(__name__)
 HTTP_SECONDS = 20
@@ -62,7 +62,7 @@ def send(receiver: Receiver, key: str, message: Message) -> bool:
             notifier_class(how)(**arguments(receiver.options, message)).notify({})
         else:
             options = receiver.options if isinstance(receiver, Notifier) else {}
-            connection = find(wanted(receiver, key))
+            connection = find_connection(wanted(receiver, key))
             how = str(connection.conn_type)
             hidden = _secret_parts(connection.host or "")
             for part in hidden:
@@ -86,7 +86,7 @@ def check_receiver(receiver: Receiver, key: str) -> str:
     if isinstance(receiver, Notifier) and receiver.notifier:
         notifier_class(receiver.notifier)
         return receiver.notifier
-    connection = find(wanted(receiver, key))
+    connection = find_connection(wanted(receiver, key))
     kind = str(connection.conn_type)
     if kind in KNOWN:
         _require(kind, connection, receiver.options if isinstance(receiver, Notifier) else {})
@@ -94,10 +94,10 @@ def check_receiver(receiver: Receiver, key: str) -> str:
     return kind
 
 
-def wanted(receiver: Receiver, key: str) -> Wanted:
+def wanted(receiver: Receiver, key: str) -> NamedConnection:
     """The connection of a receiver that has one."""
     conn_id = receiver if isinstance(receiver, str) else str(receiver.connection)
-    return Wanted(conn_id, f"alerts.{key}", KINDS)
+    return NamedConnection(conn_id, f"alerts.{key}", KINDS)
 
 
 def name_of(receiver: Receiver) -> str:

@@ -14,20 +14,20 @@ from airflow.utils.session import create_session
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.backfill.internals import airflow_backfill
-from kafka_archiver.orchestration.backfill.outlook import Outlook, look
-from kafka_archiver.orchestration.backfill.refusal import how_to_cancel, refusal
+from kafka_archiver.orchestration.backfill.outlook import Outlook, find_outlook
+from kafka_archiver.orchestration.backfill.refusal import explain_refusal, how_to_cancel
 from kafka_archiver.orchestration.backfill.request import Request
 from kafka_archiver.orchestration.backfill.wait import settle, wait
-from kafka_archiver.orchestration.metadata.patience import patiently
+from kafka_archiver.orchestration.metadata.patience import retry_while_down
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
-from kafka_archiver.orchestration.terminal.consent import agreed
-from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.failures import report_errors
 from kafka_archiver.orchestration.terminal.output import Table, show
 
 _DATABASE_SECONDS = 60
 
 
-@plainly
+@report_errors
 @action_cli  # type: ignore[untyped-decorator]
 @suppress_logs_and_warning
 @providers_configuration_loaded
@@ -36,7 +36,7 @@ def backfill(args: Namespace) -> None:
     request = Request.of(args)
     airflow = airflow_backfill(request)
     try:
-        outlook = patiently(lambda: look(request, airflow), _DATABASE_SECONDS)
+        outlook = retry_while_down(lambda: find_outlook(request, airflow), _DATABASE_SECONDS)
         if args.dry_run:
             _list(args.output, outlook)
         elif not outlook.chosen:
@@ -47,7 +47,7 @@ def backfill(args: Namespace) -> None:
             _require_consent(request, outlook, args.yes)
             _run(request, outlook, airflow)
     except (AirflowException, airflow.NoBackfillRunsToCreate) as error:
-        raise refusal(request, error, airflow) from error
+        raise explain_refusal(request, error, airflow) from error
 
 
 def _say(line: str) -> None:
@@ -67,7 +67,7 @@ def _list(output: str, outlook: Outlook) -> None:
 
 
 def _left(outlook: Outlook) -> str:
-    """A note about the existing runs that stay as they are."""
+    """Describe the existing runs that stay as they are."""
     if not outlook.left:
         return ""
     hint = " --rerun-failed-tasks runs the failed ones again." if outlook.left["failed"] else ""
@@ -93,7 +93,7 @@ def _require_consent(request: Request, outlook: Outlook, yes: bool) -> None:
     again = sum(row.state is not None for row in outlook.chosen)
     if yes or request.reprocess != "completed" or not again:
         return
-    if not agreed(f"{_runs(again)} of {request.dag_id} will run again. Go on?"):
+    if not ask_consent(f"{_runs(again)} of {request.dag_id} will run again. Go on?"):
         _say("Nothing was changed.")
         raise SystemExit(1)
 
@@ -103,7 +103,7 @@ def _runs(number: int) -> str:
 
 
 def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
-    patiently(lambda: settle(request.dag_id), _DATABASE_SECONDS)
+    retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)
     active = request.max_active_runs or outlook.max_active_runs
     with create_session() as session:
         latest = resolve_run_on_latest_version(None, request.dag_id, session, fallback=True)
@@ -125,7 +125,7 @@ def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
     except KeyboardInterrupt:
         _say(f"\nNo longer waiting; the runs go on. {how_to_cancel(created.id)}")
         raise SystemExit(130) from None
-    patiently(lambda: settle(request.dag_id), _DATABASE_SECONDS)
+    retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)
     _say(f"Backfill {created.id} of {request.dag_id} has ended: {_counts(counts)}. {_left(outlook)}".rstrip())
     if counts["failed"] or outlook.left["failed"]:
         raise SystemExit(1)

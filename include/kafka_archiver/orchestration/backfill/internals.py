@@ -22,7 +22,7 @@ _CLASSES = ("AlreadyRunningBackfill", "Backfill", "BackfillDagRun", "NoBackfillR
 
 
 def airflow_backfill(request: Request) -> ModuleType:
-    """The module, after checking the names and parameters that we use.
+    """Return the module, after checking the names and parameters that we use.
 
     :raises PermanentError: this Airflow has changed them; the message has the supported command for the request.
     """

@@ -1,4 +1,4 @@
-"""What a backfill would do with each interval."""
+"""The intervals of a backfill: which would run, run again or stay."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Row:
 
     @property
     def action(self) -> str:
-        """What happens to the interval: run, run again or leave."""
+        """The fate of the interval: run, run again or leave."""
         if not self.chosen:
             return "leave"
         return "run again" if self.state else "run"
@@ -54,8 +54,8 @@ class Outlook:
         return Counter(row.state for row in self.rows if row.state and not row.chosen)
 
 
-def look(request: Request, airflow: ModuleType) -> Outlook:
-    """Ask Airflow. Raises ConfigError when there is no such DAG, and Airflow's own error when it refuses."""
+def find_outlook(request: Request, airflow: ModuleType) -> Outlook:
+    """Ask Airflow for the outlook. Raises ConfigError without such a DAG, and Airflow's own error when it refuses."""
     with create_session() as session:
         model = session.get(DagModel, request.dag_id)
         dag = SerializedDagModel.get_dag(request.dag_id, session=session)
@@ -88,7 +88,7 @@ def look(request: Request, airflow: ModuleType) -> Outlook:
 
 
 def _time(info: Any) -> datetime:
-    """The date that identifies a run: partitioned DAGs have no logical dates."""
+    """Return the date that identifies a run: partitioned DAGs have no logical dates."""
     time: datetime = info.logical_date or info.partition_date
     return time
 

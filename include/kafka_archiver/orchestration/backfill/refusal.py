@@ -15,8 +15,8 @@ _HINTS = {
 }
 
 
-def refusal(request: Request, error: Exception, airflow: ModuleType) -> PermanentError:
-    """The error to raise in place of Airflow's."""
+def explain_refusal(request: Request, error: Exception, airflow: ModuleType) -> PermanentError:
+    """Return the error to raise in place of Airflow's."""
     if not isinstance(error, airflow.AlreadyRunningBackfill):
         return ConfigError(f"{error}{_HINTS.get(type(error).__name__, '')}")
     with create_session() as session:
@@ -29,7 +29,7 @@ def refusal(request: Request, error: Exception, airflow: ModuleType) -> Permanen
 
 
 def how_to_cancel(backfill_id: int) -> str:
-    """Where to cancel a backfill; Airflow has no command for it."""
+    """Say where to cancel a backfill; Airflow has no command for it."""
     return (
         f"Cancel backfill {backfill_id} in Airflow's UI (Backfills of the DAG) "
         f"or with PUT {api_url()}/api/v2/backfills/{backfill_id}/cancel."

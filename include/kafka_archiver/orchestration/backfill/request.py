@@ -24,7 +24,7 @@ class Request:
 
     @classmethod
     def of(cls, args: Namespace) -> Self:
-        """The request that the arguments mean. Raises ConfigError."""
+        """Return the request that the arguments mean. Raises ConfigError."""
         start, end = args.start_date or args.end_date, args.end_date or args.start_date
         if start is None or end is None:
             raise ConfigError("No dates given; expected --start-date, --end-date or both.")

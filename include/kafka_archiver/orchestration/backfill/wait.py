@@ -11,9 +11,9 @@ from airflow.utils.session import create_session
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
+from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, retry_while_down
 from kafka_archiver.orchestration.metadata.states import UNFINISHED
-from kafka_archiver.orchestration.metadata.why import obstacles, tell_why
+from kafka_archiver.orchestration.metadata.why import obstacles, report_failures
 from kafka_archiver.values.documents import isoformat
 
 _POLL_SECONDS = 3
@@ -26,24 +26,24 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
 
     :returns: the number of runs in each state.
     """
-    seen: dict[int, str] = {}
+    reported: dict[int, str] = {}
     notes: set[str] = set()
     quiet = 0
     while True:
-        runs, blocks = patiently(lambda: _look(backfill_id), FOLLOWING_SECONDS)
-        news = [run for run in runs if run.state != seen.get(run.id) and run.state not in UNFINISHED]
+        runs, blocks = retry_while_down(lambda: _look(backfill_id), FOLLOWING_SECONDS)
+        news = [run for run in runs if run.state != reported.get(run.id) and run.state not in UNFINISHED]
         counts = Counter(str(run.state) for run in runs)
         left = sum(counts[state] for state in UNFINISHED)
         for number, run in enumerate(news, start=len(runs) - left - len(news) + 1):
             say(f"{number:>{len(str(len(runs)))}}/{len(runs)}  {_describe(run)}")
             if run.state == "failed":
-                tell_why(run.dag_id, run.run_id, say)
+                report_failures(run.dag_id, run.run_id, say)
         if not left:
             return counts
         for note in sorted(blocks - notes):
             say(note)
         quiet = 0 if news or blocks - notes else quiet + 1
-        seen, notes = {run.id: str(run.state) for run in runs}, blocks
+        reported, notes = {run.id: str(run.state) for run in runs}, blocks
         if quiet and quiet % _QUIET_POLLS == 0:
             say(f"Waiting: {counts['running']} running, {counts['queued']} queued.")
         pause(_POLL_SECONDS)
@@ -65,7 +65,7 @@ def settle(dag_id: str) -> None:
 
 
 def _look(backfill_id: int) -> tuple[list[DagRun], set[str]]:
-    """The runs in the order in which they ended, and what keeps unfinished runs from going on."""
+    """Return the runs in the order in which they ended, and what keeps unfinished runs from going on."""
     query = select(DagRun).join(BackfillDagRun, BackfillDagRun.dag_run_id == DagRun.id)
     with create_session() as session:
         runs = list(
@@ -83,7 +83,7 @@ def _describe(run: DagRun) -> str:
 
 def _obstacles(backfill_id: int, session: Session) -> list[str]:
     backfill = session.get_one(Backfill, backfill_id)
-    found = obstacles(backfill.dag_id, session)
+    lines = obstacles(backfill.dag_id, session)
     if backfill.is_paused:
-        found.append(f"Backfill {backfill_id} is paused: its queued runs do not start. Unpause it in Airflow's UI.")
-    return found
+        lines.append(f"Backfill {backfill_id} is paused: its queued runs do not start. Unpause it in Airflow's UI.")
+    return lines

@@ -11,11 +11,11 @@ from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.state.acknowledge import accept, open_findings, take_back
 
 
-@answering
+@print_answer
 def acknowledge(args: Namespace) -> Answer:
     """Accept a finding, take that back, or list both."""
     archive = find_archive(args.archive)

@@ -11,33 +11,33 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
-from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
+from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, print_answer
 from kafka_archiver.store import Store
 
 SHOWN = 200
 
 
-@answering
+@print_answer
 def show_audit(args: Namespace) -> Answer:
-    """The audit of these archives, or of all."""
+    """Audit these archives, or all."""
 
-    def look(archive: Archive) -> Report:
+    def audit_archive(archive: Archive) -> Report:
         ledger = open_ledger(archive)
         cluster = open_archive(archive).cluster if args.live else None
-        now = datetime.now(UTC)
+        audited_at = datetime.now(UTC)
         # What is printed here goes to stderr.
-        report = audit(archive, ledger.store, now, args.deep, cluster, tell=print, keyring=ledger.keyring)
+        report = audit(archive, ledger.store, audited_at, args.deep, cluster, tell=print, keyring=ledger.keyring)
         _publish(ledger.store, report)
         return report
 
-    found, failures = ask_each(args.archives, look)
-    damaged = [report.summary for report in found if report.damage or report.stops]
-    tables = [table for report in found for table in _tables(report)]
-    return Answer([report.model_dump() for report in found], tables, [*failures, *damaged])
+    reports, failures = ask_each(args.archives, audit_archive)
+    damaged = [report.summary for report in reports if report.damage or report.stops]
+    tables = [table for report in reports for table in _tables(report)]
+    return Answer([report.model_dump() for report in reports], tables, [*failures, *damaged])
 
 
 def _publish(store: Store, report: Report) -> None:
-    """For `status` and the page. Somebody who may only read can audit, too."""
+    """Publish the report for `status` and the page. Somebody who may only read can audit, too."""
     try:
         print(f"{report.archive}: the report is {store.url}/{publish(store, report)}")
     except ArchiverError as error:

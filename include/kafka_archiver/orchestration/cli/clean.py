@@ -10,26 +10,26 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.leftovers import Leftover
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_ledger
-from kafka_archiver.orchestration.terminal.consent import agreed
-from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.records.writer.disk import abandoned, sweep
 from kafka_archiver.work.clean_up import leftovers, remove
 
 
-@answering
+@print_answer
 def clean(args: Namespace) -> Answer:
     """Find the leftovers of these archives, or of all, and of this machine; remove them unless it is a dry run."""
     before = datetime.now(UTC) - args.older_than
 
-    def look(archive: Archive) -> tuple[Ledger, list[Leftover]]:
+    def find_leftovers(archive: Archive) -> tuple[Ledger, list[Leftover]]:
         ledger = open_ledger(archive)
         return ledger, leftovers(ledger, before)
 
-    found, failures = ask_each(args.archives, look)
-    rows = list(_rows(found))
-    removed = not args.dry_run and (not rows or args.yes or agreed(f"Remove {_count(rows)}?"))
+    leftovers_by_ledger, failures = ask_each(args.archives, find_leftovers)
+    rows = list(_rows(leftovers_by_ledger))
+    removed = not args.dry_run and (not rows or args.yes or ask_consent(f"Remove {_count(rows)}?"))
     if removed:
-        for ledger, items in found:
+        for ledger, items in leftovers_by_ledger:
             remove(ledger, items)
         sweep(None)
     title = f"Leftovers: {_count(rows)}; {'removed' if removed else 'nothing was removed'}" if rows else "Leftovers"
@@ -38,8 +38,8 @@ def clean(args: Namespace) -> Answer:
     return Answer({"removed": removed, "leftovers": rows}, [table], failures)
 
 
-def _rows(found: Sequence[tuple[Ledger, list[Leftover]]]) -> Iterator[dict[str, Any]]:
-    for ledger, items in found:
+def _rows(leftovers_by_ledger: Sequence[tuple[Ledger, list[Leftover]]]) -> Iterator[dict[str, Any]]:
+    for ledger, items in leftovers_by_ledger:
         for kind, key, run, upload_id in items:
             yield {"archive": ledger.archive, "kind": kind, "what": key, "run": run, "upload_id": upload_id}
     for directory in abandoned(None):

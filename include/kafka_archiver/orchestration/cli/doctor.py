@@ -17,8 +17,8 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts.send import check_receiver, name_of
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import (
-    Wanted,
-    find,
+    NamedConnection,
+    find_connection,
     kafka_endpoint,
     open_ledger,
     open_store,
@@ -26,8 +26,8 @@ from kafka_archiver.orchestration.connections import (
 )
 from kafka_archiver.orchestration.connections.keys import transform_keys
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.submit.handover import handed_over
-from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
+from kafka_archiver.orchestration.submit.handover import handover_settings
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, print_answer
 from kafka_archiver.records.decode.registry import Registry
 from kafka_archiver.state.doctor import Finding
 from kafka_archiver.state.doctor import examine as examine_archive
@@ -38,38 +38,38 @@ from kafka_archiver.state.doctor.registry import REGISTRY, check_registry
 from kafka_archiver.state.doctor.spark import check_submit
 from kafka_archiver.store.retry import Backoff
 
-Opened = TypeVar("Opened")
+Client = TypeVar("Client")
 # Somebody waits for the answer, and several checks may fail, one after the other.
 IMPATIENT = Backoff(tries=4, total=4)
 
 
-@answering
+@print_answer
 def examine(args: Namespace) -> Answer:
-    """The checks of these archives, or of all."""
-    found, failures = ask_each(args.archives, lambda archive: (archive.archive, list(_checks(archive))))
-    document = [{"archive": name, "checks": [_document(check) for check in checks]} for name, checks in found]
-    for name, checks in found:
+    """Check these archives, or all."""
+    checked, failures = ask_each(args.archives, lambda archive: (archive.archive, list(_checks(archive))))
+    document = [{"archive": name, "checks": [_document(check) for check in checks]} for name, checks in checked]
+    for name, checks in checked:
         if count := sum(check.severity == "problem" for check in checks):
             failures.append(f"{name}: {count} {'problem' if count == 1 else 'problems'}")
-    return Answer(document, [_table(name, checks) for name, checks in found], failures)
+    return Answer(document, [_table(name, checks) for name, checks in checked], failures)
 
 
 def _checks(archive: Archive) -> Iterator[Finding]:
     yield from _connections(archive)
-    cluster = yield from _opened(
+    cluster = yield from _try_client(
         "source.kafka",
         archive.source.kafka,
         lambda: Cluster(kafka_endpoint(archive)),
         lambda cluster: f"Kafka at {cluster.brokers}",
     )
-    store = yield from _opened(
+    store = yield from _try_client(
         "store.aws",
         archive.store.aws,
         lambda: open_store(archive, IMPATIENT),
         lambda store: store.url,
     )
-    others = read_archives(config_folder()).found
-    yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), others.values())
+    archives = read_archives(config_folder()).found
+    yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), archives.values())
     yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
     if store and archive.store.encryption.client:
         yield from tried(NAME, lambda: check_encryption(open_ledger(archive)))
@@ -79,21 +79,21 @@ def _checks(archive: Archive) -> Iterator[Finding]:
         yield from tried("records", lambda: check_records(replace(context, keys=transform_keys(archive))))
 
 
-def _opened(
-    key: str, named: object, make: Callable[[], Opened], tell: Callable[[Opened], str]
-) -> Generator[Finding, None, Opened | None]:
+def _try_client(
+    key: str, named: object, make: Callable[[], Client], tell: Callable[[Client], str]
+) -> Generator[Finding, None, Client | None]:
     """Make the client that a connection describes, without any request; None if the connection is missing or wrong.
 
     :param named: the connection's id, or the mapping in its place.
     """
     name = f"connection {named}" if isinstance(named, str) else key
     try:
-        opened = make()
+        client = make()
     except ArchiverError as error:
         yield problem(name, str(error), "the checks that need this connection are skipped")
         return None
-    yield ok(name, f"{key}: {tell(opened)}")
-    return opened
+    yield ok(name, f"{key}: {tell(client)}")
+    return client
 
 
 def _registry(archive: Archive) -> Registry | None:
@@ -102,28 +102,28 @@ def _registry(archive: Archive) -> Registry | None:
 
 
 def _connections(archive: Archive) -> Iterator[Finding]:
-    """The connections for alerts and for Spark."""
+    """Check the connections for alerts and for Spark."""
     for key, receiver in archive.alerts.all:
         yield from _receiver(receiver, key)
-    spark = Wanted(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
-    yield from _connection(spark)
+    reference = NamedConnection(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
+    yield from _connection(reference)
     binary = "spark-submit"
     with suppress(ArchiverError):
-        found = find(spark)
-        binary = str(found.extra_dejson.get("spark-binary") or binary)
-        master, mode = f"{found.conn_type}://{found.host}", found.extra_dejson.get("deploy-mode")
+        connection = find_connection(reference)
+        binary = str(connection.extra_dejson.get("spark-binary") or binary)
+        master, mode = f"{connection.conn_type}://{connection.host}", connection.extra_dejson.get("deploy-mode")
         yield from tried("secrets", lambda: _handed_over(archive, master, mode == "cluster"))
     yield from check_submit(binary)
 
 
 def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Finding]:
-    """Whether the job's endpoints can be handed over privately."""
-    handed_over(archive, master, cluster)
+    """Check that the job's endpoints can be handed over privately."""
+    handover_settings(archive, master, cluster)
     yield ok("secrets", "the job gets its addresses and credentials privately")
 
 
 def _receiver(receiver: Receiver, key: str) -> Iterator[Finding]:
-    """The receiver of an alert, without sending one."""
+    """Check the receiver of an alert, without sending one."""
     try:
         kind = check_receiver(receiver, key)
     except ArchiverError as error:
@@ -132,13 +132,13 @@ def _receiver(receiver: Receiver, key: str) -> Iterator[Finding]:
         yield ok(name_of(receiver), f"alerts.{key}: {kind}")
 
 
-def _connection(wanted: Wanted) -> Iterator[Finding]:
+def _connection(reference: NamedConnection) -> Iterator[Finding]:
     try:
-        found = find(wanted)
+        connection = find_connection(reference)
     except ArchiverError as error:
-        yield problem(f"connection {wanted.conn_id}", str(error))
+        yield problem(f"connection {reference.conn_id}", str(error))
     else:
-        yield ok(f"connection {wanted.conn_id}", f"{wanted.key}: {found.conn_type}")
+        yield ok(f"connection {reference.conn_id}", f"{reference.key}: {connection.conn_type}")
 
 
 def _table(name: str, checks: list[Finding]) -> Table:

@@ -11,14 +11,14 @@ from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.terminal.consent import agreed
-from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import left_out_of
 
 
-@answering
+@print_answer
 def fill(args: Namespace) -> Answer:
     """Count what is left out, and archive it with as many runs as it takes."""
     archive = find_archive(args.archive)
@@ -32,14 +32,14 @@ def fill(args: Namespace) -> Answer:
     offsets = sum(left.values())
     runs = count(-(-offsets // limit), "run")
     what = f"{count(offsets, 'offset')} that archive {archive.archive} lacks, in {runs}"
-    if not args.yes and not agreed(f"Archive {what}?"):
+    if not args.yes and not ask_consent(f"Archive {what}?"):
         return _answer(archive, False, left, {})
     before, after = offsets + 1, left
-    while (now := sum(after.values())) and now < before:
-        print(f"{count(now, 'offset')} to go.")
+    while (remaining := sum(after.values())) and remaining < before:
+        print(f"{count(remaining, 'offset')} to go.")
         if (state := run_to_its_end(name, {"fill": _asked(since)}, print)) != "success":
             raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
-        before, after = now, left_out_of(open_archive(archive), since)
+        before, after = remaining, left_out_of(open_archive(archive), since)
     return _answer(archive, True, left, after)
 
 

@@ -7,11 +7,11 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def find_archive(name: str) -> Archive:
-    """The archive of that name. Raises ConfigError, which lists the names that exist and the errors of other files."""
+    """Return an archive by name. Raises ConfigError, which lists the names that exist and the errors of other files."""
     archives, _, errors = read_archives(config_folder())
     if name in archives:
         return archives[name]
@@ -20,8 +20,8 @@ def find_archive(name: str) -> Archive:
 
 
 def ask_each(
-    names: Sequence[str], ask: Callable[[Archive], Found], more: Mapping[str, Archive] | None = None
-) -> tuple[list[Found], list[str]]:
+    names: Sequence[str], ask: Callable[[Archive], Result], more: Mapping[str, Archive] | None = None
+) -> tuple[list[Result], list[str]]:
     """Call `ask` for these archives, or for all; returns the results and the errors.
 
     :param more: archives that no valid file declares.
@@ -29,13 +29,13 @@ def ask_each(
     """
     declared, _, errors = read_archives(config_folder())
     archives = {**declared, **(more or {})}
-    wanted = [archives.get(name) or find_archive(name) for name in dict.fromkeys(names)] or [*archives.values()]
-    found, failures = [], [] if names else [str(error) for error in errors]
-    for archive in wanted:
+    chosen = [archives.get(name) or find_archive(name) for name in dict.fromkeys(names)] or [*archives.values()]
+    results, failures = [], [] if names else [str(error) for error in errors]
+    for archive in chosen:
         try:
-            found.append(ask(archive))
+            results.append(ask(archive))
         except ArchiverError as error:
-            if len(wanted) == 1 and names:
+            if len(chosen) == 1 and names:
                 raise
             failures.append(f"{archive.archive}: {error}")
-    return found, failures
+    return results, failures

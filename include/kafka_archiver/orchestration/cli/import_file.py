@@ -15,15 +15,15 @@ from kafka_archiver.imports.registry import import_text
 from kafka_archiver.imports.text import to_yaml, unfilled
 from kafka_archiver.imports.worker import worker_keys
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.orchestration.terminal.failures import report_errors
 from kafka_archiver.orchestration.terminal.output import show
 from kafka_archiver.planning.settings import settings_of
 
 # Notes that a person should not miss.
-_TOLD = ("by_hand", "lacks", *OPEN)
+_TO_SHOW = ("by_hand", "lacks", *OPEN)
 
 
-class Made(NamedTuple):
+class ArchiveYaml(NamedTuple):
     """The YAML of one archive. `problems`: why it is not valid; each line names the key."""
 
     archive: str
@@ -31,41 +31,41 @@ class Made(NamedTuple):
     problems: tuple[str, ...]
 
 
-class Result(NamedTuple):
+class ImportResult(NamedTuple):
     """The archives of a file. `faults`: of what no archive could be made."""
 
     tools: tuple[str, ...]
-    archives: tuple[Made, ...]
+    archives: tuple[ArchiveYaml, ...]
     notes: tuple[Note, ...]
     faults: tuple[str, ...]
 
 
-@plainly
+@report_errors
 def import_file(args: Namespace) -> None:
     """Print the YAML, or write it into a folder. What needs a person goes to stderr, too."""
     text, name = _read(args.file)
     worker = worker_keys(*_read(args.worker)) if args.worker else None
-    made = archives_of(text, name, args.tool, args.group, worker)
-    undecided = [] if args.accept else [note for note in made.notes if note.kind in OPEN]
+    result = archives_of(text, name, args.tool, args.group, worker)
+    undecided = [] if args.accept else [note for note in result.notes if note.kind in OPEN]
     if args.output_folder and not undecided:
-        _write(Path(args.output_folder), made.archives)
+        _write(Path(args.output_folder), result.archives)
     if args.output != "table":
-        archives = [one._asdict() for one in made.archives]
-        listed = [{"kind": note.kind, "key": note.key or None, "text": note.text} for note in made.notes]
-        tool = ", ".join(made.tools)
-        show(args.output, {"tool": tool, "archives": archives, "notes": listed, "faults": made.faults}, [])
+        archives = [archive._asdict() for archive in result.archives]
+        listed = [{"kind": note.kind, "key": note.key or None, "text": note.text} for note in result.notes]
+        tool = ", ".join(result.tools)
+        show(args.output, {"tool": tool, "archives": archives, "notes": listed, "faults": result.faults}, [])
     elif not args.output_folder:
-        print("---\n".join(one.yaml for one in made.archives), end="")
-        if made.archives[1:]:
-            print(f"{len(made.archives)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
-    told = sum(note.kind in _TOLD for note in made.notes)
-    if told:
-        print(f"{told} keys or remarks need a look: the comments at the top of the YAML name them", file=sys.stderr)
-    problems = [f"{one.archive}: {problem}" for one in made.archives for problem in one.problems]
+        print("---\n".join(archive.yaml for archive in result.archives), end="")
+        if result.archives[1:]:
+            print(f"{len(result.archives)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
+    remarks = sum(note.kind in _TO_SHOW for note in result.notes)
+    if remarks:
+        print(f"{remarks} keys or remarks need a look: the comments at the top of the YAML name them", file=sys.stderr)
+    problems = [f"{archive.archive}: {problem}" for archive in result.archives for problem in archive.problems]
     if problems:
         problems = ["The YAML is not valid yet:", *problems]
-    if made.faults:
-        problems += ["No archive is made of these:", *made.faults]
+    if result.faults:
+        problems += ["No archive is made of these:", *result.faults]
     if undecided:
         written = "Nothing is written. " if args.output_folder else ""
         problems += [f"Not the same here, or not understood ({written}--accept takes the YAML as it is):"]
@@ -80,8 +80,8 @@ def archives_of(
     tool: str | None = None,
     group: str | None = None,
     worker: Mapping[str, str] | None = None,
-) -> Result:
-    """The archives of every connector in a file, or of the one configuration that it is.
+) -> ImportResult:
+    """Make the archives of every connector in a file, or of the one configuration that it is.
 
     :param file: the name of the text in messages. :param tool: as of `import_text`, as are `group` and `worker`.
     :raises ConfigError: no archive can be made of it.
@@ -93,7 +93,7 @@ def archives_of(
             "of them alone"
         )
     tools: list[str] = []
-    archives: list[Made] = []
+    archives: list[ArchiveYaml] = []
     notes: list[Note] = []
     faults: list[str] = []
     for number, document in enumerate(documents, start=1):
@@ -108,8 +108,8 @@ def archives_of(
         faults += [f"{place}: {fault}" for fault in imported.faults]
         for draft in imported.drafts:
             yaml = to_yaml(imported, draft, keys, place)
-            archives.append(Made(str(draft.content["archive"]), yaml, tuple(_problems(yaml, draft.content))))
-    names = [one.archive for one in archives]
+            archives.append(ArchiveYaml(str(draft.content["archive"]), yaml, tuple(_problems(yaml, draft.content))))
+    names = [archive.archive for archive in archives]
     faults += [
         f"{file}: two connectors become the archive {name}: give each a name of its own, or import each alone"
         for name in dict.fromkeys(names)
@@ -117,7 +117,7 @@ def archives_of(
     ]
     if not archives:
         raise ConfigError("\n".join(faults))
-    return Result(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults))
+    return ImportResult(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults))
 
 
 def _read(file: str) -> tuple[str, str]:
@@ -141,16 +141,16 @@ def _problems(yaml: str, content: dict[str, Any]) -> list[str]:
     else:
         faults = []
     missing = list(unfilled(content))
-    told = {line.partition(":")[0] for line in missing}
-    return [*missing, *(line for line in faults if line.partition(":")[0] not in told)]
+    named = {line.partition(":")[0] for line in missing}
+    return [*missing, *(line for line in faults if line.partition(":")[0] not in named)]
 
 
-def _write(folder: Path, made: Iterable[Made]) -> None:
-    for one in made:
-        file = folder / f"{one.archive}.yaml"
+def _write(folder: Path, archives: Iterable[ArchiveYaml]) -> None:
+    for archive in archives:
+        file = folder / f"{archive.archive}.yaml"
         try:
             with file.open("x", encoding="utf-8") as opened:
-                opened.write(one.yaml)
+                opened.write(archive.yaml)
         except OSError as error:
             raise ConfigError(f"{file}: cannot be written: {error.strerror}") from None
         print(f"wrote {file}", file=sys.stderr)

@@ -17,10 +17,10 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.data_keys import DataKey
 from kafka_archiver.model.keys import SEALED
 from kafka_archiver.orchestration.connections import open_ledger, open_store
-from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.orchestration.terminal.failures import report_errors
 
 
-@plainly
+@report_errors
 def print_object(args: Namespace) -> None:
     """Print the records as JSON lines."""
     with _data_out() as out, _opened(args.object) as source:
@@ -28,7 +28,7 @@ def print_object(args: Namespace) -> None:
             out.write(line)
 
 
-@plainly
+@report_errors
 def decrypt(args: Namespace) -> None:
     """Write the content of an encrypted object."""
     if not args.object.endswith(SEALED):
@@ -56,7 +56,7 @@ def _data_out() -> Iterator[BinaryIO]:
 def _key_of(own: Archive | None) -> FindKey:
     """Return what finds a data key: in the object's own archive first, and then in each other one that can be asked."""
 
-    def find(key_id: str) -> DataKey:
+    def find_key(key_id: str) -> DataKey:
         archives = [archive for archive in read_archives(config_folder()).found.values() if archive != own]
         problems: list[str] = []
         for archive in [*([own] if own else []), *archives]:
@@ -76,7 +76,7 @@ def _key_of(own: Archive | None) -> FindKey:
             f"archive that wrote the object among those that `airflow archive list` shows{asked}"
         )
 
-    return find
+    return find_key
 
 
 def _opened(name: str) -> BinaryIO:

@@ -18,8 +18,8 @@ from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
-from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.orchestration.terminal.consent import ask_consent, has_terminal
+from kafka_archiver.orchestration.terminal.failures import report_errors
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.rebuild import Touched, replaceable, runs_of_hour, touched
 
@@ -29,7 +29,7 @@ MANY_OFFSETS, MANY_HOURS = 1_000_000, 48
 SHOWN = 5
 
 
-@plainly
+@report_errors
 @action_cli  # type: ignore[untyped-decorator]
 @suppress_logs_and_warning
 @providers_configuration_loaded
@@ -40,44 +40,44 @@ def rebuild(args: Namespace) -> None:
     archive = find_archive(args.archive)
     name = dag_id(archive.archive)
     context = open_archive(archive)
-    plans, wanted = _wanted(context, args)
-    found = touched(context, plans)
+    plans, selection = _selection(context, args)
+    extent = touched(context, plans)
     named = [f"run {plan.run}" for plan in plans[:SHOWN]]
     more = f" and {len(plans) - SHOWN:,} more" if len(plans) > SHOWN else ""
-    offsets = f"{count(found.offsets, 'offset')} of {', '.join(named)}{more}"
-    _say(str(found))
+    offsets = f"{count(extent.offsets, 'offset')} of {', '.join(named)}{more}"
+    _say(str(extent))
     if args.dry_run:
         return
     require_active(name)
     if not args.yes:
-        _require_consent(archive.archive, found, wanted)
-        if not agreed(f"Read {offsets} of archive {archive.archive} again and replace the objects?"):
+        _require_consent(archive.archive, extent, selection)
+        if not ask_consent(f"Read {offsets} of archive {archive.archive} again and replace the objects?"):
             _say("Nothing was changed.")
             raise SystemExit(1)
     _say(f"Rebuilding {offsets}.")
     chosen = {key: True for key in ("keep", "fewer") if getattr(args, key)}
-    if run_to_its_end(name, {"rebuild": {**wanted, **chosen}}, _say) != "success":
+    if run_to_its_end(name, {"rebuild": {**selection, **chosen}}, _say) != "success":
         raise SystemExit(1)
 
 
-def _require_consent(name: str, found: Touched, wanted: dict[str, Any]) -> None:
+def _require_consent(name: str, extent: Touched, selection: dict[str, Any]) -> None:
     """See that somebody can agree to a large rebuild: by `--yes`, or at the terminal.
 
     :raises ConfigError: neither is there.
     """
-    if can_ask() or (found.offsets <= MANY_OFFSETS and found.hours <= MANY_HOURS):
+    if has_terminal() or (extent.offsets <= MANY_OFFSETS and extent.hours <= MANY_HOURS):
         return
-    what = " ".join(f"--{key} {value}" for key, value in wanted.items())
+    what = " ".join(f"--{key} {value}" for key, value in selection.items())
     agree = command(f"airflow archive rebuild {name} {what} --yes")
     limit = f"Rebuilds of at most {MANY_OFFSETS:,} offsets and {MANY_HOURS} hours need no consent in scripts."
     raise ConfigError(
-        f"The rebuild would replace {found}, and there is no terminal to ask on. Nothing was changed.",
+        f"The rebuild would replace {extent}, and there is no terminal to ask on. Nothing was changed.",
         *advise(agree, f" agrees to it. ({limit})"),
     )
 
 
-def _wanted(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, Any]]:
-    """The plans to replace, and the DAG run's parameter."""
+def _selection(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, Any]]:
+    """Return the plans to replace, and the DAG run's parameter."""
     if args.hour is not None:
         # Airflow's times are a subclass of datetime whose arithmetic differs.
         hour = datetime.fromtimestamp(args.hour.timestamp(), UTC).replace(minute=0, second=0, microsecond=0)

@@ -14,14 +14,14 @@ from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
-from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
+from kafka_archiver.orchestration.terminal.consent import ask_consent, has_terminal
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
 from kafka_archiver.work.repair import Repairs, derive, find, give_up, lose, restore, write_sidecars
 
 SHOWN = 200
 
 
-@answering
+@print_answer
 def repair(args: Namespace) -> Answer:
     """Audit, repair what can be repaired, and audit again; or give up offsets by name."""
     archive = find_archive(args.archive)
@@ -39,7 +39,7 @@ def repair(args: Namespace) -> Answer:
         require_active(name)
     _require_consent(archive.archive, repairs, args)
     lost = f"{repairs.lost_rows:,} records will be lost for ever. " if repairs.lost else ""
-    if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
+    if not args.yes and not ask_consent(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
     for key in repairs.restored:
         restore(context.ledger, key, context.registry)
@@ -48,8 +48,8 @@ def repair(args: Namespace) -> Answer:
     for run, entries in repairs.sidecars.items():
         write_sidecars(context, run, [entry.key for entry in entries])
     for run, entries in repairs.lost.items():
-        made = lose(context, run, [entry.key for entry in entries], args.lost or ())
-        print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
+        revision = lose(context, run, [entry.key for entry in entries], args.lost or ())
+        print(f"Run {revision.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
     for run in repairs.anew:
         print(f"Planning run {run} anew, as {plan_anew(archive.archive, run).quoted} does.")
         _run(name, {"rebuild": {"run": run}})
@@ -66,15 +66,15 @@ def repair(args: Namespace) -> Answer:
 
 def _give_up(context: Context, args: Namespace) -> Answer:
     """Record that a run does not read some offsets. Who names them agrees to their loss; at a terminal it is asked."""
-    name, given = context.archive.archive, [f"{o.name} {o.range}" for o in args.lost_offsets]
+    name, described = context.archive.archive, [f"{o.name} {o.range}" for o in args.lost_offsets]
     total = sum(offsets.range.size for offsets in args.lost_offsets)
-    question = f"{total:,} offsets of run {args.run} will be lost for ever ({', '.join(given)}). Give them up?"
-    done = not args.dry_run and (args.yes or agreed(question))
+    question = f"{total:,} offsets of run {args.run} will be lost for ever ({', '.join(described)}). Give them up?"
+    done = not args.dry_run and (args.yes or ask_consent(question))
     for offsets in args.lost_offsets if done else ():
         give_up(context.ledger, args.run, offsets)
     rows = [
         {"action": "give up", "run": args.run, "what": what, "rows": None, "reason": "no client can read them"}
-        for what in given
+        for what in described
     ]
     if done:
         print(f"Recorded. {run_now(name).quoted} goes on with run {args.run}, without these offsets.")
@@ -87,7 +87,7 @@ def _require_consent(name: str, repairs: Repairs, args: Namespace) -> None:
     :raises ConfigError: neither option is given, and there is no terminal.
     """
     unnamed = {entry.key for entries in repairs.lost.values() for entry in entries} - set(args.lost or ())
-    if unnamed and not args.yes and not can_ask():
+    if unnamed and not args.yes and not has_terminal():
         command = f"airflow archive repair {name}{' --deep' * args.deep}"
         raise ConfigError(
             f"{count(len(unnamed), 'object')} would be recorded as lost for ever, and there is no terminal to ask on. "

@@ -14,35 +14,35 @@ from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.terminal.consent import agreed
-from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.dead_letters import Hours, Lettered, outlook, runs_with_letters
 
 COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
 
 
-@answering
+@print_answer
 def replay(args: Namespace) -> Answer:
     """Find the dead letters, and say what would become of them, or replay them and say what has."""
     archive = find_archive(args.archive)
     context, name = open_archive(archive), dag_id(archive.archive)
-    wanted, conf = _wanted(context, args)
-    found = runs_with_letters(context, wanted)
-    if not found or args.dry_run:
-        return _answer(archive.archive, False, [_expected(context, one) for one in found])
+    selection, conf = _selection(context, args)
+    runs = runs_with_letters(context, selection)
+    if not runs or args.dry_run:
+        return _answer(archive.archive, False, [_expected(context, run) for run in runs])
     require_active(name)
-    letters = f"{count(sum(one.rows for one in found), 'dead letter')} of {count(len(found), 'run')}"
-    if not args.yes and not agreed(f"Replay {letters} of archive {archive.archive} with its present settings?"):
-        return _answer(archive.archive, False, [_expected(context, one) for one in found])
+    letters = f"{count(sum(run.rows for run in runs), 'dead letter')} of {count(len(runs), 'run')}"
+    if not args.yes and not ask_consent(f"Replay {letters} of archive {archive.archive} with its present settings?"):
+        return _answer(archive.archive, False, [_expected(context, run) for run in runs])
     print(f"Replaying {letters}.")
     if (state := run_to_its_end(name, {"dead_letters": conf}, print)) != "success":
         raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
-    return _answer(archive.archive, True, [_done(context, one) for one in found])
+    return _answer(archive.archive, True, [_done(context, run) for run in runs])
 
 
-def _wanted(context: Context, args: Namespace) -> tuple[list[str] | Hours | None, dict[str, Any]]:
-    """What to replay, and the DAG run's parameter for it."""
+def _selection(context: Context, args: Namespace) -> tuple[list[str] | Hours | None, dict[str, Any]]:
+    """Return the runs or hours to replay (None: all), and the DAG run's parameter for them."""
     if bool(args.run) + bool(args.hours) + args.all != 1:
         raise ConfigError("Give either runs, or --hours, or --all.")
     if args.run:
@@ -55,21 +55,21 @@ def _wanted(context: Context, args: Namespace) -> tuple[list[str] | Hours | None
     return hours, {"hours": [isoformat(moment) for moment in hours]}
 
 
-def _expected(context: Context, one: Lettered) -> dict[str, Any]:
-    found = outlook(context, one)
-    return {**found._asdict(), "reasons": list(found.reasons), "revision": None}
+def _expected(context: Context, run: Lettered) -> dict[str, Any]:
+    expected = outlook(context, run)
+    return {**expected._asdict(), "reasons": list(expected.reasons), "revision": None}
 
 
-def _done(context: Context, one: Lettered) -> dict[str, Any]:
-    """What has become of a run's dead letters, by the manifest that counts now."""
-    last = context.ledger.last_committed(one.plan.interval.id) or one.plan.run
-    before, after = (context.ledger.manifest(run) for run in (one.plan.run, last))
-    now = {fate: after.account[fate] - before.account[fate] for fate in after.account} if before and after else {}
+def _done(context: Context, run: Lettered) -> dict[str, Any]:
+    """Return what has become of a run's dead letters, by the manifest that counts after the replay."""
+    last = context.ledger.last_committed(run.plan.interval.id) or run.plan.run
+    before, after = (context.ledger.manifest(name) for name in (run.plan.run, last))
+    change = {fate: after.account[fate] - before.account[fate] for fate in after.account} if before and after else {}
     return {
-        "run": one.plan.run,
-        "letters": one.rows,
-        "archived": now.get("archived"),
-        "filtered": now.get("filtered"),
+        "run": run.plan.run,
+        "letters": run.rows,
+        "archived": change.get("archived"),
+        "filtered": change.get("filtered"),
         "rejected": after.account["dead_lettered"] if after else None,
         "reasons": [],
         "revision": last,

@@ -6,15 +6,15 @@ from argparse import Namespace
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_ledger
-from kafka_archiver.orchestration.terminal.consent import agreed
-from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.work.rotate import Rotated, rotate
 
 
-@answering
+@print_answer
 def rotate_keys(args: Namespace) -> Answer:
     """Rotate these archives, or all that encrypt their objects."""
-    sure = args.dry_run or args.yes or agreed("Wrap the data keys by the present master keys?")
+    sure = args.dry_run or args.yes or ask_consent("Wrap the data keys by the present master keys?")
 
     def turn(archive: Archive) -> tuple[str, Rotated] | None:
         # Of all archives, only those that encrypt.
@@ -22,11 +22,11 @@ def rotate_keys(args: Namespace) -> Answer:
             return None
         return archive.archive, rotate(open_ledger(archive), args.dry_run or not sure, _say)
 
-    found, failures = ask_each(args.archives, turn)
+    rotations, failures = ask_each(args.archives, turn)
     anew = "wrapped anew" if sure and not args.dry_run else "to be wrapped anew"
     rows = [
         {"archive": name, "data_key": key, "result": result}
-        for name, rotated in filter(None, found)
+        for name, rotated in filter(None, rotations)
         for keys, result in ((rotated.changed, anew), (rotated.same, "as before"))
         for key in keys
     ]

@@ -10,7 +10,7 @@ from kafka_archiver.values.intervals import run_id
 
 
 def run_name_of(text: str) -> str:
-    """The ledger's name of a run.
+    """Return the ledger's name of a run.
 
     :param text: this name, the start of the run's interval, or `last`, which is returned as it is.
     :raises ConfigError: `text` is none of these.

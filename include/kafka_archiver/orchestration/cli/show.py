@@ -8,13 +8,13 @@ from kafka_archiver.model.manifest import FATES, Manifest, ObjectEntry
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
 from kafka_archiver.values.documents import isoformat
 
 
-@answering
+@print_answer
 def show_run(args: Namespace) -> Answer:
-    """What the ledger records about the run."""
+    """Show what the ledger records about the run."""
     run = run_in_full(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
     return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 
@@ -37,7 +37,8 @@ def _plan(run: RunInFull) -> Table:
 
 def _written(run: RunInFull, manifest: Manifest) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
-        (one.topic, one.partition, *(getattr(one, fate) for fate in FATES), one.offsets) for one in run.accounts
+        (partition.topic, partition.partition, *(getattr(partition, fate) for fate in FATES), partition.offsets)
+        for partition in run.accounts
     ]
     everything = [manifest.account[fate] for fate in FATES]
     rows.append(("all", None, *everything, sum(everything)))

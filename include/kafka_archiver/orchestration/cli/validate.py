@@ -14,7 +14,7 @@ from kafka_archiver.config import Declaration, declarations, load_archive
 from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dags.archive import archive_dag
-from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.planning.schemas import require_readable
 from kafka_archiver.planning.settings import settings_of
 
@@ -29,11 +29,11 @@ class Checked:
     sql: Literal["SQL", "function", ""] = ""
 
 
-@answering
+@print_answer
 def validate(args: Namespace) -> Answer:
     """Check the chosen files, or all."""
     needs_folder = not args.archives or not all(map(_is_file, args.archives))
-    known = [_check(one) for one in declarations(config_folder(), os.environ)] if needs_folder else []
+    known = [_check(declaration) for declaration in declarations(config_folder(), os.environ)] if needs_folder else []
     checked = list(_choose(args.archives, _with_conflicts(known))) if args.archives else _with_conflicts(known)
     document = [{"file": str(c.file), "archive": c.archive, "problems": c.problems} for c in checked]
     rows = [(c.file.name, c.archive, problem) for c in checked for problem in c.problems or ("ok",)]

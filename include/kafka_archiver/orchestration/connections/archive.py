@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def endpoints(archive: Archive) -> Endpoints:
-    """Addresses and credentials of brokers and store, and the keys of transforms. From now on logs mask their secrets.
+    """Look up addresses, credentials and keys of an archive. From then on logs mask their secrets.
 
     :raises ConfigError: a connection is missing, incomplete, of another type, or unusable for the archive's reader.
     """
@@ -32,7 +32,7 @@ def endpoints(archive: Archive) -> Endpoints:
 
 
 def open_archive(archive: Archive) -> "Context":
-    """The archive with its brokers, store and ledger; makes no request.
+    """Open the archive with its brokers, store and ledger; makes no request.
 
     :raises ConfigError: as `endpoints`.
     """
@@ -44,17 +44,17 @@ def open_archive(archive: Archive) -> "Context":
 
 
 def open_store(archive: Archive, backoff: "Backoff | None" = None) -> "Store":
-    """The archive's store, without Kafka. Parameters as of `store.open_store`. Raises ConfigError."""
+    """Open the archive's store, without Kafka. Parameters as of `store.open_store`. Raises ConfigError."""
     from kafka_archiver import store
 
     return store.open_store(archive.store.url, store_endpoint(archive), backoff)
 
 
 def open_ledger(archive: Archive) -> "Ledger":
-    """The archive's ledger, without Kafka. Raises ConfigError."""
+    """Open the archive's ledger, without Kafka. Raises ConfigError."""
     from kafka_archiver import store
     from kafka_archiver.context.keyring import keyring_of
     from kafka_archiver.ledger.ledger import Ledger
 
-    found = Endpoints(kafka={}, store=store_endpoint(archive), master_keys=master_keys(archive))
-    return Ledger(store.open_store(archive.store.url, found.store), archive.archive, keyring_of(found))
+    clients = Endpoints(kafka={}, store=store_endpoint(archive), master_keys=master_keys(archive))
+    return Ledger(store.open_store(archive.store.url, clients.store), archive.archive, keyring_of(clients))

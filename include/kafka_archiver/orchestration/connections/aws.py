@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def aws_options(connection: Connection, where: str) -> dict[str, str]:
-    """An aws connection as options of the store. Without credentials, boto3 uses its own chain.
+    """Turn an aws connection into options of the store. Without credentials, boto3 uses its own chain.
 
     :param where: the connection in messages.
     :raises ConfigError: the provider cannot use the connection.
@@ -48,7 +48,7 @@ def aws_options(connection: Connection, where: str) -> dict[str, str]:
 
 @functools.cache
 def _wrapper() -> "type[AwsConnectionWrapper]":
-    """The provider's class, which does not tell each command's reader where the credentials were found."""
+    """Return the provider's class, without its log of where the credentials come from."""
     from airflow.providers.amazon.aws.utils.connection_wrapper import AwsConnectionWrapper
 
     class Quiet(AwsConnectionWrapper):
@@ -87,11 +87,13 @@ def _credentials(connection: Connection, wrapper: "AwsConnectionWrapper", where:
 
 
 def _temporary(wrapper: "AwsConnectionWrapper", where: str) -> dict[str, Any]:
-    """Credentials that end some time: the provider gets them now."""
+    """Let the provider get credentials now, which expire."""
     from airflow.providers.amazon.aws.hooks.base_aws import resolve_session_factory
 
     try:
-        found = resolve_session_factory()(conn=wrapper).create_session().get_credentials().get_frozen_credentials()
+        credentials = (
+            resolve_session_factory()(conn=wrapper).create_session().get_credentials().get_frozen_credentials()
+        )
     except Exception as error:  # noqa: BLE001 - the provider raises anything; its text may repeat a secret
         raise TransientError(
             f"{where}: the amazon provider got no credentials ({type(error).__name__}); expected that "
@@ -99,9 +101,9 @@ def _temporary(wrapper: "AwsConnectionWrapper", where: str) -> dict[str, Any]:
             f"test {wrapper.conn_id}` shows"
         ) from None
     return {
-        "aws_access_key_id": found.access_key,
-        "aws_secret_access_key": found.secret_key,
-        "aws_session_token": found.token,
+        "aws_access_key_id": credentials.access_key,
+        "aws_secret_access_key": credentials.secret_key,
+        "aws_session_token": credentials.token,
     }
 
 

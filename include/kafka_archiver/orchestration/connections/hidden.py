@@ -8,14 +8,14 @@ from airflow.sdk.log import mask_secret
 from kafka_archiver.messages.secrets import masked
 
 
-def hidden(found: dict[str, str]) -> dict[str, str]:
-    """The same properties. From now on logs mask their secrets."""
-    for secret in masked(found):
+def mask_secrets(properties: dict[str, str]) -> dict[str, str]:
+    """Make logs mask the secrets of these properties, and return the properties."""
+    for secret in masked(properties):
         mask_secret(secret)
         mask_secret(json.dumps(secret)[1:-1])
-    return found
+    return properties
 
 
 def text(value: Any) -> str:
-    """A value of YAML or JSON as text for a client's property."""
+    """Return a value of YAML or JSON as text for a client's property."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,8 +7,8 @@ from typing import Any
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.hidden import hidden, text
-from kafka_archiver.orchestration.connections.lookup import Wanted, find
+from kafka_archiver.orchestration.connections.hidden import mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
 
 # Properties that the archiver sets itself, or that other clients use: consumers and producers may share a connection.
 _NOT_OURS = re.compile(
@@ -21,8 +21,8 @@ _NOT_OURS = re.compile(
 
 
 def kafka_endpoint(archive: Archive) -> dict[str, str]:
-    """The brokers' part of `endpoints`."""
-    kafka = hidden(_kafka(archive.source.kafka))
+    """Return the brokers' part of `endpoints`. Raises ConfigError."""
+    kafka = mask_secrets(_kafka(archive.source.kafka))
     if archive.source.reader == "spark":
         # Check it before anything is planned, not when Spark begins to read.
         java_properties(kafka)
@@ -32,26 +32,26 @@ def kafka_endpoint(archive: Archive) -> dict[str, str]:
 def _kafka(source: str | Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(source, str):
         return kafka_properties(source, "the mapping in source.kafka")
-    wanted = Wanted(source, "source.kafka", ("kafka",))
-    return kafka_properties(find(wanted).extra_dejson, f"the extra of {wanted}")
+    reference = NamedConnection(source, "source.kafka", ("kafka",))
+    return kafka_properties(find_connection(reference).extra_dejson, f"the extra of {reference}")
 
 
-def kafka_properties(given: Mapping[str, Any], where: str) -> dict[str, str]:
-    """librdkafka's properties of a client, without those that only a consumer, a producer or Airflow's hook has.
+def kafka_properties(settings: Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return librdkafka's properties of a client, without those of a consumer, a producer or Airflow's hook alone.
 
-    :param where: the name of `given` in messages.
+    :param where: the name of `settings` in messages.
     :raises ConfigError: brokers are missing, or a property cannot be handed to the Spark job.
     """
-    if "oauth_cb" in given:
+    if "oauth_cb" in settings:
         raise ConfigError(
             f"{where} has `oauth_cb`, a Python function, which cannot be handed to the Spark job; expected "
             "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
         )
-    properties = {name: text(value) for name, value in given.items() if not _NOT_OURS.fullmatch(name)}
+    properties = {name: text(value) for name, value in settings.items() if not _NOT_OURS.fullmatch(name)}
     brokers = properties.get("bootstrap.servers")
     if not brokers or "@" in brokers:
-        found = "a user or a password in" if brokers else "no"
+        fault = "a user or a password in" if brokers else "no"
         raise ConfigError(
-            f"{where} has {found} `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
+            f"{where} has {fault} `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
         )
     return properties

@@ -4,28 +4,28 @@ from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.lookup import Wanted, find
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
 
 # Of fewer, somebody who knows a hash or the fingerprint could try all.
 SHORTEST = 16
 
 
 def transform_keys(archive: Archive) -> dict[str, str]:
-    """The keys by the ids of their connections. From now on logs mask them.
+    """Return the keys by the ids of their connections. From then on logs mask them.
 
     :raises ConfigError: a connection is missing, of another type, or has no password that is long enough.
     """
-    told = archive.transform.transform
-    return {name: _key(name) for name in sorted(told.keys)} if told else {}
+    transform = archive.transform.transform
+    return {name: _key(name) for name in sorted(transform.keys)} if transform else {}
 
 
 def _key(name: str) -> str:
-    wanted = Wanted(name, "transform.steps: hash", ("generic",))
-    key = find(wanted).password or ""
+    reference = NamedConnection(name, "transform.steps: hash", ("generic",))
+    key = find_connection(reference).password or ""
     if len(key) < SHORTEST:
         raise ConfigError(
-            f"{wanted} has a password of {len(key)} characters; expected at least {SHORTEST}, the key of the hashes, "
-            "for example from `openssl rand -hex 32`"
+            f"{reference} has a password of {len(key)} characters; expected at least {SHORTEST}, the key of the "
+            "hashes, for example from `openssl rand -hex 32`"
         )
     mask_secret(key)
     return key

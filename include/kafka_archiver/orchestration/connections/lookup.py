@@ -29,7 +29,7 @@ _NOTES = {
 }
 
 
-class Wanted(NamedTuple):
+class NamedConnection(NamedTuple):
     """A connection that an archive names. `key`: where in the YAML; `kinds`: the connection types it may have."""
 
     conn_id: str
@@ -41,13 +41,13 @@ class Wanted(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command that adds it."""
+        """The command that adds the connection."""
         kind = self.kinds[0]
         return shlex.join(["airflow", "connections", "add", self.conn_id, "--conn-type", kind, *_EXAMPLES[kind]])
 
 
-def find(wanted: Wanted) -> Connection:
-    """The connection.
+def find_connection(reference: NamedConnection) -> Connection:
+    """Return the connection.
 
     :raises ConfigError: it does not exist, or is of another type.
     :raises TransientError: it was not found, and a secrets backend may be down.
@@ -56,17 +56,17 @@ def find(wanted: Wanted) -> Connection:
         # Outside a task Airflow reads the metadata database only with this variable, as its own `connections get` does.
         os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
     try:
-        connection = _get(wanted.conn_id)
+        connection = _get(reference.conn_id)
     except AirflowNotFoundException as error:
-        message = f"there is no {wanted}; add it with:\n  {wanted.command}{_NOTES.get(wanted.kinds[0], '')}"
+        message = f"there is no {reference}; add it with:\n  {reference.command}{_NOTES.get(reference.kinds[0], '')}"
         if conf.get("secrets", "backend", fallback=None) or conf.get("workers", "secrets_backend", fallback=None):
             # Airflow hides the errors of a secrets backend: a backend that is down looks like a missing secret.
             raise TransientError(f"{message}\nor check that Airflow's secrets backend answers") from error
         raise ConfigError(message) from error
-    if connection.conn_type not in wanted.kinds:
-        kinds = " or ".join(repr(kind) for kind in wanted.kinds)
+    if connection.conn_type not in reference.kinds:
+        kinds = " or ".join(repr(kind) for kind in reference.kinds)
         raise ConfigError(
-            f"{wanted} is of type {connection.conn_type!r}; expected {kinds}, as from:\n  {wanted.command}"
+            f"{reference} is of type {connection.conn_type!r}; expected {kinds}, as from:\n  {reference.command}"
         )
     return connection
 
@@ -74,13 +74,13 @@ def find(wanted: Wanted) -> Connection:
 def _get(conn_id: str) -> Connection:
     """Return the connection. In a task, "there is none" is asked again: Airflow's API may say so while it starts."""
     try:
-        found: Connection = Connection.get(conn_id)
+        connection: Connection = Connection.get(conn_id)
     except AirflowNotFoundException:
         if not _in_task():
             raise
         time.sleep(AGAIN_SECONDS)
-        found = Connection.get(conn_id)
-    return found
+        connection = Connection.get(conn_id)
+    return connection
 
 
 def _in_task() -> bool:

@@ -6,12 +6,12 @@ from airflow.sdk import Connection
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.hidden import hidden, text
-from kafka_archiver.orchestration.connections.lookup import Wanted, find
+from kafka_archiver.orchestration.connections.hidden import mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
 
 
 def registry_endpoint(archive: Archive) -> dict[str, str] | None:
-    """The properties of Confluent's registry clients; None for an archive without a registry.
+    """Return the properties of Confluent's registry clients; None for an archive without a registry.
 
     :raises ConfigError: the connection is missing, of another type or incomplete.
     """
@@ -19,11 +19,11 @@ def registry_endpoint(archive: Archive) -> dict[str, str] | None:
     if source is None:
         return None
     if not isinstance(source, str):
-        found = {name: text(value) for name, value in source.items()}
+        properties = {name: text(value) for name, value in source.items()}
     else:
-        wanted = Wanted(source, "source.registry", ("http",))
-        found = _registry(find(wanted), str(wanted))
-    return hidden(found)
+        reference = NamedConnection(source, "source.registry", ("http",))
+        properties = _registry(find_connection(reference), str(reference))
+    return mask_secrets(properties)
 
 
 def _registry(connection: Connection, where: str) -> dict[str, str]:
@@ -33,7 +33,7 @@ def _registry(connection: Connection, where: str) -> dict[str, str]:
         raise ConfigError(f"{where} has no host; expected one like https://registry.example.com")
     # The connection's port goes behind the host, before a path.
     port = f":{connection.port}" if connection.port else ""
-    found = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
+    properties = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
     if connection.login or connection.password:
-        found["basic.auth.user.info"] = f"{connection.login or ''}:{connection.password or ''}"
-    return {**found, **{name: text(value) for name, value in connection.extra_dejson.items()}}
+        properties["basic.auth.user.info"] = f"{connection.login or ''}:{connection.password or ''}"
+    return {**properties, **{name: text(value) for name, value in connection.extra_dejson.items()}}

@@ -5,20 +5,20 @@ from kafka_archiver.config.properties import is_plain_address
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.aws import aws_options
 from kafka_archiver.orchestration.connections.encryption import customer_key
-from kafka_archiver.orchestration.connections.hidden import hidden, text
-from kafka_archiver.orchestration.connections.lookup import Wanted, find
+from kafka_archiver.orchestration.connections.hidden import mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
 from kafka_archiver.store.options import S3Options
 
 
 def store_endpoint(archive: Archive) -> dict[str, str]:
-    """The store's part of `endpoints`."""
-    source, found = archive.store.aws, {**archive.store.requests, **customer_key(archive)}
+    """Return the store's part of `endpoints`. Raises ConfigError."""
+    source, own = archive.store.aws, {**archive.store.requests, **customer_key(archive)}
     if not isinstance(source, str):
-        return hidden(
-            _checked({**{name: text(value) for name, value in source.items()}, **found}, "the mapping in store.aws")
+        return mask_secrets(
+            _checked({**{name: text(value) for name, value in source.items()}, **own}, "the mapping in store.aws")
         )
-    wanted = Wanted(source, "store.aws", ("aws",))
-    return hidden(_checked({**aws_options(find(wanted), str(wanted)), **found}, str(wanted)))
+    reference = NamedConnection(source, "store.aws", ("aws",))
+    return mask_secrets(_checked({**aws_options(find_connection(reference), str(reference)), **own}, str(reference)))
 
 
 def _checked(options: dict[str, str], where: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which DAG runs have worked on a run of the ledger, by the result of their task `plan`."""
+"""The DAG runs that have worked on a run of the ledger, by the result of their task `plan`."""
 
 from collections.abc import Collection
 
@@ -13,7 +13,7 @@ _READ, _SHOWN = 500, 3
 
 
 def dag_runs_of(dag: str, runs: Collection[str]) -> dict[str, list[str]]:
-    """The DAG runs that have worked on these runs of the ledger. One query.
+    """Return the DAG runs that have worked on these runs of the ledger. One query.
 
     Not by the interval: a revision has that of the run that it supersedes, and a run by hand may have one of its own.
     """
@@ -23,12 +23,12 @@ def dag_runs_of(dag: str, runs: Collection[str]) -> dict[str, list[str]]:
         XComModel.dag_id == dag, XComModel.task_id == PLAN, XComModel.key == XCOM_RETURN_KEY
     )
     named = or_(*(cast(XComModel.value, String).contains(run, autoescape=True) for run in runs))
-    found: dict[str, list[str]] = {}
+    dag_runs: dict[str, list[str]] = {}
     with create_session() as session:
         for row in session.execute(results.where(named).order_by(XComModel.dag_run_id.desc()).limit(_READ)):
             work = XComModel.deserialize_value(row)
             # Not a dict if an XCom backend of the user keeps it elsewhere.
             for run in work.get("runs", ()) if isinstance(work, dict) else ():
-                if run in runs and len(known := found.setdefault(run, [])) < _SHOWN:
+                if run in runs and len(known := dag_runs.setdefault(run, [])) < _SHOWN:
                     known.insert(0, row.run_id)
-    return found
+    return dag_runs

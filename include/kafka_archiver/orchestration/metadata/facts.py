@@ -1,4 +1,4 @@
-"""What Airflow's metadata database says of an archive's DAG and its runs."""
+"""An archive's DAG and its runs, from Airflow's metadata database."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -30,21 +30,21 @@ from kafka_archiver.work.work import Work
 LAST = 30
 
 
-def facts_of(archive: Archive, now: datetime) -> Facts:
-    """What Airflow knows of the archive's DAG. `silent` has the reason if the database does not answer."""
+def facts_of(archive: Archive, asked_at: datetime) -> Facts:
+    """Return what Airflow knows of the archive's DAG. `silent` has the reason if the database does not answer."""
     name = dag_id(archive.archive)
     try:
         with create_session() as session:
-            return _facts(archive, name, now, session)
+            return _facts(archive, name, asked_at, session)
     except SQLAlchemyError as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
-        return Facts(dag_id=name, silent=f"Airflow's metadata database does not answer: {said}")
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
+        return Facts(dag_id=name, silent=f"Airflow's metadata database does not answer: {reason}")
 
 
-def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Facts:
+def _facts(archive: Archive, name: str, asked_at: datetime, session: Session) -> Facts:
     model, audits = session.get(DagModel, name), session.get(DagModel, audit_dag_id(archive.archive))
     scheduler = most_recent_job("SchedulerJob", session=session)
-    last = last_interval(archive, now) if archive.schedule else None
+    last = last_interval(archive, asked_at) if archive.schedule else None
     rows = list(_rows(name, session))
     return Facts(
         dag_id=name,
@@ -62,31 +62,31 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
 
 
 def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagRun, ...]:
-    """The runs with what they took, and the ledger's runs that they have finished: two queries for all."""
+    """Add what the runs took, and the ledger's runs that they have finished: two queries for all."""
     ended = [run.run_id for run in runs if run.ended]
-    these = (TaskInstance.dag_id == name, TaskInstance.run_id.in_(ended), TaskInstance.try_number > 1)
-    counted = select(TaskInstance.run_id, func.sum(TaskInstance.try_number - 1)).where(*these)
+    retried = (TaskInstance.dag_id == name, TaskInstance.run_id.in_(ended), TaskInstance.try_number > 1)
+    counted = select(TaskInstance.run_id, func.sum(TaskInstance.try_number - 1)).where(*retried)
     again = {run: int(count) for run, count in session.execute(counted.group_by(TaskInstance.run_id))}
     left = select(XComModel).where(XComModel.dag_id == name, XComModel.run_id.in_(ended))
-    found = session.scalars(left.where(XComModel.key.in_((CPU, FIGURES)))) if ended else ()
-    noted = {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in found}
+    entries = session.scalars(left.where(XComModel.key.in_((CPU, FIGURES)))) if ended else ()
+    noted = {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in entries}
 
-    def one(run: DagRun) -> DagRun:
+    def add_effort(run: DagRun) -> DagRun:
         spent, figures = noted.get((run.run_id, ARCHIVE, CPU)), noted.get((run.run_id, TASKS[-1], FIGURES))
         effort = Effort(retries=again.get(run.run_id, 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
         if not isinstance(figures, dict):
             return run.model_copy(update={"effort": effort})
-        finished = tuple(str(one) for one in figures.get("runs", ()) if one not in figures.get("final", ()))
+        finished = tuple(str(name) for name in figures.get("runs", ()) if name not in figures.get("final", ()))
         wrote = Wrote(runs=len(finished), records=figures.get("records", 0), bytes=figures.get("bytes", 0))
         return run.model_copy(update={"effort": effort, "finished": finished, "wrote": wrote})
 
-    return tuple(one(run) if run.ended else run for run in runs)
+    return tuple(add_effort(run) if run.ended else run for run in runs)
 
 
 def _rows(name: str, session: Session) -> Iterable[Row]:
-    """Newest first: the last scheduled and manual runs, the last backfill runs, and the unfinished runs."""
+    """Return the last scheduled and manual runs, the last backfill runs and the unfinished runs, newest first."""
     mine = select(Row).where(Row.dag_id == name).order_by(Row.id.desc()).options(selectinload(Row.dag_run_note))
-    found = {
+    rows = {
         row.id: row
         for few in (
             mine.where(Row.run_type != "backfill").limit(LAST),
@@ -95,7 +95,7 @@ def _rows(name: str, session: Session) -> Iterable[Row]:
         )
         for row in session.scalars(few)
     }
-    return [found[number] for number in sorted(found, reverse=True)]
+    return [rows[number] for number in sorted(rows, reverse=True)]
 
 
 def _run(row: Row, session: Session) -> DagRun:
@@ -125,32 +125,32 @@ def _run(row: Row, session: Session) -> DagRun:
 
 
 def _tasks(row: Row, session: Session) -> list[TaskInstance]:
-    found = session.scalars(
+    tasks = session.scalars(
         select(TaskInstance).where(TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id)
     )
-    return sorted(found, key=lambda ti: place(ti.task_id))
+    return sorted(tasks, key=lambda ti: place(ti.task_id))
 
 
 def _failure(row: Row, failed: TaskInstance, session: Session) -> Failure:
-    said = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
+    cause = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
     return Failure(
         task=failed.task_id,
         attempts=failed.try_number,
-        permanent=bool(said.get("permanent")),
-        cause=said.get("cause"),
-        actions=from_dicts(said.get("actions")),
-        kinds=tuple(said.get("kinds", ())),
+        permanent=bool(cause.get("permanent")),
+        cause=cause.get("cause"),
+        actions=from_dicts(cause.get("actions")),
+        kinds=tuple(cause.get("kinds", ())),
     )
 
 
 def _work(row: Row, session: Session) -> Work | None:
-    """The result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
+    """Return the result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
     left = select(XComModel).where(
         XComModel.dag_id == row.dag_id,
         XComModel.run_id == row.run_id,
         XComModel.task_id == PLAN,
         XComModel.key == XCOM_RETURN_KEY,
     )
-    found = session.scalars(left).first()
-    result = XComModel.deserialize_value(found) if found else None
+    entry = session.scalars(left).first()
+    result = XComModel.deserialize_value(entry) if entry else None
     return Work.from_dict(result) if isinstance(result, dict) else None

@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.dag_run.gate import PLAN
 _PREFIX = dag_id("")
 
 
-class Former(NamedTuple):
+class UndeclaredArchive(NamedTuple):
     """One such archive.
 
     `archive`: as it was last valid; `fault`: why it is not now; `do`: the actions. `is_gone`: no file declares it.
@@ -35,13 +35,13 @@ class Former(NamedTuple):
     is_gone: bool
 
 
-def former(archives: Archives) -> dict[str, Former]:
+def undeclared_archives(archives: Archives) -> dict[str, UndeclaredArchive]:
     """Return these archives by name; none if Airflow's database does not answer."""
     wrong = missing(archives)
     try:
         with create_session() as session:
             known = {
-                name: Former(archive, *_why(archive, wrong.get(name)))
+                name: UndeclaredArchive(archive, *_why(archive, wrong.get(name)))
                 for name in _names(session, archives.found)
                 if (archive := _last(dag_id(name), session)) and (name in wrong or _has_run(dag_id(name), session))
             }
@@ -50,7 +50,7 @@ def former(archives: Archives) -> dict[str, Former]:
     return known
 
 
-def checks_of_file(fault: Former | None) -> list[Finding]:
+def checks_of_file(fault: UndeclaredArchive | None) -> list[Finding]:
     """Return the check of an archive's file: none if it is valid."""
     return [problem("file", fault.fault, *fault.do)] if fault else []
 
@@ -67,9 +67,9 @@ def _why(archive: Archive, error: str | None) -> tuple[str, tuple[Action, ...], 
     )
 
 
-def _names(session: Session, found: Collection[str]) -> list[str]:
+def _names(session: Session, declared: Collection[str]) -> list[str]:
     ids = session.scalars(select(DagModel.dag_id).where(DagModel.dag_id.startswith(_PREFIX, autoescape=True)))
-    return sorted(name for one in ids if (name := one.removeprefix(_PREFIX)) not in found)
+    return sorted(name for dag in ids if (name := dag.removeprefix(_PREFIX)) not in declared)
 
 
 def _has_run(dag: str, session: Session) -> bool:
@@ -77,10 +77,10 @@ def _has_run(dag: str, session: Session) -> bool:
 
 
 def _last(dag: str, session: Session) -> Archive | None:
-    """The archive as Airflow has kept it with its DAG; see `config.last_known`."""
+    """Return the archive as Airflow has kept it with its DAG; see `config.last_known`."""
     row = SerializedDagModel.get(dag, session=session)
     tasks: Any = row.data.get("dag", {}).get("tasks", ()) if row and isinstance(row.data, Mapping) else ()
-    for task in (one.get("__var", one) for one in tasks):
+    for task in (entry.get("__var", entry) for entry in tasks):
         if task.get("task_id") == PLAN and task.get("doc_json"):
             with suppress(ValueError):
                 return recalled(json.loads(task["doc_json"]))

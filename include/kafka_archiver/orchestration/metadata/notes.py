@@ -1,4 +1,4 @@
-"""Airflow's scheduler calls this when a DAG run ends: gives the run of an archive its note.
+"""The note of an archive's DAG run: Airflow's scheduler calls this when the run ends.
 
 The scheduler's loop waits for it. So it makes three small queries, no other request, and its errors only go to the log.
 """
@@ -46,20 +46,20 @@ def _safely(write: Any, dag_run: "DagRun") -> None:
 
 
 def _succeeded(dag_run: "DagRun", session: "Session") -> None:
-    found = _xcoms([dag_run.run_id], dag_run.dag_id, (FIGURES, AUDITED), session)
-    if audit := found.get((dag_run.run_id, "audit", AUDITED)):
+    results = _xcoms([dag_run.run_id], dag_run.dag_id, (FIGURES, AUDITED), session)
+    if audit := results.get((dag_run.run_id, "audit", AUDITED)):
         _write(dag_run, audited(audit))
         for run in _failed_before(dag_run, session):
             _write(run, settled(run.note, dag_run.run_id))
-    figures = found.get((dag_run.run_id, "close_hours", FIGURES))
+    figures = results.get((dag_run.run_id, "close_hours", FIGURES))
     if figures is None:
         return
     _write(dag_run, Figures.model_validate(figures).line)
     earlier = list(_failed_before(dag_run, session))
     works = _xcoms([run.run_id for run in earlier], dag_run.dag_id, ("return_value",), session)
     for run in earlier:
-        one = _value(run, works.get((run.run_id, "plan", "return_value")))
-        if settles(figures, _forward(dag_run), one):
+        failure = _value(run, works.get((run.run_id, "plan", "return_value")))
+        if settles(figures, _forward(dag_run), failure):
             _write(run, settled(run.note, dag_run.run_id))
 
 
@@ -71,8 +71,8 @@ def _failed(dag_run: "DagRun", session: "Session") -> None:
     if not tasks:
         return
     task = min((ti.task_id for ti in tasks), key=place)
-    said = _xcoms([dag_run.run_id], dag_run.dag_id, (CAUSE,), session).get((dag_run.run_id, task, CAUSE), {})
-    _write(dag_run, failed(task, said.get("cause") or NO_EXCEPTION))
+    cause = _xcoms([dag_run.run_id], dag_run.dag_id, (CAUSE,), session).get((dag_run.run_id, task, CAUSE), {})
+    _write(dag_run, failed(task, cause.get("cause") or NO_EXCEPTION))
 
 
 def _failed_before(dag_run: "DagRun", session: "Session") -> Iterable["DagRun"]:
@@ -84,7 +84,7 @@ def _failed_before(dag_run: "DagRun", session: "Session") -> Iterable["DagRun"]:
 
 
 def _xcoms(runs: list[str], dag_id: str, keys: Iterable[str], session: "Session") -> dict[tuple[str, str, str], Any]:
-    """The XComs of these runs, by run, task and key."""
+    """Return the XComs of these runs, by run, task and key."""
     from airflow.models.xcom import XComModel
     from sqlalchemy import select
 
@@ -109,6 +109,6 @@ def _forward(run: "DagRun") -> bool:
 
 def _write(run: "DagRun", text: str) -> None:
     """Set the note. A note that a person wrote stays."""
-    held = run.dag_run_note
-    if held is None or held.user_id is None:
+    note = run.dag_run_note
+    if note is None or note.user_id is None:
         run.note = text

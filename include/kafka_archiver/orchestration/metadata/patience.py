@@ -11,8 +11,8 @@ Result = TypeVar("Result")
 FOLLOWING_SECONDS = 600
 
 
-def patiently(ask: Callable[[], Result], seconds: float) -> Result:
-    """The result of `ask`, which must be repeatable. Retried for so long while the database cannot answer."""
+def retry_while_down(ask: Callable[[], Result], seconds: float) -> Result:
+    """Return the result of `ask`, which must be repeatable. Retry for so long while the database cannot answer."""
     retrying = Retrying(
         retry=retry_if_exception_type(OperationalError),
         stop=stop_after_delay(seconds),

@@ -1,4 +1,4 @@
-"""Whether Airflow itself works: what no DAG can tell, because none would run."""
+"""The health of Airflow itself, which no DAG can tell, because none would run."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -29,28 +29,30 @@ class Services(Value):
     checks: tuple[Finding, ...]
 
 
-def services(now: datetime | None = None) -> Services:
+def services(asked_at: datetime | None = None) -> Services:
     """Ask Airflow's database. Its silence is a check that fails."""
-    now = now or datetime.now(UTC)
+    asked_at = asked_at or datetime.now(UTC)
     try:
         with create_session() as session:
             jobs = {name: most_recent_job(job, session=session) for name, (job, _) in _SERVICES.items()}
             alive = {name: job is not None and job.is_alive() for name, job in jobs.items()}
-            checks = [_service(name, jobs[name], alive[name], now) for name in _SERVICES]
+            checks = [_service(name, jobs[name], alive[name], asked_at) for name in _SERVICES]
             ended = session.scalar(_last_end())
-            checks += _watchdog(session, ended, all(alive.values()), now)
+            checks += _watchdog(session, ended, all(alive.values()), asked_at)
     except SQLAlchemyError as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
-        check = problem("database", f"Airflow's metadata database does not answer: {said}")
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
+        check = problem("database", f"Airflow's metadata database does not answer: {reason}")
         return Services(alive={}, watched_at=None, checks=(check,))
     return Services(alive=alive, watched_at=ended, checks=tuple(checks))
 
 
-def _service(name: str, job: Job | None, is_alive: bool, now: datetime) -> Finding:
+def _service(name: str, job: Job | None, is_alive: bool, asked_at: datetime) -> Finding:
     if is_alive:
         return ok(name, "it is alive")
     beat = job.latest_heartbeat if job else None
-    since = f"its last sign of life was at {isoformat(beat)}, {span(now - beat)} ago" if beat else "it never was alive"
+    since = (
+        f"its last sign of life was at {isoformat(beat)}, {span(asked_at - beat)} ago" if beat else "it never was alive"
+    )
     effect = "no task starts" if name == "scheduler" else "no change of a file has an effect"
     return problem(name, f"{since}: {effect}", command(f"airflow {_SERVICES[name][1]}"))
 
@@ -59,17 +61,17 @@ def _last_end() -> "select[tuple[datetime]]":  # type: ignore[valid-type]
     return select(func.max(DagRun.end_date)).where(DagRun.dag_id == WATCHDOG, DagRun.state == "success")
 
 
-def _watchdog(session: Session, ended: datetime | None, is_able: bool, now: datetime) -> Iterator[Finding]:
+def _watchdog(session: Session, ended: datetime | None, is_able: bool, asked_at: datetime) -> Iterator[Finding]:
     model = session.get(DagModel, WATCHDOG)
     if model is None or model.is_stale:
         yield warning("watchdog", f"Airflow has no DAG {WATCHDOG}: put dags/watchdog.py beside dags/archive.py")
     elif model.is_paused:
-        said = f"DAG {WATCHDOG} is paused: nobody is told of paused DAGs and wrong files"
-        yield warning("watchdog", said, unpause(WATCHDOG))
+        text = f"DAG {WATCHDOG} is paused: nobody is told of paused DAGs and wrong files"
+        yield warning("watchdog", text, unpause(WATCHDOG))
     elif ended is None:
         yield ok("watchdog", "it has not run yet")
-    elif now - ended > SILENT and is_able:
-        said = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {span(now - ended)} ago: do workers run?"
-        yield problem("watchdog", said, command(f"airflow dags list-runs {WATCHDOG}"))
+    elif asked_at - ended > SILENT and is_able:
+        text = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {span(asked_at - ended)} ago: do workers run?"
+        yield problem("watchdog", text, command(f"airflow dags list-runs {WATCHDOG}"))
     else:
         yield ok("watchdog", f"it looked at {isoformat(ended)}")

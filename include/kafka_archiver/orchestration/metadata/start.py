@@ -31,7 +31,7 @@ def require_active(name: str) -> None:
 
 
 def active_dag(name: str, session: Session) -> DagModel:
-    """A DAG of Airflow, paused or not.
+    """Return a DAG of Airflow, paused or not.
 
     :raises ConfigError: Airflow has no such DAG.
     """

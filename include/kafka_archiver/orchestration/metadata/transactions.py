@@ -9,7 +9,7 @@ from sqlalchemy import Connection, event
 
 _WAIT_MS = 60_000
 # In a server, one thread at a time: a transaction cannot begin twice.
-_one = Lock()
+_lock = Lock()
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def whole_transactions() -> Iterator[None]:
         connection.exec_driver_sql(f"PRAGMA busy_timeout={_WAIT_MS}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    with _one:
+    with _lock:
         event.listen(engine, "begin", begin)
         try:
             yield

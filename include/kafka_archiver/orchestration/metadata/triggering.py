@@ -25,14 +25,14 @@ def start_run(dag: str, conf: dict[str, Any], user: str) -> str:
     require_active(dag)
     try:
         with whole_transactions():
-            made = trigger_dag(
+            run = trigger_dag(
                 dag_id=dag, triggered_by=DagRunTriggeredByType.UI, triggering_user_name=user, conf=conf or None
             )
     except (AirflowException, ValueError) as error:
         raise ConfigError(f"Airflow refuses the run: {error}") from error
     except SQLAlchemyError as error:
         raise _unanswered(error) from error
-    return str(made.run_id) if made else ""
+    return str(run.run_id) if run else ""
 
 
 def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, user: str) -> str:
@@ -48,7 +48,7 @@ def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, us
         latest = resolve_run_on_latest_version(None, dag, session, fallback=True)
     try:
         with whole_transactions():
-            made = airflow._create_backfill(
+            backfill = airflow._create_backfill(
                 dag_id=dag,
                 from_date=first,
                 to_date=last,
@@ -67,7 +67,7 @@ def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, us
         raise ConfigError(f"Airflow refuses the backfill: {error}") from error
     except SQLAlchemyError as error:
         raise _unanswered(error) from error
-    return f"backfill {made.id}"
+    return f"backfill {backfill.id}"
 
 
 def unpause(dag: str) -> None:
@@ -84,9 +84,9 @@ def unpause(dag: str) -> None:
 
 
 def _unanswered(error: SQLAlchemyError) -> TransientError:
-    said = " ".join(str(getattr(error, "orig", None) or error).split())
+    reason = " ".join(str(getattr(error, "orig", None) or error).split())
     return TransientError(
-        f"Airflow's metadata database does not answer: {said}. See whether a run has started, then try again"
+        f"Airflow's metadata database does not answer: {reason}. See whether a run has started, then try again"
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a DAG run has failed, or does not go on."""
+"""The causes of a DAG run that has failed or does not go on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,25 +12,25 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from kafka_archiver.orchestration.alerts.cause import CAUSE
-from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
+from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, retry_while_down
 
 
 def causes(dag_id: str, run_id: str, session: Session) -> dict[str, dict[str, Any]]:
-    """The causes that the failed tasks of a DAG run have recorded, by task; see `alerts.cause`."""
+    """Return the causes that the failed tasks of a DAG run have recorded, by task; see `alerts.cause`."""
     left = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
     return {x.task_id: XComModel.deserialize_value(x) for x in session.scalars(left)}
 
 
-def tell_why(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
+def report_failures(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
     """Report the cause and the log of each failed task."""
-    for line in patiently(lambda: _reasons(dag_id, run_id), FOLLOWING_SECONDS):
+    for line in retry_while_down(lambda: _reasons(dag_id, run_id), FOLLOWING_SECONDS):
         say(line)
 
 
 def _reasons(dag_id: str, run_id: str) -> list[str]:
-    """Two lines for each failed task: its cause, and its log's address."""
+    """Return two lines for each failed task: its cause, and its log's address."""
     with create_session() as session:
-        left = {task: said["cause"] for task, said in causes(dag_id, run_id, session).items()}
+        left = {task: record["cause"] for task, record in causes(dag_id, run_id, session).items()}
         failed = select(TaskInstance).where(
             TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.state == "failed"
         )
@@ -46,16 +46,16 @@ def _reasons(dag_id: str, run_id: str) -> list[str]:
 
 
 def obstacles(dag_id: str, session: Session) -> list[str]:
-    """What keeps the runs of a DAG from going on."""
+    """Return what keeps the runs of a DAG from going on."""
     model = session.get(DagModel, dag_id)
     scheduler = most_recent_job("SchedulerJob", session=session)
-    found = []
+    lines = []
     if model is None or model.is_stale:
-        found.append(f"DAG {dag_id} is no longer in the DAG files: its runs do not go on.")
+        lines.append(f"DAG {dag_id} is no longer in the DAG files: its runs do not go on.")
     elif model.is_paused:
-        found.append(
+        lines.append(
             f"DAG {dag_id} is paused: its queued runs do not start. To start them: `airflow dags unpause {dag_id}`."
         )
     if scheduler is None or not scheduler.is_alive():
-        found.append("No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.")
-    return found
+        lines.append("No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.")
+    return lines

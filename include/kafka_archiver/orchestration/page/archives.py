@@ -16,7 +16,7 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.metadata.former import Former, checks_of_file, former
+from kafka_archiver.orchestration.metadata.former import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.state.health.own import checks_of
 from kafka_archiver.state.overview import Snapshot, look
@@ -39,7 +39,7 @@ class Observatory:
         self._cache: Cache[str, Snapshot] = Cache(self._look, fresh)
         self._lock = Lock()
         self._read: tuple[Path, _Signature, Archives] | None = None
-        self._former: tuple[float, dict[str, Former]] | None = None
+        self._former: tuple[float, dict[str, UndeclaredArchive]] | None = None
 
     def archives(self) -> Archives:
         """The archives now, also those whose file is wrong or gone, as Airflow has kept them; see `fault`.
@@ -54,14 +54,14 @@ class Observatory:
                 self._former = None
             declared = self._read[2]
             if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
-                self._former = (time.monotonic(), former(declared))
+                self._former = (time.monotonic(), undeclared_archives(declared))
                 known = {**declared.found, **{name: one.archive for name, one in self._former[1].items()}}
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
             gone = {name: one.archive for name, one in self._former[1].items()}
             return declared._replace(found=dict(sorted({**declared.found, **gone}.items())))
 
-    def fault(self, name: str) -> Former | None:
+    def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""
         return self._former[1].get(name) if self._former else None
 

@@ -24,8 +24,8 @@ _VARIABLES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.", "spark.kubernete
 _REFERENCE = re.compile(r"\.(secretKeyRef|secrets)\.|(file|path|provider)$", re.IGNORECASE)
 
 
-def handed_over(archive: Archive, master: str, cluster: bool) -> dict[str, str]:
-    """Spark's settings that bring the endpoints to the driver; none where the driver inherits our environment.
+def handover_settings(archive: Archive, master: str, cluster: bool) -> dict[str, str]:
+    """Return Spark's settings that bring the endpoints to the driver; none where it inherits our environment.
 
     :param master: of the Spark connection.
     :param cluster: whether the driver runs in the cluster (deploy mode `cluster`).

@@ -12,17 +12,17 @@ from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections import hidden
-from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handed_over
+from kafka_archiver.orchestration.connections import mask_secrets
+from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handover_settings
 from kafka_archiver.orchestration.submit.jvm import java_settings
-from kafka_archiver.orchestration.submit.output import Levelled
+from kafka_archiver.orchestration.submit.output import LevelledLog
 from kafka_archiver.orchestration.submit.spark_conf import properties_text
-from kafka_archiver.orchestration.submit.spark_ui import Application, watched
+from kafka_archiver.orchestration.submit.spark_ui import Application, find_application
 from kafka_archiver.orchestration.submit.verdict import Verdict
 
 
 class SubmitHook(SparkSubmitHook):
-    """Hands the endpoints to the driver by its environment, and fails with the job's own cause.
+    """spark-submit that hands the endpoints to the driver by its environment, and fails with the job's own cause.
 
     Spark's settings go through a properties file that only we can read. The provider would use arguments, which are in
     the log and in every list of this machine's processes.
@@ -33,8 +33,8 @@ class SubmitHook(SparkSubmitHook):
     """
 
     # Told the Spark application once the driver has named it.
-    began: Callable[[Application], None] = staticmethod(lambda _: None)
-    _output: Levelled | None = None
+    on_application: Callable[[Application], None] = staticmethod(lambda _: None)
+    _output: LevelledLog | None = None
 
     def __init__(self, archive: Archive, endpoints: Endpoints, folder: Path, lock: int, **settings: Any) -> None:
         super().__init__(**settings)
@@ -45,13 +45,13 @@ class SubmitHook(SparkSubmitHook):
         self._verdict = Verdict(folder / "verdict.json")
         # Fixed here, so that spark-defaults.conf cannot change it: the handover depends on where the driver runs.
         self._connection["deploy_mode"] = self._connection["deploy_mode"] or "client"
-        handed = handed_over(archive, self._connection["master"], self._connection["deploy_mode"] == "cluster")
+        handed = handover_settings(archive, self._connection["master"], self._connection["deploy_mode"] == "cluster")
         if handed == BY_FILE:
             shipped = _private(folder / FILE, self._endpoints)
             # The argument --files hides Spark's setting.
             self._files = ",".join(filter(None, [self._conf.get("spark.files"), str(shipped)]))
-        told = {**hidden(self._conf), **handed}
-        self._properties_file = str(_private(folder / "spark.properties", properties_text(told)))
+        settings_to_write = {**mask_secrets(self._conf), **handed}
+        self._properties_file = str(_private(folder / "spark.properties", properties_text(settings_to_write)))
         # The provider would pass these as arguments.
         self._conf = {}
 
@@ -60,10 +60,10 @@ class SubmitHook(SparkSubmitHook):
 
         :raises ArchiverError: the job failed; a PermanentError or TransientError with its cause in one line.
         """
-        own = {**os.environ, **java_settings(self._reader(), os.environ, self._folder)}
-        told = {ENDPOINTS: self._endpoints, VERDICT: str(self._verdict.file), TASK_PID: str(os.getpid())}
+        environment = {**os.environ, **java_settings(self._reader(), os.environ, self._folder)}
+        handed = {ENDPOINTS: self._endpoints, VERDICT: str(self._verdict.file), TASK_PID: str(os.getpid())}
         try:
-            return super().submit(application, env={**own, **told}, pass_fds=[self._lock], **kwargs)
+            return super().submit(application, env={**environment, **handed}, pass_fds=[self._lock], **kwargs)
         except AirflowException:
             # The provider's message repeats the whole command and output; both are in the log already.
             raise self._verdict.error(self._submit_sp.returncode if self._submit_sp else None) from None
@@ -80,13 +80,13 @@ class SubmitHook(SparkSubmitHook):
 
     def _reader(self) -> str:
         # SQL passes through the JVM, whoever reads.
-        told = self._archive.settings.transform
-        return "spark" if told and told.sql else self._archive.source.reader
+        transform = self._archive.settings.transform
+        return "spark" if transform and transform.sql else self._archive.source.reader
 
     def _process_spark_submit_log(self, itr: Any) -> None:
-        self._output = Levelled(super().log)
+        self._output = LevelledLog(super().log)
         try:
-            super()._process_spark_submit_log(watched(self._verdict.watch(itr), self.began))
+            super()._process_spark_submit_log(find_application(self._verdict.watch(itr), self.on_application))
         finally:
             self._output = None
 

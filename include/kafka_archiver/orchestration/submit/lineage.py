@@ -17,8 +17,8 @@ RECORD = (
 )  # fmt: skip
 
 
-class Written(NamedTuple):
-    """What was written of one topic: dead letters and sidecars count as files and bytes, not as rows."""
+class TopicOutput(NamedTuple):
+    """The files of one topic: dead letters and sidecars count as files and bytes, not as rows."""
 
     topic: str
     rows: int
@@ -27,22 +27,22 @@ class Written(NamedTuple):
     fields: tuple[tuple[str, str], ...]
 
 
-def written(done: Iterable[tuple[Plan, Manifest]]) -> list[Written]:
-    """What these runs have written, by topic; topics of which they read nothing are left out."""
+def sum_up(done: Iterable[tuple[Plan, Manifest]]) -> list[TopicOutput]:
+    """Sum up what these runs have written, by topic; topics of which they read nothing are left out."""
     pairs = list(done)
     topics = sorted({chunk.topic for _, manifest in pairs for chunk in manifest.chunks})
     return [_of_topic(topic, pairs) for topic in topics]
 
 
-def _of_topic(topic: str, pairs: Sequence[tuple[Plan, Manifest]]) -> Written:
-    stored = [one for _, manifest in pairs for one in manifest.stored if one.topic == topic]
-    rows = sum(one.rows for _, manifest in pairs for one in manifest.objects if one.topic == topic)
+def _of_topic(topic: str, pairs: Sequence[tuple[Plan, Manifest]]) -> TopicOutput:
+    stored = [entry for _, manifest in pairs for entry in manifest.stored if entry.topic == topic]
+    rows = sum(entry.rows for _, manifest in pairs for entry in manifest.objects if entry.topic == topic)
     records = all(plan.settings.content == "record" for plan, _ in pairs)
-    return Written(topic, rows, sum(one.bytes for one in stored), len(stored), RECORD if records else ())
+    return TopicOutput(topic, rows, sum(entry.bytes for entry in stored), len(stored), RECORD if records else ())
 
 
-def operator_lineage(url: str, brokers: str, found: Sequence[Written]) -> Any:
-    """The result for Airflow's provider of OpenLineage: a dataset of Kafka and one of the store for each topic.
+def operator_lineage(url: str, brokers: str, topics: Sequence[TopicOutput]) -> Any:
+    """Return the result for Airflow's provider of OpenLineage: two datasets, of Kafka and of the store, for each topic.
 
     :param url: the store's, as s3://bucket/prefix.
     :param brokers: `bootstrap.servers`; the first one names the cluster.
@@ -57,15 +57,17 @@ def operator_lineage(url: str, brokers: str, found: Sequence[Written]) -> Any:
     store = urlsplit(url)
     kafka = f"kafka://{brokers.split(',')[0].strip()}"
 
-    def output(one: Written) -> Any:
-        fields = [schema.SchemaDatasetFacetFields(name=name, type=kind) for name, kind in one.fields]
-        figures = statistics.OutputStatisticsOutputDatasetFacet(rowCount=one.rows, size=one.bytes, fileCount=one.files)
+    def output(topic: TopicOutput) -> Any:
+        fields = [schema.SchemaDatasetFacetFields(name=name, type=kind) for name, kind in topic.fields]
+        figures = statistics.OutputStatisticsOutputDatasetFacet(
+            rowCount=topic.rows, size=topic.bytes, fileCount=topic.files
+        )
         return OutputDataset(
             namespace=f"{store.scheme}://{store.netloc}",
-            name="/".join(filter(None, [store.path.strip("/"), one.topic])),
+            name="/".join(filter(None, [store.path.strip("/"), topic.topic])),
             facets={"schema": schema.SchemaDatasetFacet(fields=fields)} if fields else {},
             outputFacets={"outputStatistics": figures},
         )
 
-    inputs = [InputDataset(namespace=kafka, name=one.topic) for one in found]
-    return OperatorLineage(inputs=inputs, outputs=[output(one) for one in found])
+    inputs = [InputDataset(namespace=kafka, name=topic.topic) for topic in topics]
+    return OperatorLineage(inputs=inputs, outputs=[output(topic) for topic in topics])

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.jobs.archive import ArchiveJob
-from kafka_archiver.orchestration.connections import Wanted, endpoints, find, open_archive
+from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
@@ -24,7 +24,7 @@ from kafka_archiver.records.writer.disk import locked_directory
 
 
 class ArchiveOperator(SparkSubmitOperator):
-    """Submits the archive's Spark job; skipped when there is nothing to read.
+    """The task that submits the archive's Spark job; skipped when there is nothing to read.
 
     The YAML's `spark.conf` and the Spark connection configure the job.
 
@@ -54,17 +54,17 @@ class ArchiveOperator(SparkSubmitOperator):
         self.archive_name = archive.archive
 
     def spark_address(self, running: bool) -> str:
-        """The address of the UI, or of the history, of the task's last Spark application; empty if there is none."""
+        """Return the address of the UI or history of the task's last Spark application; empty if there is none."""
         return address(self._application, self._archive.spark.history_url, running)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 - Airflow's signature
-        """What the task has read and written. Airflow's provider of OpenLineage calls this, if it is installed."""
-        from kafka_archiver.orchestration.submit.lineage import operator_lineage, written
+        """Return what the task has read and written. Airflow's provider of OpenLineage calls this."""
+        from kafka_archiver.orchestration.submit.lineage import operator_lineage, sum_up
 
         context = open_archive(self._archive)
         done = ((context.ledger.plan(run), context.ledger.manifest(run)) for run in self._runs)
-        found = written((plan, manifest) for plan, manifest in done if plan and manifest)
-        return operator_lineage(self._archive.store.url, context.cluster.brokers, found)
+        topics = sum_up((plan, manifest) for plan, manifest in done if plan and manifest)
+        return operator_lineage(self._archive.store.url, context.cluster.brokers, topics)
 
     def execute(self, context: Context) -> None:
         """Submit a job for each run to read, first the unfinished earlier runs.
@@ -77,10 +77,10 @@ class ArchiveOperator(SparkSubmitOperator):
         if not work.archive:
             raise AirflowSkipException("there are no offsets to read")
         # Without a connection, the hook would use the master `yarn`.
-        find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
+        find_connection(NamedConnection(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
         archive = with_params(self._archive, context["params"])
 
-        def began(application: Application) -> None:
+        def keep_application(application: Application) -> None:
             self._application = application
             context["ti"].xcom_push(SparkLink.xcom_key, self.spark_address(running=True))
 
@@ -89,7 +89,7 @@ class ArchiveOperator(SparkSubmitOperator):
             self._runs.append(run)
             with locked_directory(None) as (folder, lock):
                 self._hook = self.hook(archive, run, folder, lock)
-                self._hook.began = began
+                self._hook.on_application = keep_application
                 super(ArchiveOperator, self).execute(context)
 
         before = _cpu_of_children()
@@ -97,7 +97,7 @@ class ArchiveOperator(SparkSubmitOperator):
         context["ti"].xcom_push(CPU, round(_cpu_of_children() - before, 2))
 
     def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
-        """spark-submit for a run, with the package and its temporary files in `folder`."""
+        """Return spark-submit for a run, with the package and its temporary files in `folder`."""
         return SubmitHook(
             archive,
             endpoints(archive),
@@ -114,6 +114,6 @@ class ArchiveOperator(SparkSubmitOperator):
 
 
 def _cpu_of_children() -> float:
-    """The CPU seconds of all processes that this one has started and that have ended."""
+    """Return the CPU seconds of all processes that this one has started and that have ended."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime

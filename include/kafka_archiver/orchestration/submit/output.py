@@ -16,21 +16,21 @@ _LEVELS = {
 }  # fmt: skip
 
 
-def levelled(line: str) -> tuple[int, str]:
-    """The level of a line of spark-submit's output, and its text without a time and a level; INFO if it has none."""
-    found = _STAMPED.fullmatch(line)
-    return (_LEVELS[found["level"]], found["text"]) if found else (logging.INFO, line)
+def split_level(line: str) -> tuple[int, str]:
+    """Split a line of spark-submit's output into its level (INFO if it has none) and its text without both stamps."""
+    match = _STAMPED.fullmatch(line)
+    return (_LEVELS[match["level"]], match["text"]) if match else (logging.INFO, line)
 
 
-class Levelled:
-    """A logger for spark-submit's output: logs each line at its own level, and passes everything else on."""
+class LevelledLog:
+    """A logger for spark-submit's output, which logs each line at its own level."""
 
     def __init__(self, log: Any) -> None:
         self._log = log
 
     def info(self, text: str, *values: object) -> None:
-        """A line of the output; with values it is Airflow's own message."""
-        level, message = (logging.INFO, text) if values else levelled(text)
+        """Log a line of the output; with values it is Airflow's own message."""
+        level, message = (logging.INFO, text) if values else split_level(text)
         self._log.log(level, message, *values)
 
     def __getattr__(self, name: str) -> Any:

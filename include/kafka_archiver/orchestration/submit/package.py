@@ -22,15 +22,15 @@ def build_mapper(folder: Path, archive: Archive) -> Path | None:
 
     None: there are none, so they have to be installed where Spark runs.
     """
-    told = [given for given in (archive.transform.mapper, archive.transform.function) if given]
-    if not told or not archive.file:
+    functions = [function for function in (archive.transform.mapper, archive.transform.function) if function]
+    if not functions or not archive.file:
         return None
     beside = Path(archive.file).absolute().parent
-    found: set[Path] = set()
-    for module in (name for given in told for name in (given.function.partition(":")[0], *given.modules)):
+    files: set[Path] = set()
+    for module in (name for function in functions for name in (function.function.partition(":")[0], *function.modules)):
         top = beside / module.partition(".")[0]
-        found.update(top.rglob("*.py") if top.is_dir() else filter(Path.is_file, [top.with_suffix(".py")]))
-    return _zipped(folder / "mapper.zip", beside, found) if found else None
+        files.update(top.rglob("*.py") if top.is_dir() else filter(Path.is_file, [top.with_suffix(".py")]))
+    return _zipped(folder / "mapper.zip", beside, files) if files else None
 
 
 def _zipped(target: Path, root: Path, files: Iterable[Path]) -> Path:

@@ -16,13 +16,13 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def spark_conf(settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """Spark's settings for a job: our defaults, the archive's, and the pattern of those that Spark must hide."""
+    """Return Spark's settings for a job: our defaults, the archive's, and the pattern of those that Spark must hide."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
     return {**DEFAULTS, **texts, _REDACTION: _redaction(texts)}
 
 
 def _redaction(settings: Mapping[str, str]) -> str:
-    """The pattern of what Spark hides in its UI, event log and log: names of secrets, and what Airflow hides too."""
+    """Return the pattern of what Spark hides in UI, event log and log: names of secrets, and what Airflow hides too."""
     own = [settings[_REDACTION]] if _REDACTION in settings else []
     # Spark also shows Hadoop's and the metrics' settings without their prefix.
     bare = [
@@ -30,12 +30,12 @@ def _redaction(settings: Mapping[str, str]) -> str:
         for name in settings
         if f"spark.conf.{name}" not in SHOWN
     ]
-    given = [rf"^(spark\.)?(hadoop\.|metrics\.conf\.)?({'|'.join(bare)})$"] if bare else []
-    return "|".join([*own, f"(?i:{SECRET_NAME.pattern})", *given])
+    patterns = [rf"^(spark\.)?(hadoop\.|metrics\.conf\.)?({'|'.join(bare)})$"] if bare else []
+    return "|".join([*own, f"(?i:{SECRET_NAME.pattern})", *patterns])
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A file of Java properties in ASCII, one line for each. Java and Spark drop white space around a value."""
+    """Return a file of Java properties in ASCII, a line for each. Java and Spark drop white space around a value."""
     return "".join(f"{_escaped(name, ' :=#!')}={_escaped(value)}\n" for name, value in properties.items())
 
 
@@ -44,6 +44,6 @@ def _escaped(text: str, signs: str = "") -> str:
 
 
 def _unicode(character: str) -> str:
-    """Java's escapes are UTF-16 code units."""
+    """Escape a character as Java does: its UTF-16 code units."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))

@@ -19,7 +19,7 @@ class Application(NamedTuple):
 
 
 def address(application: Application | None, history: str | None, running: bool) -> str:
-    """Where the button leads; empty if nowhere.
+    """Return where the button leads; empty if nowhere.
 
     :param history: the address of Spark's history server.
     """
@@ -30,11 +30,11 @@ def address(application: Application | None, history: str | None, running: bool)
     return f"{history.rstrip('/')}/history/{application.id}/" if history else ""
 
 
-def watched(lines: Iterable[str], tell: Callable[[Application], None]) -> Iterator[str]:
-    """Pass the lines of spark-submit's output through; tell the application that the driver names."""
+def find_application(lines: Iterable[str], on_application: Callable[[Application], None]) -> Iterator[str]:
+    """Pass the lines of spark-submit's output through, and report the application that the driver names."""
     for line in lines:
-        if found := _LINE.search(line.rstrip()):
-            tell(Application(found["id"], None if found["ui"] == "None" else found["ui"]))
+        if match := _LINE.search(line.rstrip()):
+            on_application(Application(match["id"], None if match["ui"] == "None" else match["ui"]))
         yield line
 
 
@@ -45,5 +45,5 @@ class SparkLink(BaseOperatorLink):
     xcom_key = "_link_spark"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
-        """The address of the last application of the task."""
+        """Return the address of the last application of the task."""
         return str(operator.spark_address(running=False))

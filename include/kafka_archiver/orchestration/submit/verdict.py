@@ -16,7 +16,7 @@ _EXCEPTION = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?((?:[
 
 
 class Verdict:
-    """Reads the output of spark-submit for the cause.
+    """The cause of a failure, read from the output of spark-submit.
 
     `file`: where a driver on this machine writes the failure (kafka_archiver.messages.errors.Failure).
     """
@@ -33,14 +33,14 @@ class Verdict:
             text = line.strip()
             if text.startswith(MARK):
                 self._cause = text.removeprefix(MARK)
-            elif (found := _EXCEPTION.match(text)) and not found[1].startswith(_CODE_AGAIN):
-                self._exception = found[1]
+            elif (match := _EXCEPTION.match(text)) and not match[1].startswith(_CODE_AGAIN):
+                self._exception = match[1]
             if code := _LOGGED_CODE.search(text):
                 self._codes.add(int(code[1]))
             yield line
 
     def error(self, code: int | None) -> ArchiverError:
-        """The error to raise.
+        """Return the error to raise.
 
         :param code: spark-submit's exit code, negative for the signal that killed it.
         """

@@ -1,1 +1,1 @@
-"""What the commands share on a terminal: options, results, questions, failures. Independent of archives."""
+"""The terminal as all commands use it: options, results, questions, failures. Independent of archives."""

@@ -3,14 +3,14 @@
 import sys
 
 
-def can_ask() -> bool:
-    """Whether there is a person at a terminal."""
+def has_terminal() -> bool:
+    """Tell if there is a person at a terminal."""
     return sys.stdin.isatty()
 
 
-def agreed(question: str) -> bool:
-    """Whether the person at the terminal agrees. Without a terminal no question is asked, and the result is True."""
-    if not can_ask():
+def ask_consent(question: str) -> bool:
+    """Ask the person at the terminal to agree. Without a terminal nothing is asked, and the result is True."""
+    if not has_terminal():
         return True
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""How a command reports an error."""
+"""Report a command's error."""
 
 import functools
 import sys
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kafka_archiver.messages.errors import ArchiverError
 
 
-def plainly(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
+def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
     """On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback."""
 
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""What the definitions of several commands share. Loaded by every `airflow` call."""
+"""Options and their values. Loaded by every `airflow` call: imports nothing heavy."""
 
 import re
 from argparse import ArgumentTypeError
@@ -9,12 +9,12 @@ from airflow.cli.cli_config import Arg
 
 
 def option(*flags: str, **settings: Any) -> Arg:
-    """An option or argument, with the settings of argparse's `add_argument`."""
+    """Return an option or argument, with the settings of argparse's `add_argument`."""
     return Arg(flags, **settings)  # type: ignore[no-untyped-call]
 
 
 def moment(text: str) -> datetime:
-    """A time as Airflow's own commands read it: a date alone is midnight, no zone is core.default_timezone."""
+    """Read a time as Airflow's own commands do: a date alone is midnight, no zone is core.default_timezone."""
     from airflow.sdk.timezone import parse
 
     try:
@@ -28,14 +28,14 @@ def moment(text: str) -> datetime:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0."""
+    """Read a whole number above 0."""
     if not text.isdecimal() or int(text) == 0:
         raise ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
     return int(text)
 
 
 def duration(text: str) -> timedelta:
-    """A number and a unit: 90s, 30m, 12h, 1d or 2w."""
+    """Read a number and a unit: 90s, 30m, 12h, 1d or 2w."""
     from kafka_archiver.values import intervals
 
     try:
@@ -45,13 +45,13 @@ def duration(text: str) -> timedelta:
 
 
 def offsets(text: str) -> Any:
-    """Offsets of a partition: orders:0:1-25, the end exclusive."""
+    """Read offsets of a partition: orders:0:1-25, the end exclusive."""
     from kafka_archiver.model.set_aside import OffsetsAside
 
-    found = re.fullmatch(r"([\w.-]+):(\d{1,9}):(\d{1,18})-(\d{1,18})", text, re.ASCII)
-    if found is None or int(found[3]) >= int(found[4]):
+    match = re.fullmatch(r"([\w.-]+):(\d{1,9}):(\d{1,18})-(\d{1,18})", text, re.ASCII)
+    if match is None or int(match[3]) >= int(match[4]):
         raise ArgumentTypeError(f"expected TOPIC:PARTITION:START-END, the end exclusive, found {text!r}")
-    return OffsetsAside(topic=found[1], partition=int(found[2]), start=int(found[3]), end=int(found[4]))
+    return OffsetsAside(topic=match[1], partition=int(match[2]), start=int(match[3]), end=int(match[4]))
 
 
 OUTPUT = option(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.orchestration.terminal.failures import report_errors
 from kafka_archiver.values.documents import isoformat
 
 Cell: TypeAlias = str | int | datetime | None
@@ -48,10 +48,10 @@ class Answer:
     failures: Sequence[str] = ()
 
 
-def answering(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
+def print_answer(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
     """Make a command of a function. All other prints and logs go to stderr."""
 
-    @plainly
+    @report_errors
     @functools.wraps(function)
     def command(args: Namespace) -> None:
         with redirect_stdout(sys.stderr), warnings.catch_warnings():
@@ -68,7 +68,7 @@ def answering(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], 
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's types: times as RFC 3339 in UTC, tuples as lists."""
+    """Return the value in JSON's types: times as RFC 3339 in UTC, tuples as lists."""
     if isinstance(value, datetime):
         return isoformat(value)
     if isinstance(value, dict):

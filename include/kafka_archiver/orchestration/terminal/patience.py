@@ -10,7 +10,7 @@ SECONDS = 3.0
 
 
 @contextmanager
-def saying(lines: Callable[[], Iterator[str]]) -> Iterator[None]:
+def announce_wait(lines: Callable[[], Iterator[str]]) -> Iterator[None]:
     """Print these lines to standard error if what is done here takes longer.
 
     :param lines: may ask for something themselves, as the ledger: each line is printed when it is known.

@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STA
 
 
 def commands() -> list[CLICommand]:
-    """What Airflow adds to its own commands."""
+    """Return the commands that Airflow adds to its own."""
     return [
         GroupCommand(
             name="archive",

@@ -1,4 +1,4 @@
-"""What the definitions of several `airflow archive` commands share."""
+"""Arguments that several `airflow archive` commands share."""
 
 from kafka_archiver.orchestration.terminal.options import option
 
