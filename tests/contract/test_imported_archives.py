@@ -10,7 +10,7 @@ import yaml
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli.import_file import archives_of
+from kafka_archiver.orchestration.cli.imported_yaml import archives_of
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.chunks import new_store
 from tests.support.lake import Lake

@@ -184,7 +184,7 @@ def orders(archives: Path, tmp_path: Path) -> Path:
 def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
     """One record an hour in each of two partitions; three hours so far."""
     answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    for opener in ("context.context.connect", "orchestration.cli.doctor.Cluster"):
+    for opener in ("context.context.connect", "orchestration.cli.doctor_checks.Cluster"):
         monkeypatch.setattr(f"kafka_archiver.{opener}", answers)
     return answers
 
@@ -192,9 +192,9 @@ def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """An Airflow that has the archive's DAG and nothing to say of it; of others tells test_condition.py."""
-    for command in ("status", "doctor"):
+    for module in ("metadata.facts", "cli.doctor_checks"):
         monkeypatch.setattr(
-            f"kafka_archiver.orchestration.cli.{command}.facts_of", lambda archive, _: Facts(dag_id=dag_id(archive))
+            f"kafka_archiver.orchestration.{module}.facts_of", lambda archive, _: Facts(dag_id=dag_id(archive))
         )
 
 

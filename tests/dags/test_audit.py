@@ -124,7 +124,7 @@ class TestCommand:
             finished=(hour(5).id,), wrote=Wrote(runs=2, records=50, bytes=1000),
         )  # fmt: skip
         facts = Facts(dag_id="archive_orders", runs=(done,))
-        monkeypatch.setattr("kafka_archiver.orchestration.cli.status.facts_of", lambda *_: facts)
+        monkeypatch.setattr("kafka_archiver.orchestration.metadata.facts.facts_of", lambda *_: facts)
         lines = call("status", code=None).lines
         assert lines[at + 1] == "with 1 earlier run that its DAG run finished: 50 records, 1,000 bytes"
 

@@ -48,10 +48,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
-    from kafka_archiver.orchestration.backfill import command
+    from kafka_archiver.orchestration.backfill import wait as following
 
     told = Scheduler()
-    monkeypatch.setattr(command, "wait", partial(command.wait, pause=told.tick))
+    monkeypatch.setattr(following, "wait", partial(following.wait, pause=told.tick))
     return told
 
 
@@ -230,7 +230,7 @@ def test_says_why_nothing_moves(
     from airflow.jobs.job import Job
     from sqlalchemy import delete
 
-    from kafka_archiver.orchestration.backfill import command
+    from kafka_archiver.orchestration.backfill import wait as following
 
     def trouble(seconds: float) -> None:
         if scheduler.ticks == 0:
@@ -243,7 +243,7 @@ def test_says_why_nothing_moves(
         else:
             scheduler.tick(seconds)
 
-    monkeypatch.setattr(command, "wait", partial(command.wait, pause=trouble))
+    monkeypatch.setattr(following, "wait", partial(following.wait, pause=trouble))
     assert backfill("-s", "2026-11-20", "archive_t").out.splitlines()[1:3] == [
         "DAG archive_t is paused: its queued runs do not start. To start them: `airflow dags unpause archive_t`.",
         "No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.",
@@ -251,12 +251,12 @@ def test_says_why_nothing_moves(
 
 
 def test_interrupted(backfill: Call, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_archiver.orchestration.backfill import command
+    from kafka_archiver.orchestration.backfill import wait as following
 
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "wait", partial(command.wait, pause=interrupt))
+    monkeypatch.setattr(following, "wait", partial(following.wait, pause=interrupt))
     shown = backfill("-s", "2026-11-20", "archive_t", code=130)
     number = backfills(session)[0].id
     assert f"/api/v2/backfills/{number}/cancel" in shown.out
@@ -357,7 +357,7 @@ def test_another_airflow_is_noticed_before_anything_is_created(
 def test_a_parser_that_cannot_be_extended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from airflow.cli import cli_parser
 
-    from kafka_archiver.orchestration.backfill.definition import extend_dags
+    from kafka_archiver.orchestration.backfill.command import extend_dags
 
     monkeypatch.setattr(cli_parser, "airflow_commands", [])
     monkeypatch.setattr("sys.argv", ["airflow", "dags", "list"])

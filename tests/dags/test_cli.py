@@ -11,7 +11,7 @@ import yaml
 
 from kafka_archiver.context.context import Context
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.orchestration.cli.find import find_archive
+from kafka_archiver.orchestration.cli.names import find_archive
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import Range

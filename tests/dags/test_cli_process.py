@@ -42,28 +42,15 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     orchestration = "kafka_archiver.orchestration"
-    assert found["modules"] == [
-        "kafka_archiver",
-        orchestration,
-        f"{orchestration}.backfill",
-        f"{orchestration}.backfill.definition",
-        f"{orchestration}.cli",
-        f"{orchestration}.cli.definition",
-        f"{orchestration}.cli.definition.changing",
-        f"{orchestration}.cli.definition.common",
-        f"{orchestration}.cli.definition.declared",
-        f"{orchestration}.cli.definition.keys",
-        f"{orchestration}.cli.definition.runs",
-        f"{orchestration}.cli.definition.state",
-        f"{orchestration}.provider",
-        f"{orchestration}.terminal",
-        f"{orchestration}.terminal.options",
-    ]
+    light = ("messages", "values", "orchestration.backfill", "orchestration.cli", "orchestration.terminal")
+    rooms = tuple(f"kafka_archiver.{room}" for room in light)
+    others = [name for name in found["modules"] if not f"{name}.".startswith(tuple(f"{room}." for room in rooms))]
+    assert others == ["kafka_archiver", orchestration, f"{orchestration}.provider"]
     assert found["heavy"] == []
     assert {"list", "trigger", "unpause"} < set(found["dags"])
     assert found["dags"].count("backfill") == 1
     assert " ".join(found["archive"]) == (
-        "list validate import status plan runs show print decrypt audit doctor clean fill rebuild repair "
+        "list validate import status plan runs show print decrypt audit doctor acknowledge clean fill rebuild repair "
         "replay-dead-letters rotate-keys"
     )
 

@@ -13,7 +13,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.archives import read_archives
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli import print_object as print_module
+from kafka_archiver.orchestration import connections
 from kafka_archiver.orchestration.cli.print_object import decrypt, print_object
 from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.store.memory import MemoryStore
@@ -88,13 +88,13 @@ def test_what_a_logger_writes_to_stdout_is_not_in_the_data(
     lake: Lake, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The amazon provider says there where credentials come from, also when a ledger is opened late."""
-    opens = print_module.open_ledger
+    opens = connections.open_ledger
 
     def talks(archive: Archive) -> Ledger:
         print("[info] Found credentials in environment variables.")
         return opens(archive)
 
-    monkeypatch.setattr(print_module, "open_ledger", talks)
+    monkeypatch.setattr(connections, "open_ledger", talks)
     for command, content in ((decrypt, None), (print_object, b'{"n": 0}\n')):
         command(Namespace(object=f"{lake.store.url}/{lake.stored()[0]}", content="value"))
         shown = capfdbinary.readouterr()

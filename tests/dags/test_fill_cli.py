@@ -3,10 +3,10 @@
 import pytest
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli import fill as command
 from kafka_archiver.orchestration.dag_run.params import takes_new, wanted_fill
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work import plan as planning
 from tests.dags.conftest import Call, Session, confs, pause
 from tests.support.lake import hour
 
@@ -18,7 +18,7 @@ P0 = TopicPartition("orders", 0)
 def left(monkeypatch: pytest.MonkeyPatch) -> list[dict[TopicPartition, int]]:
     """What is left out, before each run and at the end."""
     found = [{P0: 7}, {P0: 3}, {}]
-    monkeypatch.setattr(command, "left_out_of", lambda _, since: found.pop(0))
+    monkeypatch.setattr(planning, "left_out_of", lambda _, since: found.pop(0))
     return found
 
 
@@ -58,7 +58,7 @@ def test_a_failed_run_or_a_paused_dag_fails_the_command(call: Call, session: Ses
 def test_runs_that_bring_nothing_end_it(
     call: Call, session: Session, ends: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "left_out_of", lambda _, since: {P0: 7})
+    monkeypatch.setattr(planning, "left_out_of", lambda _, since: {P0: 7})
     shown = call("fill", "orders", "--yes", "-o", "json")
     assert len(confs(session)) == 1
     assert shown.json["partitions"] == [{"partition": "orders[0]", "offsets": 7, "left": 7}]

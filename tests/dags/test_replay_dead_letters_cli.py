@@ -6,9 +6,9 @@ import pytest
 
 from kafka_archiver.context.context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli import replay_dead_letters as command
 from kafka_archiver.orchestration.dag_run.params import wanted_letters
 from kafka_archiver.orchestration.dags import tasks
+from kafka_archiver.orchestration.metadata import start
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.dags.conftest import Call, Session, confs, pause
 from tests.support.lake import Lake, hour
@@ -53,14 +53,14 @@ def test_it_starts_a_run_of_the_dag_which_does_as_told(
     words: tuple[str, ...],
     conf: dict[str, Any],
 ) -> None:
-    follow = command.run_to_its_end
+    follow = start.run_to_its_end
 
     def carried_out(name: str, told: dict[str, Any], say: Any) -> str:
         monkeypatch.setattr(tasks, "open_archive", lambda _: lake.context)
         lake.finish(tasks._replay_letters(lake.archive, told["dead_letters"]))
         return follow(name, told, say)
 
-    monkeypatch.setattr(command, "run_to_its_end", carried_out)
+    monkeypatch.setattr(start, "run_to_its_end", carried_out)
     shown = call("replay-dead-letters", "orders", *words, "--yes", "-o", "json")
     assert confs(session) == [{"dead_letters": conf}]
     assert "Replaying 2 dead letters of 1 run." in shown.err

@@ -14,7 +14,7 @@ from kafka_archiver.imports.aiven_template import place_of
 from kafka_archiver.imports.joda import braced, locale_of, pattern_of, zone_of
 from kafka_archiver.model.layouts.letters import ENGLISH, shown, tokens_of
 from kafka_archiver.model.layouts.tokens import Text
-from kafka_archiver.orchestration.cli.import_file import archives_of
+from kafka_archiver.orchestration.cli.imported_yaml import archives_of
 from tests.unit.test_import_gallery import key_of
 from tests.unit.test_imports import AVRO, FORMAT, LEAST, PARTITIONER, made_of, noted
 

@@ -14,7 +14,7 @@ from kafka_archiver.imports.base import Imported, Keys, Note
 from kafka_archiver.imports.registry import TOOLS, import_text
 from kafka_archiver.imports.text import to_yaml
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli.import_file import ImportResult, archives_of
+from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
 from kafka_archiver.planning.settings import settings_of
 from scripts.stack.paths import ROOT
 from tests.support import documented_keys

@@ -15,7 +15,7 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Archives Kafka topics to an object store, filed by hour, with a proof of completeness.",
         # Two entries: the second changes Airflow's own commands, and a failure there must not remove the first.
         "cli": [
-            "kafka_archiver.orchestration.cli.definition.commands",
-            "kafka_archiver.orchestration.backfill.definition.extend_dags",
+            "kafka_archiver.orchestration.cli.commands.commands",
+            "kafka_archiver.orchestration.backfill.command.extend_dags",
         ],
     }

@@ -1,23 +1,56 @@
 """`airflow archive acknowledge`: accept a finding by name, so that it warns no longer."""
 
+from __future__ import annotations
+
 import getpass
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_archiver.config import Archive
-from kafka_archiver.model.acknowledged import Acknowledgement
-from kafka_archiver.model.findings import Finding
-from kafka_archiver.orchestration.cli.find import find_archive
-from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.metadata.facts import facts_of
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
+from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
+from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
-from kafka_archiver.state.acknowledge import accept, open_findings, take_back
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Archive
+    from kafka_archiver.model.acknowledged import Acknowledgement
+    from kafka_archiver.model.findings import Finding
+
+ACKNOWLEDGE = ActionCommand(
+    name="acknowledge",
+    help="Accept a finding by name, so that it warns no longer",
+    description=f"""\
+Accept a finding that stays until a person has looked at it: records that were recorded as lost, dead letters, an
+archive that was never audited, a failed backfill, rebuild, replay or repair. `status`, `doctor`, the page and health
+show it no longer as a warning, but who has accepted it and when. Nothing else changes: lost records stay lost. The name
+says what is accepted: dead-letters:12 are those of the runs up to number 12, and one more is another finding.
+
+json and yaml: {{archive, findings: a list of {{finding, state (waits, accepted or taken back), observed, by, at,
+note}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.acknowledge"),
+    args=(
+        ARCHIVE,
+        option("finding", nargs="?", metavar="FINDING", help="Its name, as --list shows it (default: list them)"),
+        option("--list", action="store_true", help="Only list what waits, and what was accepted"),
+        option("--undo", action="store_true", help="Take it back: the finding is a warning again"),
+        option("--by", metavar="WHO", help="Who decides (default: the user of this machine)"),
+        option("--note", default="", metavar="TEXT", help="Why"),
+        OUTPUT,
+    ),
+)
 
 
 @print_answer
 def acknowledge(args: Namespace) -> Answer:
     """Accept a finding, take that back, or list both."""
+    from kafka_archiver.orchestration.cli.names import find_archive
+    from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.metadata.facts import facts_of
+    from kafka_archiver.state.acknowledge import accept, open_findings, take_back
+
     archive = find_archive(args.archive)
     context, facts = open_archive(archive), facts_of(archive, datetime.now(UTC))
     by = args.by or getpass.getuser()

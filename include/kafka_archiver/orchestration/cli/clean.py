@@ -1,24 +1,61 @@
 """`airflow archive clean`: remove what killed attempts and rebuilds have left."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from kafka_archiver.config import Archive
-from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.leftovers import Leftover
-from kafka_archiver.orchestration.cli.find import ask_each
-from kafka_archiver.orchestration.connections import open_ledger
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
+from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER, YES
 from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.options import OUTPUT, duration, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
-from kafka_archiver.records.writer.disk import abandoned, sweep
-from kafka_archiver.work.clean_up import leftovers, remove
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Archive
+    from kafka_archiver.ledger.ledger import Ledger
+    from kafka_archiver.model.leftovers import Leftover
+
+CLEAN = ActionCommand(
+    name="clean",
+    help="Remove what killed attempts and given-up rebuilds have left",
+    description=f"""\
+Remove what is no longer needed, or list it with --dry-run: unfinished uploads of offsets that are settled, everything
+of rebuilds that were given up, objects that a rebuild has replaced or that no manifest names, and temporary files of
+killed tasks on this machine. The DAG audit_NAME does the same once a day.
+
+json and yaml: {{removed (true or false), leftovers: a list of {{archive (null: of this machine), kind (upload,
+rebuild, superseded, attempt, probe or temporary), what (a key or a folder), run, upload_id}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.clean"),
+    args=(
+        ALL,
+        option(
+            "--older-than",
+            type=duration,
+            default=timedelta(days=1),
+            metavar="TIME",
+            help="Only what is older than this: 90s, 30m, 12h, 1d (default), 2w.\n"
+            "A time shorter than your longest run could break a run at work",
+        ),
+        option("-n", "--dry-run", action="store_true", help="Only list"),
+        YES,
+        OUTPUT,
+    ),
+)
 
 
 @print_answer
 def clean(args: Namespace) -> Answer:
     """Find the leftovers of these archives, or of all, and of this machine; remove them unless it is a dry run."""
+    from kafka_archiver.orchestration.cli.names import ask_each
+    from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.records.writer.disk import sweep
+    from kafka_archiver.work.clean_up import leftovers, remove
+
     before = datetime.now(UTC) - args.older_than
 
     def find_leftovers(archive: Archive) -> tuple[Ledger, list[Leftover]]:
@@ -39,6 +76,8 @@ def clean(args: Namespace) -> Answer:
 
 
 def _rows(leftovers_by_ledger: Sequence[tuple[Ledger, list[Leftover]]]) -> Iterator[dict[str, Any]]:
+    from kafka_archiver.records.writer.disk import abandoned
+
     for ledger, items in leftovers_by_ledger:
         for kind, key, run, upload_id in items:
             yield {"archive": ledger.archive, "kind": kind, "what": key, "run": run, "upload_id": upload_id}

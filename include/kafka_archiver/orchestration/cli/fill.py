@@ -1,26 +1,56 @@
 """`airflow archive fill`: archive what earlier runs have left out, by runs of the DAG."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_archiver.config import Archive
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.find import find_archive
-from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.plan import left_out_of
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Archive
+
+FILL = ActionCommand(
+    name="fill",
+    help="Archive what earlier runs have left out",
+    description=f"""\
+Archive what Kafka still has of the offsets before the first scheduled run that no run has: what `source.start` or
+backfills have left out, also behind records with wrong clocks. Counts them first; --dry-run only counts. Starts runs of
+the DAG archive_NAME, each of at most `source.max_records_per_run` records, waits until they end and reports each task.
+Hours that lacked nothing else are complete then.
+
+json and yaml: {{archive, filled (true or false), partitions: a list of {{partition, offsets, left}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.fill"),
+    args=(
+        ARCHIVE,
+        option("--from", dest="since", type=moment, metavar="HOUR", help="Only what may be of this hour or later"),
+        option("-n", "--dry-run", action="store_true", help="Only count"),
+        YES,
+        OUTPUT,
+    ),
+)
 
 
 @print_answer
 def fill(args: Namespace) -> Answer:
     """Count what is left out, and archive it with as many runs as it takes."""
+    from kafka_archiver.orchestration.cli.names import find_archive
+    from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+    from kafka_archiver.work.plan import left_out_of
+
     archive = find_archive(args.archive)
     # Airflow's times are a subclass of datetime whose arithmetic differs.
     since = datetime.fromtimestamp(args.since.timestamp(), UTC) if args.since else None

@@ -1,52 +1,87 @@
 """`airflow archive import`: the YAML of archives from another tool's configuration."""
 
-import os
-import re
+from __future__ import annotations
+
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from kafka_archiver.config import parse_archive
-from kafka_archiver.imports.base import OPEN, Note
-from kafka_archiver.imports.reading import documents_of
-from kafka_archiver.imports.registry import import_text
-from kafka_archiver.imports.text import to_yaml, unfilled
-from kafka_archiver.imports.worker import worker_keys
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.orchestration.cli.arguments import ANSWER
 from kafka_archiver.orchestration.terminal.failures import report_errors
+from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import show
-from kafka_archiver.planning.settings import settings_of
 
-# Notes that a person should not miss.
-_TO_SHOW = ("by_hand", "lacks", *OPEN)
+if TYPE_CHECKING:
+    from kafka_archiver.orchestration.cli.imported_yaml import ArchiveYaml
 
+IMPORT = ActionCommand(
+    name="import",
+    help="The YAML of archives from another tool's configuration",
+    description=f"""\
+Print the YAML of archives that take over from another tool, from its configuration: Confluent's S3 sink, that of
+Confluent Cloud, Aiven's (JSON, bare or as {{name, config}}, properties, or YAML, also of Strimzi), Lenses' S3 sink (one
+archive for each KCQL statement), DeviantArt's S3 sink, Zooz' environment variables (NAME=value), kafkatos3.cfg. Nothing
+is written or asked but that file.
 
-class ArchiveYaml(NamedTuple):
-    """The YAML of one archive. `problems`: why it is not valid; each line names the key."""
+Comments say, for each of its keys, whether the YAML says the same, what is different on purpose, what has no equivalent
+and what a person has to do. Secrets are never printed. The YAML begins where the tool's consumer group has stopped
+(source.start), see docs/MIGRATING.md.
 
-    archive: str
-    yaml: str
-    problems: tuple[str, ...]
+What decides keys, values or records and is not the same here, or is not known, and each key that is not understood,
+ends the command with an error, unless --accept says that a person has seen it.
 
-
-class ImportResult(NamedTuple):
-    """The archives of a file. `faults`: of what no archive could be made."""
-
-    tools: tuple[str, ...]
-    archives: tuple[ArchiveYaml, ...]
-    notes: tuple[Note, ...]
-    faults: tuple[str, ...]
+json and yaml: {{tool, archives: a list of {{archive, yaml (the text), problems (what `airflow archive validate` would
+say)}}, notes: a list of {{kind (kept, differs, lacks, by_hand, decide or unknown), key (null: a remark), text}}}}.
+{ANSWER} A YAML with problems gives 1, and so does a note to decide or unknown without --accept.""",
+    func=lazy_load_command(f"{__name__}.import_file"),
+    args=(
+        option("file", metavar="FILE", help="The other tool's configuration; - reads standard input"),
+        option(
+            "--from",
+            dest="tool",
+            choices=("confluent", "cloud", "aiven", "lenses", "deviantart", "zooz", "kafkatos3"),
+            help="Whose configuration it is (default: known by its keys)",
+        ),
+        option(
+            "--group",
+            metavar="GROUP",
+            help="The consumer group to take over from (default: the one that the file tells)",
+        ),
+        option(
+            "--worker",
+            metavar="FILE",
+            help="The configuration of the connector's worker: its converters count where the connector has none",
+        ),
+        option(
+            "--accept",
+            action="store_true",
+            help="Exit 0 although something is not the same here, or not understood: a person has seen it",
+        ),
+        option(
+            "--output-folder",
+            metavar="FOLDER",
+            help="Write a file NAME.yaml for each archive instead; none is overwritten",
+        ),
+        OUTPUT,
+    ),
+)
 
 
 @report_errors
 def import_file(args: Namespace) -> None:
     """Print the YAML, or write it into a folder. What needs a person goes to stderr, too."""
+    from kafka_archiver.imports.worker import worker_keys
+    from kafka_archiver.orchestration.cli.imported_yaml import archives_of
+
     text, name = _read(args.file)
     worker = worker_keys(*_read(args.worker)) if args.worker else None
     result = archives_of(text, name, args.tool, args.group, worker)
-    undecided = [] if args.accept else [note for note in result.notes if note.kind in OPEN]
+    undecided = [] if args.accept else result.undecided
     if args.output_folder and not undecided:
         _write(Path(args.output_folder), result.archives)
     if args.output != "table":
@@ -58,9 +93,11 @@ def import_file(args: Namespace) -> None:
         print("---\n".join(archive.yaml for archive in result.archives), end="")
         if result.archives[1:]:
             print(f"{len(result.archives)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
-    remarks = sum(note.kind in _TO_SHOW for note in result.notes)
-    if remarks:
-        print(f"{remarks} keys or remarks need a look: the comments at the top of the YAML name them", file=sys.stderr)
+    if result.remarks:
+        print(
+            f"{result.remarks} keys or remarks need a look: the comments at the top of the YAML name them",
+            file=sys.stderr,
+        )
     problems = [f"{archive.archive}: {problem}" for archive in result.archives for problem in archive.problems]
     if problems:
         problems = ["The YAML is not valid yet:", *problems]
@@ -74,52 +111,6 @@ def import_file(args: Namespace) -> None:
         raise ConfigError("\n".join(problems))
 
 
-def archives_of(
-    text: str,
-    file: str,
-    tool: str | None = None,
-    group: str | None = None,
-    worker: Mapping[str, str] | None = None,
-) -> ImportResult:
-    """Make the archives of every connector in a file, or of the one configuration that it is.
-
-    :param file: the name of the text in messages. :param tool: as of `import_text`, as are `group` and `worker`.
-    :raises ConfigError: no archive can be made of it.
-    """
-    documents = documents_of(text, file)
-    if group and documents[1:]:
-        raise ConfigError(
-            f"{file}: --group {group} is the group of one connector, and the file has {len(documents)}: import each "
-            "of them alone"
-        )
-    tools: list[str] = []
-    archives: list[ArchiveYaml] = []
-    notes: list[Note] = []
-    faults: list[str] = []
-    for number, document in enumerate(documents, start=1):
-        place = f"{file}, connector {number}" if documents[1:] else file
-        try:
-            imported, keys = import_text(document, place, tool, group, worker)
-        except ConfigError as error:
-            faults += str(error).splitlines()
-            continue
-        tools.append(imported.tool)
-        notes += [*imported.notes, *(note for draft in imported.drafts for note in draft.notes)]
-        faults += [f"{place}: {fault}" for fault in imported.faults]
-        for draft in imported.drafts:
-            yaml = to_yaml(imported, draft, keys, place)
-            archives.append(ArchiveYaml(str(draft.content["archive"]), yaml, tuple(_problems(yaml, draft.content))))
-    names = [archive.archive for archive in archives]
-    faults += [
-        f"{file}: two connectors become the archive {name}: give each a name of its own, or import each alone"
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
-    ]
-    if not archives:
-        raise ConfigError("\n".join(faults))
-    return ImportResult(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults))
-
-
 def _read(file: str) -> tuple[str, str]:
     try:
         if file == "-":
@@ -129,20 +120,6 @@ def _read(file: str) -> tuple[str, str]:
         raise ConfigError(f"{file}: cannot be read: it is not UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-
-
-def _problems(yaml: str, content: dict[str, Any]) -> list[str]:
-    # Their values are known where the archive runs.
-    variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", yaml), "x") | dict(os.environ)
-    try:
-        settings_of(parse_archive(yaml, "", variables))
-    except ConfigError as error:
-        faults = [line.removeprefix(": ") for line in str(error).splitlines()]
-    else:
-        faults = []
-    missing = list(unfilled(content))
-    named = {line.partition(":")[0] for line in missing}
-    return [*missing, *(line for line in faults if line.partition(":")[0] not in named)]
 
 
 def _write(folder: Path, archives: Iterable[ArchiveYaml]) -> None:

@@ -1,16 +1,40 @@
 """`airflow archive list`: the archives of the folder."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kafka_archiver.config.archives import ArchiveSummary, config_folder, read_archives
-from kafka_archiver.orchestration.metadata.former import undeclared_archives
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
+from kafka_archiver.orchestration.cli.arguments import ANSWER
+from kafka_archiver.orchestration.terminal.options import OUTPUT
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, print_answer
+
+if TYPE_CHECKING:
+    from kafka_archiver.config.archives import ArchiveSummary
+
+LIST = ActionCommand(
+    name="list",
+    help="The archives, their DAGs and their files",
+    description=f"""\
+List the archives in the folder of YAML files (ARCHIVER_CONFIG_DIR). Errors in other files go to stderr.
+
+json and yaml: a list of {{archive, dag_id, topics (null with a pattern), pattern (null with topics), group, store,
+schedule (null: by hand only), timezone, file}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.list_archives"),
+    args=(OUTPUT,),
+)
 
 
 @print_answer
 def list_archives(args: Namespace) -> Answer:  # noqa: ARG001 - every command is given them
     """List what is archived where, and when; also archives whose file is wrong or gone, as Airflow has kept them."""
+    from kafka_archiver.config.archives import ArchiveSummary, config_folder, read_archives
+    from kafka_archiver.orchestration.metadata.former import undeclared_archives
+
     archives = read_archives(config_folder())
     summaries = [ArchiveSummary.of(archive, archives.files[name]) for name, archive in archives.found.items()]
     undeclared = undeclared_archives(archives)

@@ -1,5 +1,7 @@
 """`airflow archive print`: the records of one object, for people and for other programs."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys
@@ -7,22 +9,65 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import config_folder, read_archives
-from kafka_archiver.context.print_object import from_file, from_store, lines
-from kafka_archiver.encryption.opened import FindKey
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.model.data_keys import DataKey
-from kafka_archiver.model.keys import SEALED
-from kafka_archiver.orchestration.connections import open_ledger, open_store
 from kafka_archiver.orchestration.terminal.failures import report_errors
+from kafka_archiver.orchestration.terminal.options import option
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Archive
+    from kafka_archiver.encryption.opened import FindKey
+    from kafka_archiver.model.data_keys import DataKey
+
+PRINT = ActionCommand(
+    name="print",
+    help="The records of one object as JSON lines",
+    description="""\
+Print the records of an object in any format of the archiver, each as a line of JSON: topic, partition, offset,
+timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; what a format does not keep is -1, empty
+or null. Of an object with decoded columns, print all its columns: those of Parquet and Avro as `format: jsonl` writes
+them, those of CSV as text. JSON lines are printed as they are; of text and bytes, each value as it is. The format is
+known by the extension, the columns by the file, so a CSV file needs its header. The credentials for an s3:// URL are
+those of the archive whose store.url it is below.
+
+The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
+    func=lazy_load_command(f"{__name__}.print_object"),
+    args=(
+        option("object", metavar="FILE|URL", help="A local file, or s3://bucket/key"),
+        option(
+            "--content",
+            choices=("record", "value"),
+            default="record",
+            help="value: of a CSV file with the column `value` alone, print each value as it is.\n"
+            "No other file needs it (default: record, all columns that the file has)",
+        ),
+    ),
+)
+
+DECRYPT = ActionCommand(
+    name="decrypt",
+    help="The content of one encrypted object, as its format has it",
+    description="""\
+Write the content of an object that was encrypted before it was sent (store.encryption: {client: …}) to the standard
+output, as in: airflow archive decrypt s3://…/orders+0+00000000000000000000.parquet.enc > orders.parquet
+
+The object: an s3:// URL below an archive's store.url, or a local file. Its data key is in the ledger of the archive
+that wrote it, and that archive's connection has the master key.
+
+The exit code is 0, or 1 if the object is damaged or its key is not known; what was written until then is not all.""",
+    func=lazy_load_command(f"{__name__}.decrypt"),
+    args=(option("object", metavar="OBJECT", help="An s3:// URL, or a local file"),),
+)
 
 
 @report_errors
 def print_object(args: Namespace) -> None:
     """Print the records as JSON lines."""
+    from kafka_archiver.context.print_object import lines
+
     with _data_out() as out, _opened(args.object) as source:
         for line in lines(args.object, source, args.content == "value"):
             out.write(line)
@@ -31,6 +76,8 @@ def print_object(args: Namespace) -> None:
 @report_errors
 def decrypt(args: Namespace) -> None:
     """Write the content of an encrypted object."""
+    from kafka_archiver.model.keys import SEALED
+
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")
     with _data_out() as out, _opened(args.object) as source:
@@ -55,6 +102,8 @@ def _data_out() -> Iterator[BinaryIO]:
 
 def _key_of(own: Archive | None) -> FindKey:
     """Return what finds a data key: in the object's own archive first, and then in each other one that can be asked."""
+    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.orchestration.connections import open_ledger
 
     def find_key(key_id: str) -> DataKey:
         archives = [archive for archive in read_archives(config_folder()).found.values() if archive != own]
@@ -80,6 +129,10 @@ def _key_of(own: Archive | None) -> FindKey:
 
 
 def _opened(name: str) -> BinaryIO:
+    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.context.print_object import from_file, from_store
+    from kafka_archiver.orchestration.connections import open_store
+
     if "://" not in name:
         return from_file(Path(name), _key_of(None))
     for archive in read_archives(config_folder()).found.values():

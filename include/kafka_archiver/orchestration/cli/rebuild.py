@@ -1,27 +1,53 @@
 """`airflow archive rebuild`: read archived offsets from Kafka again. Counts first, then starts a DAG run."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.history import find_plan
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.model.plan import Plan
-from kafka_archiver.orchestration.cli.find import find_archive
-from kafka_archiver.orchestration.cli.run_name import run_name_of
-from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.consent import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.failures import report_errors
+from kafka_archiver.orchestration.terminal.options import moment, option
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.rebuild import Touched, replaceable, runs_of_hour, touched
+
+if TYPE_CHECKING:
+    from kafka_archiver.context.context import Context
+    from kafka_archiver.model.plan import Plan
+    from kafka_archiver.work.rebuild import Touched
+
+REBUILD = ActionCommand(
+    name="rebuild",
+    help="Read an hour or a run from Kafka again, and replace its objects",
+    description="""\
+Read archived offsets from Kafka again, with the archive's present settings, and replace their objects: of all runs
+that have records of an hour, or of one run. Says first what it would replace; --dry-run only says it. Asks on a
+terminal; in a script, a large rebuild needs --yes. Starts a run of the DAG archive_NAME, waits until it ends and
+reports each task. The stored objects stay until the new ones are final. Offsets that Kafka no longer has are refused,
+and, without --fewer, a rebuild that would archive fewer records than there are.
+
+The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C ends the waiting, not the run.""",
+    func=lazy_load_command(f"{__name__}.rebuild"),
+    args=(
+        ARCHIVE,
+        option("--hour", type=moment, metavar="TIME", help="The start of an hour, as in 2026-11-21T05:00:00Z"),
+        option("--run", metavar="RUN", help="A run, as `airflow archive runs` names it, or the start of its interval"),
+        option("--keep", action="store_true", help="Keep the replaced objects in the store"),
+        option("--fewer", action="store_true", help="Replace them also if fewer records are archived then"),
+        option("-n", "--dry-run", action="store_true", help="Only say what would be replaced"),
+        YES,
+        option("-v", "--verbose", action="store_true", help="Make logging output more verbose"),
+    ),
+)
 
 # More needs consent also in scripts: an hour may be in runs with records of many hours.
 MANY_OFFSETS, MANY_HOURS = 1_000_000, 48
@@ -35,6 +61,11 @@ SHOWN = 5
 @providers_configuration_loaded
 def rebuild(args: Namespace) -> None:
     """Check that the rebuild is possible, say what it replaces, ask, start it and follow it."""
+    from kafka_archiver.orchestration.cli.names import find_archive
+    from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+    from kafka_archiver.work.rebuild import touched
+
     if (args.hour is None) == (args.run is None):
         raise ConfigError("Give either --hour or --run.")
     archive = find_archive(args.archive)
@@ -78,6 +109,10 @@ def _require_consent(name: str, extent: Touched, selection: dict[str, Any]) -> N
 
 def _selection(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, Any]]:
     """Return the plans to replace, and the DAG run's parameter."""
+    from kafka_archiver.context.history import find_plan
+    from kafka_archiver.orchestration.cli.names import run_name_of
+    from kafka_archiver.work.rebuild import replaceable, runs_of_hour
+
     if args.hour is not None:
         # Airflow's times are a subclass of datetime whose arithmetic differs.
         hour = datetime.fromtimestamp(args.hour.timestamp(), UTC).replace(minute=0, second=0, microsecond=0)

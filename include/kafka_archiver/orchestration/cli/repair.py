@@ -1,22 +1,71 @@
 """`airflow archive repair`: correct what an audit finds wrong, or record it as lost."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_archiver.audit.inspection import audit, publish
-from kafka_archiver.audit.report import Report, in_words
-from kafka_archiver.context.context import Context
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
 from kafka_archiver.messages.advice import dag_id, plan_anew, run_now
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.find import find_archive
-from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.consent import ask_consent, has_terminal
+from kafka_archiver.orchestration.terminal.options import OUTPUT, offsets, option
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
-from kafka_archiver.work.repair import Repairs, derive, find, give_up, lose, restore, write_sidecars
+
+if TYPE_CHECKING:
+    from kafka_archiver.audit.report import Report
+    from kafka_archiver.context.context import Context
+    from kafka_archiver.work.repair import Repairs
+
+REPAIR = ActionCommand(
+    name="repair",
+    help="Correct what the audit finds wrong, or record it as lost",
+    description=f"""\
+Audit an archive and do what the findings advise, then audit again. A repair
+- writes missing and damaged objects again from Kafka (by a run of the DAG archive_NAME)
+- records objects as lost, by name, if Kafka no longer has their records
+- computes proofs and progress again
+- restores plans and manifests from other documents with the same content
+- plans runs anew that cannot be finished as planned.
+
+An object that is recorded as lost makes its hour incomplete for ever: its records count as lost, and every audit
+reports them. The rest of its run stays. If the bucket has a version or copy of the object, restore that first.
+
+With --run and --lost-offsets nothing is audited: an unfinished run goes on without these offsets, which no client can
+read. The message of the failed run names them.
+
+json and yaml: {{archive, repaired (whether anything was done), actions: a list of {{action (write again,
+lost, give up, plan anew, restore or compute), run, what (a key, a run or offsets), rows, reason}}, left (findings that
+cannot be repaired)}}.
+{ANSWER} A finding that is left gives 1.""",
+    func=lazy_load_command(f"{__name__}.repair"),
+    args=(
+        ARCHIVE,
+        option("-n", "--dry-run", action="store_true", help="Only list what would be done"),
+        option("--deep", action="store_true", help="Also read every object, as `airflow archive audit --deep` does"),
+        option(
+            "--lost",
+            action="append",
+            metavar="KEY",
+            help="Record this object as lost, whatever Kafka has: for an object that Kafka gives back with other bytes",
+        ),
+        option("--run", metavar="RUN", help="The run that cannot read the offsets of --lost-offsets"),
+        option(
+            "--lost-offsets",
+            action="append",
+            type=offsets,
+            metavar="TOPIC:PARTITION:START-END",
+            help="Give up these offsets of the run (END is exclusive): they are lost for ever",
+        ),
+        YES,
+        OUTPUT,
+    ),
+)
 
 SHOWN = 200
 
@@ -24,6 +73,13 @@ SHOWN = 200
 @print_answer
 def repair(args: Namespace) -> Answer:
     """Audit, repair what can be repaired, and audit again; or give up offsets by name."""
+    from kafka_archiver.audit.inspection import publish
+    from kafka_archiver.audit.report import in_words
+    from kafka_archiver.orchestration.cli.names import find_archive
+    from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.metadata.start import require_active
+    from kafka_archiver.work.repair import derive, find, lose, restore, write_sidecars
+
     archive = find_archive(args.archive)
     if bool(args.run) != bool(args.lost_offsets):
         raise ConfigError("--run and --lost-offsets belong together: the offsets, and the run that cannot read them")
@@ -66,12 +122,14 @@ def repair(args: Namespace) -> Answer:
 
 def _give_up(context: Context, args: Namespace) -> Answer:
     """Record that a run does not read some offsets. Who names them agrees to their loss; at a terminal it is asked."""
+    from kafka_archiver.work.repair import give_up
+
     name, described = context.archive.archive, [f"{o.name} {o.range}" for o in args.lost_offsets]
-    total = sum(offsets.range.size for offsets in args.lost_offsets)
+    total = sum(lost.range.size for lost in args.lost_offsets)
     question = f"{total:,} offsets of run {args.run} will be lost for ever ({', '.join(described)}). Give them up?"
     done = not args.dry_run and (args.yes or ask_consent(question))
-    for offsets in args.lost_offsets if done else ():
-        give_up(context.ledger, args.run, offsets)
+    for lost in args.lost_offsets if done else ():
+        give_up(context.ledger, args.run, lost)
     rows = [
         {"action": "give up", "run": args.run, "what": what, "rows": None, "reason": "no client can read them"}
         for what in described
@@ -97,10 +155,14 @@ def _require_consent(name: str, repairs: Repairs, args: Namespace) -> None:
 
 
 def _audit(context: Context, deep: bool) -> Report:
+    from kafka_archiver.audit.inspection import audit
+
     return audit(context.archive, context.store, datetime.now(UTC), deep, tell=print, keyring=context.ledger.keyring)
 
 
 def _run(name: str, conf: dict[str, Any]) -> None:
+    from kafka_archiver.orchestration.metadata.start import run_to_its_end
+
     if (state := run_to_its_end(name, conf, print)) != "success":
         raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
 

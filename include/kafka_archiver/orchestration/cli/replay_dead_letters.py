@@ -1,23 +1,63 @@
 """`airflow archive replay-dead-letters`: archive dead letters once the cause is mended, by a run of the DAG."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.history import find_plan
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.find import find_archive
-from kafka_archiver.orchestration.cli.run_name import run_name_of
-from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.dead_letters import Hours, Lettered, outlook, runs_with_letters
+
+if TYPE_CHECKING:
+    from kafka_archiver.context.context import Context
+    from kafka_archiver.work.dead_letters import Hours, Lettered
+
+REPLAY_DEAD_LETTERS = ActionCommand(
+    name="replay-dead-letters",
+    help="Archive dead letters, once their cause is mended",
+    description=f"""\
+Archive the records below _dead_letter/ (policy bad_record: dead_letter) where they belong, with the archive's present
+settings: after another store.content or store.format, another source.value.decode, or a higher source.max_value_bytes.
+Kafka is not asked: a dead letter has everything that Kafka had. Starts a run of the DAG archive_NAME, waits until it
+ends and reports each task. The run's other objects stay as they are; the dead letters stay until the new objects are
+final. A record that still fails goes by policies.bad_record: it is a dead letter again, or is left out, or the run
+fails and changes nothing.
+
+json and yaml: {{archive, replayed (whether anything was done), runs: a list of {{run, letters (before), archived,
+filtered, rejected (dead letters now), reasons (why, with --dry-run), revision (the run that counts now)}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.replay"),
+    args=(
+        ARCHIVE,
+        option(
+            "run",
+            nargs="*",
+            metavar="RUN",
+            help="Runs, as `airflow archive runs` names them, or the starts of their intervals",
+        ),
+        option(
+            "--hours",
+            nargs=2,
+            type=moment,
+            metavar=("FIRST", "LAST"),
+            help="Every run with dead letters in these hours, both included",
+        ),
+        option("--all", action="store_true", help="Every run with dead letters"),
+        option("-n", "--dry-run", action="store_true", help="Only read them, and say what would become of them"),
+        YES,
+        OUTPUT,
+    ),
+)
 
 COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
 
@@ -25,6 +65,11 @@ COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
 @print_answer
 def replay(args: Namespace) -> Answer:
     """Find the dead letters, and say what would become of them, or replay them and say what has."""
+    from kafka_archiver.orchestration.cli.names import find_archive
+    from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+    from kafka_archiver.work.dead_letters import runs_with_letters
+
     archive = find_archive(args.archive)
     context, name = open_archive(archive), dag_id(archive.archive)
     selection, conf = _selection(context, args)
@@ -43,6 +88,10 @@ def replay(args: Namespace) -> Answer:
 
 def _selection(context: Context, args: Namespace) -> tuple[list[str] | Hours | None, dict[str, Any]]:
     """Return the runs or hours to replay (None: all), and the DAG run's parameter for them."""
+    from kafka_archiver.context.history import find_plan
+    from kafka_archiver.orchestration.cli.names import run_name_of
+    from kafka_archiver.work.dead_letters import Hours
+
     if bool(args.run) + bool(args.hours) + args.all != 1:
         raise ConfigError("Give either runs, or --hours, or --all.")
     if args.run:
@@ -56,6 +105,8 @@ def _selection(context: Context, args: Namespace) -> tuple[list[str] | Hours | N
 
 
 def _expected(context: Context, run: Lettered) -> dict[str, Any]:
+    from kafka_archiver.work.dead_letters import outlook
+
     expected = outlook(context, run)
     return {**expected._asdict(), "reasons": list(expected.reasons), "revision": None}
 

@@ -1,19 +1,45 @@
 """`airflow archive rotate-keys`: wrap the data keys of archives by their present master keys."""
 
+from __future__ import annotations
+
 import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
-from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.cli.find import ask_each
-from kafka_archiver.orchestration.connections import open_ledger
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
+from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER, YES
 from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
-from kafka_archiver.work.rotate import Rotated, rotate
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Archive
+    from kafka_archiver.work.rotate import Rotated
+
+ROTATE_KEYS = ActionCommand(
+    name="rotate-keys",
+    help="Wrap the data keys by the present master key",
+    description=f"""\
+After a change of the master key (store.encryption.client): unwrap each data key by the master key that has wrapped it,
+and wrap it by the present one. Neither objects nor plans change. The earlier master key must still be known
+(`previous_secrets` in the extra of the connection); once this command has succeeded, remove it there. Runs may be at
+work meanwhile. May be repeated after a failure.
+
+json and yaml: a list of {{archive, data_key, result (wrapped anew, to be wrapped anew, or as before)}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.rotate_keys"),
+    args=(ALL, option("-n", "--dry-run", action="store_true", help="Only list"), YES, OUTPUT),
+)
 
 
 @print_answer
 def rotate_keys(args: Namespace) -> Answer:
     """Rotate these archives, or all that encrypt their objects."""
+    from kafka_archiver.orchestration.cli.names import ask_each
+    from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.work.rotate import rotate
+
     sure = args.dry_run or args.yes or ask_consent("Wrap the data keys by the present master keys?")
 
     def turn(archive: Archive) -> tuple[str, Rotated] | None:

@@ -1,20 +1,53 @@
 """`airflow archive show`: one run with its plan, its account and its objects."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from kafka_archiver.context.history import RunInFull, run_in_full
-from kafka_archiver.model.manifest import FATES, Manifest, ObjectEntry
-from kafka_archiver.orchestration.cli.find import find_archive
-from kafka_archiver.orchestration.cli.run_name import run_name_of
-from kafka_archiver.orchestration.connections import open_archive
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
+from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
+from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
 from kafka_archiver.values.documents import isoformat
+
+if TYPE_CHECKING:
+    from kafka_archiver.context.history import RunInFull
+    from kafka_archiver.model.manifest import Manifest, ObjectEntry
+
+SHOW = ActionCommand(
+    name="show",
+    help="One run: its plan, its account and its objects",
+    description=f"""\
+Show what the ledger records about a run: the planned offset ranges, the account of these offsets (archived, filtered,
+dead-lettered, absent from Kafka, or lost), and the objects.
+
+json and yaml: {{archive, run, state (see `airflow archive runs`), store, plan, manifest (null until it is written),
+commit (null until it is committed)}}; the last three are the documents of the ledger, see docs/FORMAT.md.
+{ANSWER}""",
+    func=lazy_load_command(f"{__name__}.show_run"),
+    args=(
+        ARCHIVE,
+        option(
+            "run",
+            metavar="RUN",
+            help="20261121T050000Z (as in `airflow archive runs`), the start of its interval\n"
+            "(2026-11-21T05:00:00Z), or last",
+        ),
+        OUTPUT,
+    ),
+)
 
 
 @print_answer
 def show_run(args: Namespace) -> Answer:
     """Show what the ledger records about the run."""
+    from kafka_archiver.context.history import run_in_full
+    from kafka_archiver.orchestration.cli.names import find_archive, run_name_of
+    from kafka_archiver.orchestration.connections import open_archive
+
     run = run_in_full(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
     return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 
@@ -36,6 +69,8 @@ def _plan(run: RunInFull) -> Table:
 
 
 def _written(run: RunInFull, manifest: Manifest) -> Iterator[Table]:
+    from kafka_archiver.model.manifest import FATES
+
     rows: list[tuple[Cell, ...]] = [
         (partition.topic, partition.partition, *(getattr(partition, fate) for fate in FATES), partition.offsets)
         for partition in run.accounts

@@ -1,31 +1,89 @@
 """`airflow archive status`: how far each archive is, and how far behind."""
 
+from __future__ import annotations
+
+import argparse
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import config_folder, read_archives
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.line import read_line
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
 from kafka_archiver.messages.advice import replay_all
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.messages.wording import count, span
-from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.progress import PartitionProgress
-from kafka_archiver.orchestration.cli.find import ask_each
-from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.metadata.former import checks_of_file, undeclared_archives
+from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER
+from kafka_archiver.orchestration.terminal.options import OUTPUT, option, positive
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, print_answer
 from kafka_archiver.orchestration.terminal.patience import announce_wait
-from kafka_archiver.state.health import VERDICTS, as_check
-from kafka_archiver.state.health.own import checks_of
-from kafka_archiver.state.overview import Snapshot, look
-from kafka_archiver.state.status import HourStatus, last_hours
 from kafka_archiver.values.documents import isoformat
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Archive
+    from kafka_archiver.context.context import Context
+    from kafka_archiver.model.findings import Finding
+    from kafka_archiver.model.progress import PartitionProgress
+    from kafka_archiver.state.overview import Snapshot
+    from kafka_archiver.state.status import HourStatus
+
+
+class _Hours(argparse.Action):
+    """Without a number 24; Airflow's Arg has no `const`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        setattr(namespace, self.dest, values or 24)
+
+
+STATUS = ActionCommand(
+    name="status",
+    help="How far each archive is, how far behind, and what is wrong with it",
+    description=f"""\
+Show how far these archives, or all, are, as the brokers, the ledger and Airflow know it. For each partition: the
+group's committed offset, the offset up to which the ledger has it archived, the log's start and end, the number of
+offsets that wait (the lag) and the time of the first of their records. Then: the last commit, the end of the
+last closed hour (complete or incomplete), and the runs that are planned but not finished (the next run finishes them
+first).
+Below the table are what the last run wrote, with its dead letters, what the last audit found, and the problems and
+warnings, each with the commands that help: what would stop the next run (a moved group, a recreated topic, lost
+offsets), damage that the last audit found, runs that failed, are late, are stuck or have a date in the future, and
+limits of `health` that are exceeded, and recent hours that are incomplete. If the brokers do not answer, it shows what
+the ledger knows, and ends with 1. All of it is also on the archiver's page.
+With --hours also the last hours, one by one: open (more may come), complete (nothing is missing) or incomplete (past,
+and what is missing will not come by itself).
+
+json and yaml: a list of {{archive, lag, oldest_unarchived, closed_until, last_commit: {{run, committed_at,
+plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a list of {{topic, partition, committed,
+archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever), troubles (a list of {{name,
+severity (warning or problem), found, do (a list of commands)}}), health (a list of {{name, verdict (ok, warning,
+unknown or failing), found, do}}), last_run: {{run, committed_at, offsets, rows, bytes, objects, dead_letters, lost,
+seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict, errors, counts, damaged (a list of runs)}}, hours_open
+(ended hours without a verdict), incomplete (a list of {{hour_start, reason}}: the incomplete ones of the last 72 closed
+hours), error (null, or why the brokers did not answer); with --hours also hours (a
+list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
+complete_as_of, closed_by}})}}. Null where there is nothing yet.
+{ANSWER} Any problem gives 1; warnings do not.""",
+    func=lazy_load_command(f"{__name__}.show_status"),
+    args=(
+        ALL,
+        option(
+            "--hours",
+            nargs="?",
+            action=_Hours,
+            type=positive,
+            metavar="N",
+            help="Also show the last N hours (default: 24), including the present one",
+        ),
+        OUTPUT,
+    ),
+)
 
 # Findings shown of each kind: a moved group is one for every partition.
 SHOWN = 3
@@ -47,6 +105,16 @@ class ArchiveStatus(NamedTuple):
 @print_answer
 def show_status(args: Namespace) -> Answer:
     """Show the status of these archives, or of all; also of those whose file is wrong or gone."""
+    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.context.line import read_line
+    from kafka_archiver.orchestration.cli.names import ask_each
+    from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.metadata.facts import facts_of
+    from kafka_archiver.orchestration.metadata.former import checks_of_file, undeclared_archives
+    from kafka_archiver.state.health.own import checks_of
+    from kafka_archiver.state.overview import look
+    from kafka_archiver.state.status import last_hours
+
     undeclared = undeclared_archives(read_archives(config_folder()))
 
     def ask(archive: Archive) -> ArchiveStatus:
@@ -93,6 +161,8 @@ def _describe_wait(context: Context) -> Iterator[str]:
 
 
 def _document(status: ArchiveStatus) -> dict[str, Any]:
+    from kafka_archiver.state.health import as_check
+
     snapshot, state = status.snapshot, status.snapshot.state
     document = {
         "archive": snapshot.archive,
@@ -176,6 +246,8 @@ def _figures(snapshot: Snapshot) -> Iterator[str]:
 
 def _limits(status: ArchiveStatus) -> Iterator[str]:
     """Yield the checks of health that are not ok, except those that only repeat a finding."""
+    from kafka_archiver.state.health import VERDICTS
+
     for check in status.checks:
         if check.severity != "ok" and not check.sums_up:
             line = f"{VERDICTS[check.severity]}: {check.kind}: {check.text}"

@@ -1,22 +1,45 @@
 """`airflow archive validate`: every problem of every file, without asking the brokers, the store or Airflow."""
 
+from __future__ import annotations
+
 import os
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from airflow.sdk.exceptions import AirflowException
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.config import Declaration, declarations, load_archive
-from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.dags.archive import archive_dag
+from kafka_archiver.orchestration.cli.arguments import ANSWER
+from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
-from kafka_archiver.planning.schemas import require_readable
-from kafka_archiver.planning.settings import settings_of
+
+if TYPE_CHECKING:
+    from kafka_archiver.config import Declaration
+
+VALIDATE = ActionCommand(
+    name="validate",
+    help="Check the archives' YAML files",
+    description=f"""\
+Check YAML files of archives: all files of the folder (ARCHIVER_CONFIG_DIR), or the named ones. Needs neither the
+brokers nor the store nor Airflow's database, so it can run in CI before a change is merged.
+
+json and yaml: a list of {{file, archive (null when it cannot be read), problems (a list, empty when there are none)}}.
+{ANSWER} Any problem gives 1.""",
+    func=lazy_load_command(f"{__name__}.validate"),
+    args=(
+        option(
+            "archives",
+            nargs="*",
+            metavar="NAME|FILE",
+            help="Archives by name, or files by path (ending in .yaml or .yml); default: all",
+        ),
+        OUTPUT,
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +55,9 @@ class Checked:
 @print_answer
 def validate(args: Namespace) -> Answer:
     """Check the chosen files, or all."""
+    from kafka_archiver.config import declarations
+    from kafka_archiver.config.archives import config_folder
+
     needs_folder = not args.archives or not all(map(_is_file, args.archives))
     known = [_check(declaration) for declaration in declarations(config_folder(), os.environ)] if needs_folder else []
     checked = list(_choose(args.archives, _with_conflicts(known))) if args.archives else _with_conflicts(known)
@@ -48,6 +74,9 @@ def _is_file(word: str) -> bool:
 
 
 def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
+    from kafka_archiver.config import Declaration, load_archive
+    from kafka_archiver.config.archives import config_folder
+
     for word in words:
         if _is_file(word):
             yield _check(Declaration(Path(word), partial(load_archive, Path(word))))
@@ -61,6 +90,12 @@ def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
 
 
 def _check(declared: Declaration) -> Checked:
+    from airflow.sdk.exceptions import AirflowException
+
+    from kafka_archiver.orchestration.dags.archive import archive_dag
+    from kafka_archiver.planning.schemas import require_readable
+    from kafka_archiver.planning.settings import settings_of
+
     file = declared.file
     try:
         archive = declared.load()
@@ -81,6 +116,8 @@ def _check(declared: Declaration) -> Checked:
 
 def _with_conflicts(known: list[Checked]) -> list[Checked]:
     """Add the problems that come from conflicts with other files."""
+    from kafka_archiver.config.archives import config_folder, read_archives
+
     errors = read_archives(config_folder()).errors
     lines = {c.file: [p for e in errors if str(e).startswith(f"{c.file}: ") for p in _lines(c.file, e)] for c in known}
     return [replace(c, problems=tuple(dict.fromkeys([*c.problems, *lines[c.file]]))) for c in known]

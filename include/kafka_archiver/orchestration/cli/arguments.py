@@ -1,9 +1,7 @@
-"""Arguments that several `airflow archive` commands share."""
+"""Arguments that several `airflow archive` commands share. Loaded by every `airflow` call: imports nothing heavy."""
 
 from kafka_archiver.orchestration.terminal.options import option
 
-# Where the commands are: each is imported when it runs.
-HERE = "kafka_archiver.orchestration.cli"
 ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")
 ALL = option("archives", nargs="*", metavar="NAME", help="The archives; default: all of them")
 YES = option("-y", "--yes", action="store_true", help="Do not ask for consent (asked only on a terminal)")

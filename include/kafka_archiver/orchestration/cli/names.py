@@ -1,11 +1,16 @@
-"""Find the archives that a command names."""
+"""The archives and runs that a command names."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.model.keys import run_name, split_run
+from kafka_archiver.orchestration.terminal.options import moment
+from kafka_archiver.values.intervals import run_id
 
 Result = TypeVar("Result")
 
@@ -39,3 +44,25 @@ def ask_each(
                 raise
             failures.append(f"{archive.archive}: {error}")
     return results, failures
+
+
+def run_name_of(text: str) -> str:
+    """Return the ledger's name of a run.
+
+    :param text: this name, the start of the run's interval, or `last`, which is returned as it is.
+    :raises ConfigError: `text` is none of these.
+    """
+    if text == "last":
+        return text
+    try:
+        start, revision = _split(text)
+    except ArgumentTypeError as error:
+        raise ConfigError(f"RUN: {error}; a run's name like 20261121T050000Z or `last` will do too.") from None
+    return run_name(run_id(start), revision)
+
+
+def _split(text: str) -> tuple[datetime, int]:
+    try:
+        return split_run(text)
+    except ValueError:
+        return moment(text), 0

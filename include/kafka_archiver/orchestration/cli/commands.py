@@ -2,18 +2,23 @@
 
 from airflow.cli.cli_config import CLICommand, GroupCommand
 
-from kafka_archiver.orchestration.cli.definition.changing import (
-    ACKNOWLEDGE,
-    CLEAN,
-    FILL,
-    REBUILD,
-    REPAIR,
-    REPLAY_DEAD_LETTERS,
-)
-from kafka_archiver.orchestration.cli.definition.declared import IMPORT, LIST, VALIDATE
-from kafka_archiver.orchestration.cli.definition.keys import DECRYPT, ROTATE_KEYS
-from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
-from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STATUS
+from kafka_archiver.orchestration.cli.acknowledge import ACKNOWLEDGE
+from kafka_archiver.orchestration.cli.audit import AUDIT
+from kafka_archiver.orchestration.cli.clean import CLEAN
+from kafka_archiver.orchestration.cli.doctor import DOCTOR
+from kafka_archiver.orchestration.cli.fill import FILL
+from kafka_archiver.orchestration.cli.import_file import IMPORT
+from kafka_archiver.orchestration.cli.list import LIST
+from kafka_archiver.orchestration.cli.plan import PLAN
+from kafka_archiver.orchestration.cli.print_object import DECRYPT, PRINT
+from kafka_archiver.orchestration.cli.rebuild import REBUILD
+from kafka_archiver.orchestration.cli.repair import REPAIR
+from kafka_archiver.orchestration.cli.replay_dead_letters import REPLAY_DEAD_LETTERS
+from kafka_archiver.orchestration.cli.rotate_keys import ROTATE_KEYS
+from kafka_archiver.orchestration.cli.runs import RUNS
+from kafka_archiver.orchestration.cli.show import SHOW
+from kafka_archiver.orchestration.cli.status import STATUS
+from kafka_archiver.orchestration.cli.validate import VALIDATE
 
 
 def commands() -> list[CLICommand]:
