@@ -14,7 +14,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.context.context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
-from kafka_archiver.orchestration.submit.jvm import java_settings
+from kafka_archiver.orchestration.submit.spark_conf import java_settings
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.plan import plan

@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
-from kafka_archiver.orchestration.submit.run_links import address
+from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.state.coverage import HourInFull
 from kafka_archiver.state.coverage.letters import Reason
 from kafka_archiver.state.status.facts import DagRun, Facts, Failure, Wrote
@@ -296,7 +296,7 @@ def test_a_database_that_stays_locked_is_said_and_starts_nothing(
     from airflow.settings import engine
 
     client = page.user("user")
-    monkeypatch.setattr("kafka_archiver.orchestration.metadata.transactions._WAIT_MS", 100)
+    monkeypatch.setattr("kafka_archiver.orchestration.metadata.database._WAIT_MS", 100)
     token = token_of(client)
     with engine.connect() as other:  # type: ignore[union-attr]
         other.exec_driver_sql("BEGIN IMMEDIATE")
@@ -558,7 +558,7 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
 def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(page: Page, context: Context) -> None:
     run = hour(2).id
     for document in ("plan", "manifest"):
-        path = urlsplit(address("orders", run, document)).path
+        path = urlsplit(document_address("orders", run, document)).path
         answer = page.user("viewer").get(path)
         assert answer.content == context.store.get(f"_ledger/orders/runs/{run}/{document}.json")
         assert answer.headers["content-type"] == "application/json"
@@ -567,7 +567,7 @@ def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(p
             assert f'href="{path}"' in page.user("viewer").get(f"/archiver{shown}").text
     for wrong in (f"{run}+r7/plan", "x/plan", f"{run}/commit"):
         assert page.user("viewer").get(f"/archiver/archives/orders/runs/{wrong}").status_code in (404, 422)
-    assert address("orders", None, "plan") == ""
+    assert document_address("orders", None, "plan") == ""
 
 
 def test_an_hours_runs_link_to_the_dag_runs_that_worked_on_them(page: Page, session: Session) -> None:

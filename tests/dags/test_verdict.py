@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
-from kafka_archiver.orchestration.submit.verdict import Verdict
+from kafka_archiver.orchestration.submit.output import Verdict
 
 pytestmark = pytest.mark.dags
 

@@ -24,7 +24,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.proof import HourProof
-from kafka_archiver.orchestration.submit.jvm import java_settings
+from kafka_archiver.orchestration.submit.spark_conf import java_settings
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.store import Stat, open_store

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_archiver.orchestration.terminal import patience
-from kafka_archiver.orchestration.terminal.patience import announce_wait
+from kafka_archiver.orchestration.terminal import dialog
+from kafka_archiver.orchestration.terminal.dialog import announce_wait
 
 pytestmark = pytest.mark.unit
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 def test_what_takes_long_is_said_and_what_is_known_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "SECONDS", 0.0)
+    monkeypatch.setattr(dialog, "SECONDS", 0.0)
     said = threading.Event()
 
     def lines() -> Iterator[str]:

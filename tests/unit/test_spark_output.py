@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
+from kafka_archiver.orchestration.submit.links import Application, find_application, spark_address
 from kafka_archiver.orchestration.submit.output import LevelledLog, split_level
-from kafka_archiver.orchestration.submit.spark_ui import Application, address, find_application
 from kafka_archiver.spark.failures import APPLICATION
 
 pytestmark = pytest.mark.unit
@@ -65,4 +65,4 @@ def test_the_driver_s_line_names_the_application() -> None:
 def test_the_button_leads_to_the_ui_while_the_job_runs_and_then_to_the_history(
     application: Application | None, history: str | None, running: bool, leads_to: str
 ) -> None:
-    assert address(application, history, running) == leads_to
+    assert spark_address(application, history, running) == leads_to

@@ -16,10 +16,9 @@ from airflow.utils.platform import getuser
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.terminal.consent import ask_consent
-from kafka_archiver.orchestration.terminal.failures import report_errors
+from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option, positive
-from kafka_archiver.orchestration.terminal.output import Table, show
+from kafka_archiver.orchestration.terminal.output import Table, report_errors, show
 
 if TYPE_CHECKING:
     from kafka_archiver.orchestration.backfill.outlook import Outlook
@@ -161,11 +160,10 @@ def backfill(args: Namespace) -> None:
     """Create the runs and follow them; with --dry-run, list them."""
     from airflow.sdk.exceptions import AirflowException
 
-    from kafka_archiver.orchestration.backfill.internals import airflow_backfill
+    from kafka_archiver.orchestration.backfill.internals import airflow_backfill, explain_refusal
     from kafka_archiver.orchestration.backfill.outlook import find_outlook
-    from kafka_archiver.orchestration.backfill.refusal import explain_refusal
     from kafka_archiver.orchestration.backfill.request import Request
-    from kafka_archiver.orchestration.metadata.patience import retry_while_down
+    from kafka_archiver.orchestration.metadata.database import retry_while_down
 
     request = Request.of(args)
     airflow = airflow_backfill(request)
@@ -240,10 +238,9 @@ def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
     from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
     from airflow.utils.session import create_session
 
-    from kafka_archiver.orchestration.backfill.refusal import how_to_cancel
+    from kafka_archiver.orchestration.backfill.internals import how_to_cancel
     from kafka_archiver.orchestration.backfill.wait import settle, wait
-    from kafka_archiver.orchestration.metadata.patience import retry_while_down
-    from kafka_archiver.orchestration.metadata.transactions import whole_transactions
+    from kafka_archiver.orchestration.metadata.database import retry_while_down, whole_transactions
 
     retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)
     active = request.max_active_runs or outlook.max_active_runs

@@ -11,9 +11,8 @@ from airflow.utils.session import create_session
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, retry_while_down
-from kafka_archiver.orchestration.metadata.states import UNFINISHED
-from kafka_archiver.orchestration.metadata.why import obstacles, report_failures
+from kafka_archiver.orchestration.metadata.database import FOLLOWING_SECONDS, UNFINISHED, retry_while_down
+from kafka_archiver.orchestration.metadata.follow import obstacles, report_failures
 from kafka_archiver.values.documents import isoformat
 
 _POLL_SECONDS = 3

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.advice import dag_id
-from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
-from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat
@@ -48,7 +47,7 @@ def fill(args: Namespace) -> Answer:
     """Count what is left out, and archive it with as many runs as it takes."""
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
-    from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+    from kafka_archiver.orchestration.metadata.start import require_active, run_to_success
     from kafka_archiver.work.plan import left_out_of
 
     archive = find_archive(args.archive)
@@ -67,8 +66,7 @@ def fill(args: Namespace) -> Answer:
     before, after = offsets + 1, left
     while (remaining := sum(after.values())) and remaining < before:
         print(f"{count(remaining, 'offset')} to go.")
-        if (state := run_to_its_end(name, {"fill": _asked(since)}, print)) != "success":
-            raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
+        run_to_success(name, {"fill": _asked(since)}, print)
         before, after = remaining, left_out_of(open_archive(archive), since)
     return _answer(archive, True, left, after)
 
@@ -84,5 +82,5 @@ def _answer(archive: Archive, done: bool, left: dict[TopicPartition, int], after
     ]
     outcome = "done" if done else "nothing was changed" if rows else "nothing is left out that Kafka still has"
     table = Table(("partition", "offsets", "left"), [list(row.values()) for row in rows],
-                  f"What archive {archive.archive} lacks: {outcome}")  # fmt: skip
+                  f"Offsets that archive {archive.archive} lacks: {outcome}")  # fmt: skip
     return Answer({"archive": archive.archive, "filled": done, "partitions": rows}, [table])

@@ -12,9 +12,8 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli.arguments import ANSWER
-from kafka_archiver.orchestration.terminal.failures import report_errors
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
-from kafka_archiver.orchestration.terminal.output import show
+from kafka_archiver.orchestration.terminal.output import report_errors, show
 
 if TYPE_CHECKING:
     from kafka_archiver.orchestration.cli.imported_yaml import ArchiveYaml
@@ -50,7 +49,7 @@ say)}}, notes: a list of {{kind (kept, differs, lacks, by_hand, decide or unknow
         option(
             "--group",
             metavar="GROUP",
-            help="The consumer group to take over from (default: the one that the file tells)",
+            help="The consumer group to take over from (default: the one in the file)",
         ),
         option(
             "--worker",

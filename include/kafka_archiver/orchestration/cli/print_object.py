@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.orchestration.terminal.failures import report_errors
 from kafka_archiver.orchestration.terminal.options import option
+from kafka_archiver.orchestration.terminal.output import report_errors
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive

@@ -15,9 +15,9 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
-from kafka_archiver.orchestration.terminal.consent import ask_consent, has_terminal
-from kafka_archiver.orchestration.terminal.failures import report_errors
+from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option
+from kafka_archiver.orchestration.terminal.output import report_errors
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from kafka_archiver.messages.advice import dag_id, plan_anew, run_now
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
-from kafka_archiver.orchestration.terminal.consent import ask_consent, has_terminal
+from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import OUTPUT, offsets, option
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
 
@@ -77,7 +77,7 @@ def repair(args: Namespace) -> Answer:
     from kafka_archiver.audit.report import in_words
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
-    from kafka_archiver.orchestration.metadata.start import require_active
+    from kafka_archiver.orchestration.metadata.start import require_active, run_to_success
     from kafka_archiver.work.repair import derive, find, lose, restore, write_sidecars
 
     archive = find_archive(args.archive)
@@ -108,9 +108,9 @@ def repair(args: Namespace) -> Answer:
         print(f"Run {revision.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
     for run in repairs.anew:
         print(f"Planning run {run} anew, as {plan_anew(archive.archive, run).quoted} does.")
-        _run(name, {"rebuild": {"run": run}})
+        run_to_success(name, {"rebuild": {"run": run}}, print)
     if repairs.again:
-        _run(name, {"repair": list(repairs.again)})
+        run_to_success(name, {"repair": list(repairs.again)}, print)
     report = _audit(context, args.deep)
     # `status` shows the last report, which has what has just been repaired.
     publish(context.store, report)
@@ -158,13 +158,6 @@ def _audit(context: Context, deep: bool) -> Report:
     from kafka_archiver.audit.inspection import audit
 
     return audit(context.archive, context.store, datetime.now(UTC), deep, tell=print, keyring=context.ledger.keyring)
-
-
-def _run(name: str, conf: dict[str, Any]) -> None:
-    from kafka_archiver.orchestration.metadata.start import run_to_its_end
-
-    if (state := run_to_its_end(name, conf, print)) != "success":
-        raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
 
 
 def _rows(repairs: Repairs) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
-from kafka_archiver.orchestration.terminal.consent import ask_consent
+from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat
@@ -59,7 +59,15 @@ filtered, rejected (dead letters now), reasons (why, with --dry-run), revision (
     ),
 )
 
-COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
+# The columns of the table, by the fields of the document.
+COLUMNS = {
+    "run": "run",
+    "letters": "dead letters before",
+    "archived": "archived",
+    "filtered": "filtered",
+    "rejected": "dead letters after",
+    "revision": "revision",
+}
 
 
 @print_answer
@@ -67,7 +75,7 @@ def replay(args: Namespace) -> Answer:
     """Find the dead letters, and say what would become of them, or replay them and say what has."""
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
-    from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+    from kafka_archiver.orchestration.metadata.start import require_active, run_to_success
     from kafka_archiver.work.dead_letters import runs_with_letters
 
     archive = find_archive(args.archive)
@@ -81,8 +89,7 @@ def replay(args: Namespace) -> Answer:
     if not args.yes and not ask_consent(f"Replay {letters} of archive {archive.archive} with its present settings?"):
         return _answer(archive.archive, False, [_expected(context, run) for run in runs])
     print(f"Replaying {letters}.")
-    if (state := run_to_its_end(name, {"dead_letters": conf}, print)) != "success":
-        raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
+    run_to_success(name, {"dead_letters": conf}, print)
     return _answer(archive.archive, True, [_done(context, run) for run in runs])
 
 
@@ -130,8 +137,10 @@ def _done(context: Context, run: Lettered) -> dict[str, Any]:
 def _answer(archive: str, done: bool, rows: list[dict[str, Any]]) -> Answer:
     outcome = "done" if done else "nothing was changed" if rows else "there are none"
     below = list(_reasons(rows))
-    table = Table(COLUMNS, [[row[name] for name in COLUMNS] for row in rows], f"Dead letters of {archive}: {outcome}")
-    tables = [table, *([Table(("still rejected",), [(line,) for line in below])] if below else [])]
+    table = Table(
+        [*COLUMNS.values()], [[row[name] for name in COLUMNS] for row in rows], f"Dead letters of {archive}: {outcome}"
+    )
+    tables = [table, *([Table(("still dead letters",), [(line,) for line in below])] if below else [])]
     return Answer({"archive": archive, "replayed": done, "runs": rows}, tables)
 
 

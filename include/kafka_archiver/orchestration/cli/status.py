@@ -15,9 +15,9 @@ from kafka_archiver.messages.advice import replay_all
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER
+from kafka_archiver.orchestration.terminal.dialog import announce_wait
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option, positive
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, print_answer
-from kafka_archiver.orchestration.terminal.patience import announce_wait
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def show_status(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.cli.names import ask_each
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.metadata.facts import facts_of
-    from kafka_archiver.orchestration.metadata.former import checks_of_file, undeclared_archives
+    from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
     from kafka_archiver.state.health.own import checks_of
     from kafka_archiver.state.overview import look
     from kafka_archiver.state.status import last_hours

@@ -1,9 +1,9 @@
 """Addresses and credentials of brokers, store and registry, from Airflow's connections."""
 
 from kafka_archiver.orchestration.connections.archive import endpoints, open_archive, open_ledger, open_store
-from kafka_archiver.orchestration.connections.hidden import mask_secrets
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
+from kafka_archiver.orchestration.connections.properties import mask_secrets
 from kafka_archiver.orchestration.connections.registry import registry_endpoint
 
 __all__ = [

@@ -1,6 +1,6 @@
 """An archive's DAG and its runs, from Airflow's metadata database."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from airflow.jobs.job import most_recent_job
@@ -9,7 +9,7 @@ from airflow.models import DagRun as Row
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import func, select
+from sqlalchemy import String, cast, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, selectinload
 
@@ -20,9 +20,9 @@ from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
-from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
-from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
-from kafka_archiver.orchestration.metadata.why import causes
+from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
+from kafka_archiver.orchestration.metadata.follow import causes
+from kafka_archiver.orchestration.metadata.services import api_url, needs_no_login
 from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
 from kafka_archiver.work.work import Work
 
@@ -154,3 +154,29 @@ def _work(row: Row, session: Session) -> Work | None:
     entry = session.scalars(left).first()
     result = XComModel.deserialize_value(entry) if entry else None
     return Work.from_dict(result) if isinstance(result, dict) else None
+
+
+# Results that are read, and DAG runs of one run that are named, the last ones: each that fails has the run again.
+_READ, _SHOWN = 500, 3
+
+
+def dag_runs_of(dag: str, runs: Collection[str]) -> dict[str, list[str]]:
+    """Return the DAG runs that have worked on these runs of the ledger. One query.
+
+    Not by the interval: a revision has that of the run that it supersedes, and a run by hand may have one of its own.
+    """
+    if not runs:
+        return {}
+    results = select(XComModel.run_id, XComModel.value).where(
+        XComModel.dag_id == dag, XComModel.task_id == PLAN, XComModel.key == XCOM_RETURN_KEY
+    )
+    named = or_(*(cast(XComModel.value, String).contains(run, autoescape=True) for run in runs))
+    dag_runs: dict[str, list[str]] = {}
+    with create_session() as session:
+        for row in session.execute(results.where(named).order_by(XComModel.dag_run_id.desc()).limit(_READ)):
+            work = XComModel.deserialize_value(row)
+            # Not a dict if an XCom backend of the user keeps it elsewhere.
+            for run in work.get("runs", ()) if isinstance(work, dict) else ():
+                if run in runs and len(known := dag_runs.setdefault(run, [])) < _SHOWN:
+                    known.insert(0, row.run_id)
+    return dag_runs

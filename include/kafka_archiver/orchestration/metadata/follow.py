@@ -1,18 +1,20 @@
-"""Follow one DAG run until Airflow's scheduler has finished it."""
+"""Follow one DAG run until Airflow's scheduler has finished it, and report why it fails or does not go on."""
 
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from airflow.models import DagRun
+from airflow.jobs.job import most_recent_job
+from airflow.models import DagModel, DagRun
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
-from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, retry_while_down
-from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
-from kafka_archiver.orchestration.metadata.why import obstacles, report_failures
+from kafka_archiver.orchestration.alerts.cause import CAUSE
+from kafka_archiver.orchestration.metadata.database import ENDED, FOLLOWING_SECONDS, UNFINISHED, retry_while_down
 
 _POLL_SECONDS = 3
 
@@ -55,3 +57,49 @@ def _look(dag_id: str, run_id: str) -> tuple[str, list[_Task], list[str]]:
         tasks = [_Task(ti.task_id, str(ti.state), ti.start_date, ti.end_date) for ti in ended]
         # No row: somebody has deleted the run.
         return str(state or "deleted"), tasks, obstacles(dag_id, session)
+
+
+def causes(dag_id: str, run_id: str, session: Session) -> dict[str, dict[str, Any]]:
+    """Return the causes that the failed tasks of a DAG run have recorded, by task; see `alerts.cause`."""
+    left = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
+    return {x.task_id: XComModel.deserialize_value(x) for x in session.scalars(left)}
+
+
+def report_failures(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
+    """Report the cause and the log of each failed task."""
+    for line in retry_while_down(lambda: _reasons(dag_id, run_id), FOLLOWING_SECONDS):
+        say(line)
+
+
+def _reasons(dag_id: str, run_id: str) -> list[str]:
+    """Return two lines for each failed task: its cause, and its log's address."""
+    with create_session() as session:
+        left = {task: record["cause"] for task, record in causes(dag_id, run_id, session).items()}
+        failed = select(TaskInstance).where(
+            TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.state == "failed"
+        )
+        unknown = "no cause recorded (killed, its result not stored, or not a task of an archive)"
+        return [
+            line
+            for ti in session.scalars(failed.order_by(TaskInstance.end_date))
+            for line in (
+                f"    {ti.task_id}: {left.get(ti.task_id, unknown)}",
+                f"    log: {ti.log_url}",
+            )
+        ]
+
+
+def obstacles(dag_id: str, session: Session) -> list[str]:
+    """Return what keeps the runs of a DAG from going on."""
+    model = session.get(DagModel, dag_id)
+    scheduler = most_recent_job("SchedulerJob", session=session)
+    lines = []
+    if model is None or model.is_stale:
+        lines.append(f"DAG {dag_id} is no longer in the DAG files: its runs do not go on.")
+    elif model.is_paused:
+        lines.append(
+            f"DAG {dag_id} is paused: its queued runs do not start. To start them: `airflow dags unpause {dag_id}`."
+        )
+    if scheduler is None or not scheduler.is_alive():
+        lines.append("No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.")
+    return lines

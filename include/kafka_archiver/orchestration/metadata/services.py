@@ -1,8 +1,9 @@
-"""The health of Airflow itself, which no DAG can tell, because none would run."""
+"""Airflow itself: its health, which no DAG can tell because none would run, and the address of its REST API."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from airflow.configuration import conf
 from airflow.jobs.job import Job, most_recent_job
 from airflow.models import DagModel, DagRun
 from airflow.utils.session import create_session
@@ -66,7 +67,7 @@ def _watchdog(session: Session, ended: datetime | None, is_able: bool, asked_at:
     if model is None or model.is_stale:
         yield warning("watchdog", f"Airflow has no DAG {WATCHDOG}: put dags/watchdog.py beside dags/archive.py")
     elif model.is_paused:
-        text = f"DAG {WATCHDOG} is paused: nobody is told of paused DAGs and wrong files"
+        text = f"DAG {WATCHDOG} is paused: no alert reports paused DAGs and wrong files"
         yield warning("watchdog", text, unpause(WATCHDOG))
     elif ended is None:
         yield ok("watchdog", "it has not run yet")
@@ -75,3 +76,14 @@ def _watchdog(session: Session, ended: datetime | None, is_able: bool, asked_at:
         yield problem("watchdog", text, command(f"airflow dags list-runs {WATCHDOG}"))
     else:
         yield ok("watchdog", f"it looked at {isoformat(ended)}")
+
+
+def api_url() -> str:
+    """Return the address of the API server; Airflow's own default if the configuration has none."""
+    return str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
+
+
+def needs_no_login() -> bool:
+    """Tell if everybody is an administrator: only Airflow's simple auth manager has this."""
+    simple = conf.get("core", "auth_manager", fallback="").endswith(".SimpleAuthManager")
+    return simple and conf.getboolean("core", "simple_auth_manager_all_admins", fallback=False)

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import unpause
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.orchestration.metadata.database import whole_transactions
 from kafka_archiver.orchestration.metadata.follow import follow
-from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 
 
 def require_active(name: str) -> None:
@@ -42,6 +42,15 @@ def active_dag(name: str, session: Session) -> DagModel:
             *advise("See ", command("airflow dags list"), " and ", command("airflow dags list-import-errors"), "."),
         )
     return model
+
+
+def run_to_success(name: str, conf: dict[str, Any], say: Callable[[str], None]) -> None:
+    """Start a run and follow it, as `run_to_its_end`.
+
+    :raises ConfigError: the run has not succeeded.
+    """
+    if (state := run_to_its_end(name, conf, say)) != "success":
+        raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
 
 
 def run_to_its_end(name: str, conf: dict[str, Any], say: Callable[[str], None]) -> str:

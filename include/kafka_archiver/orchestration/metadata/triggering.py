@@ -13,8 +13,8 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.orchestration.metadata.database import whole_transactions
 from kafka_archiver.orchestration.metadata.start import active_dag, require_active
-from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 
 
 def start_run(dag: str, conf: dict[str, Any], user: str) -> str:

@@ -16,7 +16,7 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.metadata.former import UndeclaredArchive, checks_of_file, undeclared_archives
+from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.state.health.own import checks_of
 from kafka_archiver.state.overview import Snapshot, look

@@ -14,7 +14,7 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import shape
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
-from kafka_archiver.orchestration.metadata.carried_out import dag_runs_of
+from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import Someone, may_act, may_edit, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory

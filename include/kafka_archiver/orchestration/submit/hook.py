@@ -14,11 +14,9 @@ from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections import mask_secrets
 from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handover_settings
-from kafka_archiver.orchestration.submit.jvm import java_settings
-from kafka_archiver.orchestration.submit.output import LevelledLog
-from kafka_archiver.orchestration.submit.spark_conf import properties_text
-from kafka_archiver.orchestration.submit.spark_ui import Application, find_application
-from kafka_archiver.orchestration.submit.verdict import Verdict
+from kafka_archiver.orchestration.submit.links import Application, find_application
+from kafka_archiver.orchestration.submit.output import LevelledLog, Verdict
+from kafka_archiver.orchestration.submit.spark_conf import java_settings, properties_text
 
 
 class SubmitHook(SparkSubmitHook):

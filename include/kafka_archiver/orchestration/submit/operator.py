@@ -16,10 +16,9 @@ from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
+from kafka_archiver.orchestration.submit.links import Application, ManifestLink, PlanLink, SparkLink, spark_address
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package
-from kafka_archiver.orchestration.submit.run_links import ManifestLink, PlanLink
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
-from kafka_archiver.orchestration.submit.spark_ui import Application, SparkLink, address
 from kafka_archiver.records.writer.disk import locked_directory
 
 
@@ -55,7 +54,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
     def spark_address(self, running: bool) -> str:
         """Return the address of the UI or history of the task's last Spark application; empty if there is none."""
-        return address(self._application, self._archive.spark.history_url, running)
+        return spark_address(self._application, self._archive.spark.history_url, running)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 - Airflow's signature
         """Return what the task has read and written. Airflow's provider of OpenLineage calls this."""

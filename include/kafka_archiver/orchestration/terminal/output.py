@@ -1,4 +1,4 @@
-"""Results: tables on a terminal, JSON or YAML for programs, and nothing else on stdout."""
+"""Results and errors: tables on a terminal, JSON or YAML for programs, and nothing else on stdout."""
 
 import functools
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from kafka_archiver.orchestration.terminal.failures import report_errors
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.values.documents import isoformat
 
 Cell: TypeAlias = str | int | datetime | None
@@ -134,3 +134,17 @@ def _cell(value: Cell) -> str:
     if isinstance(value, datetime):
         return isoformat(value)
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
+    """On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback."""
+
+    @functools.wraps(function)
+    def command(args: Namespace) -> None:
+        try:
+            function(args)
+        except ArchiverError as error:
+            print(error, file=sys.stderr)
+            raise SystemExit(1) from error
+
+    return command

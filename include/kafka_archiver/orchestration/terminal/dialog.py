@@ -1,9 +1,23 @@
-"""Say what a command waits for, before somebody takes it for dead."""
+"""A command and the person who has called it: ask for consent, and say what the command waits for."""
 
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+
+def has_terminal() -> bool:
+    """Tell if there is a person at a terminal."""
+    return sys.stdin.isatty()
+
+
+def ask_consent(question: str) -> bool:
+    """Ask the person at the terminal to agree. Without a terminal nothing is asked, and the result is True."""
+    if not has_terminal():
+        return True
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
 
 # Seconds without an answer.
 SECONDS = 3.0

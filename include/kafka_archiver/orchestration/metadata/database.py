@@ -1,15 +1,35 @@
-"""Create all runs of a backfill in one transaction, on SQLite too."""
+"""Airflow's metadata database: states of runs and tasks, retries while it restarts, transactions on SQLite."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import TypeVar
 
 from airflow import settings
 from sqlalchemy import Connection, event
+from sqlalchemy.exc import OperationalError
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+# UNFINISHED: of DAG runs. ENDED: of tasks.
+UNFINISHED = ("queued", "running")
+ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")
+# While following runs: a restarted database is back by then.
+FOLLOWING_SECONDS = 600
 _WAIT_MS = 60_000
 # In a server, one thread at a time: a transaction cannot begin twice.
 _lock = Lock()
+Result = TypeVar("Result")
+
+
+def retry_while_down(ask: Callable[[], Result], seconds: float) -> Result:
+    """Return the result of `ask`, which must be repeatable. Retry for so long while the database cannot answer."""
+    retrying = Retrying(
+        retry=retry_if_exception_type(OperationalError),
+        stop=stop_after_delay(seconds),
+        wait=wait_random_exponential(multiplier=0.2, max=10),
+        reraise=True,
+    )
+    return retrying(ask)
 
 
 @contextmanager

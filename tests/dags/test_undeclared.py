@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config.archives import WrongFileError, missing, read_archives
 from kafka_archiver.context.context import Context
-from kafka_archiver.orchestration.metadata.former import undeclared_archives
+from kafka_archiver.orchestration.metadata.undeclared import undeclared_archives
 from tests.dags.conftest import MINIMAL, Call
 from tests.support.brokers import Brokers
 from tests.support.metadata import database_with
@@ -175,6 +175,6 @@ def test_a_database_that_does_not_answer_hides_no_valid_archive(
     def fail() -> None:
         raise OperationalError("x", {}, Exception("away"))
 
-    monkeypatch.setattr("kafka_archiver.orchestration.metadata.former.create_session", fail)
+    monkeypatch.setattr("kafka_archiver.orchestration.metadata.undeclared.create_session", fail)
     break_orders(known)
     assert [one["archive"] for one in call("list", "-o", "json", code=1).json] == ["payments"]
