@@ -38,7 +38,7 @@ def seen(**changes: Any) -> PartitionState:
         "name": NAME,
         "topic_id": "id",
         "committed": None,
-        "ours": False,
+        "group_in_place": False,
         "log_start": 0,
         "log_end": 100,
         "leader_epoch": 0,
@@ -113,7 +113,7 @@ def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> No
 
 @pytest.mark.parametrize(("committed", "expected"), [(None, 60), (20, 60), (80, 60)])
 def test_where_the_archive_itself_has_left_the_group_nobody_moved_it(committed: int | None, expected: int) -> None:
-    planned = only(forward(archive(missing_group="fail"), [seen(committed=committed, ours=True)], known(60)))
+    planned = only(forward(archive(missing_group="fail"), [seen(committed=committed, group_in_place=True)], known(60)))
     assert (planned.start, planned.decided) == (expected, ())
 
 

@@ -40,7 +40,7 @@ def check_live(
         for decided in found.decided if isinstance(found, Beginning) else ():
             settles = f"Nothing: the next run applies policies.{decided.policy}: {decided.choice}"
             kind = AT_BROKERS[decided.policy]
-            yield warning(kind, str(name), decided.found, _EXPECTED[kind], settles)
+            yield warning(kind, str(name), decided.observed, _EXPECTED[kind], settles)
     first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
     for state in seen:
         yield from _retention(archive, state, known, first)

@@ -27,18 +27,18 @@ def moment(context: Context) -> Moment:
     :raises PermanentError: our clock and the store's differ by too much.
     """
     before = context.clock()
-    theirs = context.store.now()
-    now = context.clock()
+    store_time = context.store.now()
+    after = context.clock()
     # The answer may have taken long, and this machine may have slept.
-    skew = max(before - theirs, theirs - now, timedelta(0))
-    said = f"this machine's clock says {now:%H:%M:%S} UTC, the store's {theirs:%H:%M:%S}"
+    skew = max(before - store_time, store_time - after, timedelta(0))
+    difference = f"this machine's clock says {after:%H:%M:%S} UTC, the store's {store_time:%H:%M:%S}"
     if skew > SKEW_REFUSED:
         raise PermanentError(
-            f"{said}: with clocks so far apart it is unknown which hours are over. Synchronise both with NTP"
+            f"{difference}: with clocks so far apart it is unknown which hours are over. Synchronise both with NTP"
         )
     if skew > SKEW_NOTED:
-        log.warning("%s: synchronise both with NTP; hours are closed by the clock that is behind", said)
-    earliest, latest = min(before, theirs), max(now, theirs)
+        log.warning("%s: synchronise both with NTP; hours are closed by the clock that is behind", difference)
+    earliest, latest = min(before, store_time), max(after, store_time)
     return Moment(earliest, latest if latest - earliest > _SAME else None)
 
 

@@ -26,14 +26,14 @@ def connect(properties: Mapping[str, str]) -> "Cluster":
     return Cluster(properties)
 
 
-def ask(properties: Mapping[str, str]) -> "Registry":
+def open_registry(properties: Mapping[str, str]) -> "Registry":
     """The schema registry, without any request."""
     from kafka_archiver.records.decode.registry import Registry
 
     return Registry.of(properties)
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -42,15 +42,15 @@ class Context:
     """One archive with its brokers, its store and its ledger.
 
     `clock`: this machine's time, UTC. `registry` opens the schema registry, which only planning needs; None: the
-    archive names none. `keys`: the secret keys of transforms by name. `spark`: says
-    what Spark thinks of SQL.
+    archive names none. `keys`: the secret keys of transforms by name. `spark`: checks
+    SQL.
     """
 
     archive: Archive
     cluster: "Cluster"
     store: Store
     ledger: Ledger
-    clock: Callable[[], datetime] = _now
+    clock: Callable[[], datetime] = _utc_now
     registry: "Callable[[], Registry] | None" = None
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: "Callable[[Question], Answer]" = ask_spark
@@ -64,6 +64,6 @@ class Context:
         :param registry: gives the properties of the archive's registry, if it names one.
         """
         store = open_store(archive.store.url, endpoints.store)
-        asked = None if registry is None else lambda: ask(registry())
+        opener = None if registry is None else lambda: open_registry(registry())
         ledger = Ledger(store, archive.archive, keyring_of(endpoints))
-        return cls(archive, connect(endpoints.kafka), store, ledger, registry=asked, keys=endpoints.keys)
+        return cls(archive, connect(endpoints.kafka), store, ledger, registry=opener, keys=endpoints.keys)

@@ -32,7 +32,7 @@ class RunSummary(Value):
 
 
 class PartitionAccount(Value):
-    """What became of the planned offsets of one partition; each offset is counted once."""
+    """The fates of the planned offsets of one partition; each offset is counted once."""
 
     topic: str
     partition: int
@@ -149,10 +149,10 @@ def find_plan(ledger: Ledger, run: str) -> Plan:
     :param run: its name in the ledger; `last`: the last planned run.
     :raises ConfigError: there is no such run.
     """
-    known = [plan for plan in ledger.following(_settled(ledger)) if run in (plan.run, "last")]
-    found = known[-1] if known else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
-    if found is None:
+    unsettled = [p for p in ledger.following(_settled(ledger)) if run in (p.run, "last")]
+    plan = unsettled[-1] if unsettled else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
+    if plan is None:
         last = ", ".join(reversed([r.run for r in last_runs(ledger, 5)]))
         raise ConfigError(f"Archive {ledger.archive} has no {'runs yet' if not last else f'run {run}'}."
                           + (f" Its last runs: {last}." if last else ""))  # fmt: skip
-    return found
+    return plan

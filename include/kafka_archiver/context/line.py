@@ -26,12 +26,12 @@ class Waiting:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How its run ended."""
+        """The end of its run; None: it has not ended."""
         return self.commit.outcome if self.commit else None
 
     @property
     def is_open(self) -> bool:
-        """Whether the run has to be finished: it has not ended yet, or is committed and not settled.
+        """True if the run has to be finished: it has not ended yet, or is committed and not settled.
 
         False for a rebuild or a repair that is not final: if it is not continued, the next run gives it up.
         """
@@ -57,14 +57,14 @@ class Line:
         return [w.plan for w in self.waiting if w.is_open]
 
     def outcome_of(self, run: str) -> Outcome | None:
-        """How an unsettled run has ended; None: it has not ended, or is settled."""
+        """Return the end of an unsettled run; None: it has not ended, or is settled."""
         return next((w.outcome for w in self.waiting if w.plan.run == run), None)
 
     def expected(self, ledger: Ledger) -> Progress:
         """The progress once all waiting plans are settled."""
         progress = self.settled
-        for one in self.waiting:
-            progress = progress.after(one.plan, one.outcome, ledger.manifest(one.plan.run))
+        for waiting in self.waiting:
+            progress = progress.after(waiting.plan, waiting.outcome, ledger.manifest(waiting.plan.run))
         return progress
 
 
@@ -89,16 +89,16 @@ def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
     """
     replaced = {w.plan.supersedes: w.plan for w in line.waiting if w.plan.supersedes}
     waiting = []
-    for one in line.waiting:
-        context.ledger.file_plan(one.plan)
-        ended = one.commit
-        if ended is None and (other := replaced.get(one.plan.run)):
-            ended = end(context, one.plan, "replaced", other.run)
-        elif ended is None and one.plan.takes_over and context.ledger.is_final(one.plan.supersedes or ""):
-            ended = end(context, one.plan, "given_up", one.plan.supersedes or "")
-        elif ended is None and not one.is_open and one.plan.run not in own:
-            ended = end(context, one.plan, "given_up", "the next run")
-        waiting.append(Waiting(one.plan, ended))
+    for unsettled in line.waiting:
+        context.ledger.file_plan(unsettled.plan)
+        ended = unsettled.commit
+        if ended is None and (other := replaced.get(unsettled.plan.run)):
+            ended = end(context, unsettled.plan, "replaced", other.run)
+        elif ended is None and unsettled.plan.takes_over and context.ledger.is_final(unsettled.plan.supersedes or ""):
+            ended = end(context, unsettled.plan, "given_up", unsettled.plan.supersedes or "")
+        elif ended is None and not unsettled.is_open and unsettled.plan.run not in own:
+            ended = end(context, unsettled.plan, "given_up", "the next run")
+        waiting.append(Waiting(unsettled.plan, ended))
     return Line(line.settled, waiting)
 
 
@@ -114,10 +114,10 @@ def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
         manifest_digest=None,
         committed_at=context.clock(),
     )
-    made = context.ledger.create_commit(commit)
-    if made == commit:
+    stored = context.ledger.create_commit(commit)
+    if stored == commit:
         log.info("run %s has ended: %s by %s", plan.run, outcome.replace("_", " "), by)
-    return made
+    return stored
 
 
 def append(context: Context, line: Line, plan: Plan) -> bool:
@@ -127,13 +127,13 @@ def append(context: Context, line: Line, plan: Plan) -> bool:
     """
     ledger, known = context.ledger, {w.plan.run for w in line.waiting}
     replaced = (w.commit for w in line.waiting if w.commit and w.outcome == "replaced" and w.commit.by not in known)
-    found = next((f"run {made.run} was replaced by {made.by}, which the line does not have" for made in replaced), "")
-    if not found and ledger.planned(plan.number + 1):
-        found = f"place {plan.number + 1} has a plan"
-    if not found or ledger.planned(plan.number):
+    gap = next((f"run {c.run} was replaced by {c.by}, which the line does not have" for c in replaced), "")
+    if not gap and ledger.planned(plan.number + 1):
+        gap = f"place {plan.number + 1} has a plan"
+    if not gap or ledger.planned(plan.number):
         return ledger.append(plan)
     raise IntegrityError(
-        f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted the plan, and "
+        f"place {plan.number} of the line of archive {plan.archive} is empty: {gap}. Somebody deleted the plan, and "
         "a new plan would take its offsets again.",
         *advise(
             repair(plan.archive),

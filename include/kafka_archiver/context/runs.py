@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
     """The runs with their commits, without replaced and given-up runs, which must not come back."""
     for run in runs:
-        made = context.ledger.commit(run)
-        if made and made.outcome != "committed":
-            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+        commit = context.ledger.commit(run)
+        if commit and commit.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, commit.outcome.replace("_", " "), commit.by)
         elif other := context.ledger.superseded_by(run):
             log.warning("run %s is left alone: %s has taken its place", run, other)
         else:
-            yield run, made
+            yield run, commit
 
 
 def written(context: Context, run: str) -> tuple[Plan, Manifest]:

@@ -15,5 +15,5 @@ def stamp(archive: str, number: int) -> str:
 
 def number_of(text: str, archive: str) -> int:
     """The place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
-    found = _STAMP.fullmatch(text)
-    return int(found["number"]) if found and found["archive"] == archive else 0
+    match = _STAMP.fullmatch(text)
+    return int(match["number"]) if match and match["archive"] == archive else 0

@@ -1,4 +1,4 @@
-"""Where each partition's next range starts. Pure.
+"""The start of each partition's next range. Pure.
 
 In a strange state, the archive's policies decide.
 """
@@ -19,15 +19,16 @@ _NOTHING: tuple[Decision, ...] = ()
 _NAMED = 10
 
 
-def beginnings(archive: Archive, seen: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning]:
-    """Where each partition of a scheduled run starts.
+def beginnings(archive: Archive, states: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning]:
+    """Return the start of each partition of a scheduled run.
 
     :param known: what settled and planned runs cover already, by partition.
     :raises PolicyError: a policy says `fail`; the error has everything that would stop this run.
     """
-    if errors := troubles(archive, seen, known):
+    if errors := troubles(archive, states, known):
         raise _together(archive, errors)
-    return {name: one for name, one in each(archive, seen, known).items() if isinstance(one, Beginning)}
+    outcomes = each(archive, states, known)
+    return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Beginning)}
 
 
 def advice(archive: Archive, errors: Sequence[PolicyError]) -> Advice:
@@ -42,36 +43,37 @@ def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
     first, more = errors[0], len(errors) - _NAMED
     if len(errors) == 1:
         return first
-    found = " ".join(error.found for error in errors[:_NAMED]) + (f" And {more} more." if more > 0 else "")
+    descriptions = " ".join(error.found for error in errors[:_NAMED]) + (f" And {more} more." if more > 0 else "")
     if len({error.policy for error in errors}) > 1:
         text, actions = advice(archive, errors)
-        return PolicyError(found, advice=text, actions=actions, kinds=dict.fromkeys(k for e in errors for k in e.kinds))
+        kinds = dict.fromkeys(kind for error in errors for kind in error.kinds)
+        return PolicyError(descriptions, advice=text, actions=actions, kinds=kinds)
     # The advice about lost offsets names those of one partition.
     how = advice(archive, errors) if first.policy == "lost_offsets" else Advice(first.advice, first.actions)
-    return PolicyError(found, first.policy, first.where, first.choice, *how)
+    return PolicyError(descriptions, first.policy, first.where, first.choice, *how)
 
 
-def troubles(archive: Archive, seen: list[PartitionState], known: Known) -> list[PolicyError]:
+def troubles(archive: Archive, states: list[PartitionState], known: Known) -> list[PolicyError]:
     """Everything at which a policy says `fail`. A recreated topic counts once, not once for each partition."""
-    found = [one for one in each(archive, seen, known).values() if isinstance(one, PolicyError)]
-    return list({str(error): error for error in reversed(found)}.values())[::-1]
+    errors = [outcome for outcome in each(archive, states, known).values() if isinstance(outcome, PolicyError)]
+    return list({str(error): error for error in reversed(errors)}.values())[::-1]
 
 
-def each(archive: Archive, seen: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning | PolicyError]:
+def each(archive: Archive, states: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning | PolicyError]:
     """For each partition its start, or the error of the policy that stops it."""
-    found: dict[TopicPartition, Beginning | PolicyError] = {}
-    starts_now = is_new(seen, known)
-    for state in seen:
+    outcomes: dict[TopicPartition, Beginning | PolicyError] = {}
+    starts_now = is_new(states, known)
+    for state in states:
         try:
-            found[state.name] = _beginning(archive, state, known, starts_now)
+            outcomes[state.name] = _beginning(archive, state, known, starts_now)
         except PolicyError as error:
-            found[state.name] = error
-    return found
+            outcomes[state.name] = error
+    return outcomes
 
 
-def is_new(seen: list[PartitionState], known: Known) -> bool:
-    """Whether the archive starts now: neither the ledger nor the group knows of a scheduled run."""
-    return all(p.next is None for p in known.values()) and all(s.committed is None for s in seen)
+def is_new(states: list[PartitionState], known: Known) -> bool:
+    """Return True if the archive starts now: neither the ledger nor the group knows of a scheduled run."""
+    return all(p.next is None for p in known.values()) and all(s.committed is None for s in states)
 
 
 def generation_of(state: PartitionState, known: Known) -> int:
@@ -91,12 +93,12 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now
     generation = before.generation if before else generation_of(state, known)
     start, decided = state.committed, _NOTHING
     if start is None and remembered is not None:
-        start, decided = (remembered, _NOTHING) if state.ours else missing_group(archive, state, remembered)
+        start, decided = (remembered, _NOTHING) if state.group_in_place else missing_group(archive, state, remembered)
     elif start is None:
         # A partition that was added later starts at its first record, whatever source.start says.
         start = state.begin if starts_now else state.log_start
     elif remembered is not None and start != remembered:
-        if state.ours:
+        if state.group_in_place:
             # The group was not moved by hand: its commit has not arrived yet, or an older commit arrived late.
             start = remembered
         else:

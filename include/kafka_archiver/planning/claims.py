@@ -1,4 +1,4 @@
-"""Which archive has a topic: two archives of one topic in one place would overwrite each other's objects."""
+"""Claims of topics: two archives of one topic in one place would overwrite each other's objects."""
 
 from collections.abc import Iterable, Mapping
 
@@ -43,8 +43,8 @@ def in_the_way(context: Context, line: Line, topics: Iterable[str]) -> dict[str,
 
 def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
     """The archive that has each topic in this place; None: no archive has it."""
-    wanted = sorted(topics)
-    return dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
+    in_order = sorted(topics)
+    return dict(zip(in_order, each(context.ledger.claimed, in_order, _REQUESTS), strict=True))
 
 
 def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) -> dict[str, str]:
@@ -53,9 +53,9 @@ def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) 
     # Two short listings, only for new topics.
     keys = dict(zip(new, each(lambda topic: _object_of(context, topic), new, _REQUESTS), strict=True))
     # Claims are written before objects. If another planner of this archive wrote the objects, the claim exists now.
-    now = {**owners, **_owners(context, [topic for topic, key in keys.items() if key])}
-    left = {t: _left(context.store.url, t, key) for t, key in keys.items() if key and now[t] is None}
-    return _foreign(context, now) | left
+    present_owners = {**owners, **_owners(context, [topic for topic, key in keys.items() if key])}
+    left = {t: _left(context.store.url, t, key) for t, key in keys.items() if key and present_owners[t] is None}
+    return _foreign(context, present_owners) | left
 
 
 def _object_of(context: Context, topic: str) -> str | None:
@@ -72,9 +72,9 @@ def _foreign(context: Context, owners: Mapping[str, str | None]) -> dict[str, st
     }
 
 
-def _refuse(said: Mapping[str, str]) -> None:
-    for sentence in said.values():
-        raise PolicyError(sentence)
+def _refuse(reasons: Mapping[str, str]) -> None:
+    for reason in reasons.values():
+        raise PolicyError(reason)
 
 
 def _claimed_by(url: str, topic: str, owner: str) -> str:

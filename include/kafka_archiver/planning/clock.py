@@ -44,12 +44,12 @@ def at_planning(settings: Settings, moment: datetime, old: Plan | None = None) -
 
 
 def _frozen(timezone: str, locale: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    frozen: dict[str, Any] = {}
     if timezone != "UTC":
-        found["zone_data"] = packed(_zone(timezone))
+        frozen["zone_data"] = packed(_zone(timezone))
     if locale != "en":
-        found["names"] = {kind: list(listed) for kind, listed in locale_names(locale).items()}
-    return found
+        frozen["names"] = {kind: list(listed) for kind, listed in locale_names(locale).items()}
+    return frozen
 
 
 def _zone(name: str) -> bytes:
@@ -66,18 +66,18 @@ def locale_names(locale: str) -> Names:
     # Imported late: most archives need no names.
     from babel import Locale
 
-    found = Locale.parse(locale, sep="-")
+    data = Locale.parse(locale, sep="-")
 
     def listed(names: Any, numbers: range) -> list[str]:
         return [str(names[number]) for number in numbers]
 
-    months, days = found.months["format"], found.days["format"]
-    halves = found.day_periods["format"]["abbreviated"]
+    months, days = data.months["format"], data.days["format"]
+    halves = data.day_periods["format"]["abbreviated"]
     return {
         "months": listed(months["wide"], range(1, 13)),
         "months_short": listed(months["abbreviated"], range(1, 13)),
         "days": listed(days["wide"], range(7)),
         "days_short": listed(days["abbreviated"], range(7)),
         "halves": [str(halves["am"]), str(halves["pm"])],
-        "eras": [str(found.eras["abbreviated"][1])],
+        "eras": [str(data.eras["abbreviated"][1])],
     }

@@ -1,4 +1,4 @@
-"""Whether a log is still the one that the archive knows, at planning."""
+"""Checks at planning that a log is still the one that the archive knows."""
 
 from collections.abc import Mapping
 
@@ -25,13 +25,13 @@ def doubts(
     ended = {p.name: _ended(p, highs[p.name].offset) for p in same if (p.next or 0) <= highs[p.name].offset < p.reached}
     known = {p.name: p for p in same if p.reached <= highs[p.name].offset}
     cut = cuts(cluster, {name: LogEnd(p.reached, p.leader_epoch) for name, p in known.items()}, highs)
-    found = ended | {name: _cut(known[name]) for name in cut}
+    reasons = ended | {name: _cut(known[name]) for name in cut}
     asked = [
         p
         for name, p in known.items()
-        if name not in found and not is_known(p.topic_id, p.leader_epoch, highs[name].leader_epoch)
+        if name not in reasons and not is_known(p.topic_id, p.leader_epoch, highs[name].leader_epoch)
     ]
-    return found | changed(cluster, asked, starts)
+    return reasons | changed(cluster, asked, starts)
 
 
 def shortened(

@@ -20,7 +20,7 @@ def left_out(
     :param asked: what is known already about the age of such offsets.
     :param scheduled: whether the plan is a scheduled run's; a backfill may have added knowledge.
     """
-    found = {}
+    missing = {}
     for plan in planned:
         before = None if plan.anew else known.get(plan.name)
         end = plan.start if scheduled else (before.next if before else None) or 0
@@ -29,8 +29,8 @@ def left_out(
         holes = subtract(Range(floor, end), covered)
         known_already = asked[plan.name].ranges if scheduled and before and plan.name in asked else ()
         if any(subtract(hole, (Range(*r) for r in known_already)) for hole in holes):
-            found[plan.name] = holes
-    return found
+            missing[plan.name] = holes
+    return missing
 
 
 def with_older(planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, Older]) -> tuple[PartitionPlan, ...]:

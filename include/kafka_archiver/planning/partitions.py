@@ -1,4 +1,4 @@
-"""The partitions' part of a plan: which offsets a run takes. Pure."""
+"""The partitions' part of a plan: the offsets that a run takes. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from kafka_archiver.values.ranges import Range, TopicPartition, share, subtract
 
 
 def plan_forward(
-    limit: int, seen: Iterable[PartitionState], known: Known, starts: Mapping[TopicPartition, Beginning]
+    limit: int, partition_states: Iterable[PartitionState], known: Known, starts: Mapping[TopicPartition, Beginning]
 ) -> list[PartitionPlan]:
     """The partitions' part of a scheduled run: from the end of the last run to the end of the log.
 
     :param limit: the most offsets of all partitions together.
     :param known: what settled and planned runs cover already, by partition.
     """
-    states = list(seen)
+    states = list(partition_states)
     covered = {
         s.name: taken(known.get(s.name), starts[s.name].generation, starts[s.name].start, starts[s.name].anew)
         for s in states
@@ -49,19 +49,19 @@ def plan_forward(
 
 
 def plan_backfill(
-    seen: Iterable[PartitionState],
+    states: Iterable[PartitionState],
     known: Known,
-    wanted: Mapping[TopicPartition, Range],
+    candidates: Mapping[TopicPartition, Range],
     limit: int | None = None,
 ) -> list[PartitionPlan]:
     """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group is not moved.
 
-    :param wanted: the offsets that Kafka's time index puts into the interval, or all that are left out.
+    :param candidates: the offsets that Kafka's time index puts into the interval, or all that are left out.
     :param limit: the most offsets of all partitions together.
     :raises PolicyError: a log is not the archived log, and no scheduled run has begun a new generation yet.
     """
     planned = []
-    for state in seen:
+    for state in states:
         before = known.get(state.name)
         other = made_again(state, before) if before and before.topic_id != state.topic_id else state.doubt
         if before and other:
@@ -72,7 +72,7 @@ def plan_backfill(
         if before and before.next is not None and before.next > state.high:
             raise PolicyError(truncated(state, before.next))
         generation = before.generation if before else generation_of(state, known)
-        start, end = wanted[state.name]
+        start, end = candidates[state.name]
         ranges = subtract(Range(start, end), taken(before, generation, 0))
         planned.append(_planned(state, generation=generation, start=start, end=end, ranges=ranges))
     if limit is None:

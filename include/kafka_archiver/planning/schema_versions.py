@@ -1,4 +1,4 @@
-"""Which schemas a plan names: those that records may be written with, and the one that the run writes. Pure."""
+"""Selects the schemas that a plan names: of what records may be written with, and of what the run writes. Pure."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,15 @@ from kafka_archiver.model.plan import Evolution, Writer
 from kafka_archiver.model.schemas import Schema, Version
 
 
-def chosen(versions: Sequence[Version], evolution: Evolution, given: Schema | None = None) -> Schema:
+def chosen(versions: Sequence[Version], evolution: Evolution, configured: Schema | None = None) -> Schema:
     """The schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
     FORWARD, and the latest for the others. No deleted version, unless all are deleted.
 
     :param versions: at least one, oldest first.
-    :param given: the schema of the YAML.
+    :param configured: the schema of the YAML.
     """
-    there = [version for version in versions if not version.deleted] or versions
-    return given or (there[0] if evolution == "FORWARD" else there[-1]).schema
+    present = [version for version in versions if not version.deleted] or versions
+    return configured or (present[0] if evolution == "FORWARD" else present[-1]).schema
 
 
 def writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
@@ -39,22 +39,22 @@ def writers(versions: Sequence[Version], target: Schema | None, guids: bool = Fa
     )
 
 
-def alone(given: Schema) -> tuple[Writer, ...]:
+def alone(schema: Schema) -> tuple[Writer, ...]:
     """The schema of bytes without a frame."""
-    return (Writer(fingerprint=given.fingerprint, written_as=given.fingerprint),)
+    return (Writer(fingerprint=schema.fingerprint, written_as=schema.fingerprint),)
 
 
-def merged(found: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
+def merged(registered: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
     """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
     An id that the registry gives to another schema by now stays with the schema of the first plan.
 
-    :param found: those that the registry has now. :param before: those of the first plan.
+    :param registered: those that the registry has now. :param before: those of the first plan.
     :param projected: the run writes all schemas of a subject as one; else each one as itself.
     """
     first = {writer.id: writer.fingerprint for writer in before}
-    same = [writer for writer in found if first.get(writer.id, writer.fingerprint) == writer.fingerprint]
+    same = [writer for writer in registered if first.get(writer.id, writer.fingerprint) == writer.fingerprint]
     known = {writer.id for writer in same}
-    target = {writer.subject: writer.written_as for writer in found}
+    target = {writer.subject: writer.written_as for writer in registered}
 
     def written(lost: Writer) -> str:
         return target.get(lost.subject, lost.written_as) if projected else lost.fingerprint

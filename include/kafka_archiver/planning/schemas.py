@@ -59,11 +59,11 @@ def freeze(
 
     topics = sorted({partition.topic for partition in read})
     sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
-    found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
+    schemas = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
-        Variants(settings, topic, found, sources.texts)
-    return Frozen(found, sources.texts)
+        Variants(settings, topic, schemas, sources.texts)
+    return Frozen(schemas, sources.texts)
 
 
 def infer(values: Iterable[bytes]) -> Schema:
@@ -73,15 +73,15 @@ def infer(values: Iterable[bytes]) -> Schema:
     return infer.infer(values)
 
 
-def complete(given: Schema) -> Schema:
+def complete(configured: Schema) -> Schema:
     """The schema that the YAML gives, of a list of columns too.
 
     :raises ConfigError: it is a list of other things.
     """
     from kafka_archiver.records.decode.json_text.columns import from_columns
 
-    columns = json.loads(given.text) if given.kind == "JSON" else None
-    return from_columns(columns) if isinstance(columns, list) else given
+    columns = json.loads(configured.text) if configured.kind == "JSON" else None
+    return from_columns(columns) if isinstance(columns, list) else configured
 
 
 def require_readable(archive: Archive, settings: Settings) -> None:
@@ -109,10 +109,11 @@ def require_readable(archive: Archive, settings: Settings) -> None:
             # Planning reads the schema from the registry, or infers it.
             names[f"{column}_decode"] = "bytes"
     known = settings.model_copy(update=names)
-    found = decodings(known, "", own, texts)
-    require_known(settings, fields_of([one for one in found if one.column in {given.column for given in own}]))
+    decoded = decodings(known, "", own, texts)
+    columns = {schemas.column for schemas in own}
+    require_known(settings, fields_of([item for item in decoded if item.column in columns]))
     if (own or settings.transform) and known == settings:
-        storable(settings, "", found)
+        storable(settings, "", decoded)
 
 
 class _Sources:
@@ -133,18 +134,18 @@ class _Sources:
 
     def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
         """The schemas of a topic's keys, values or header."""
-        given = self._given(topic, column, decoding)
-        if given:
-            self._keep(given)
+        schema = self._configured(topic, column, decoding)
+        if schema:
+            self._keep(schema)
         registry = self._context.archive.source.registry is not None
         if isinstance(decoding, Decoding) and decoding.is_framed(registry):
-            return self._registered(topic, column, decoding, given)
-        assert given, "the YAML was checked"
+            return self._registered(topic, column, decoding, schema)
+        assert schema, "the YAML was checked"
         return TopicSchemas(
-            topic=topic, column=column, framed=False, writers=alone(given), message=decoding.message or ""
+            topic=topic, column=column, framed=False, writers=alone(schema), message=decoding.message or ""
         )
 
-    def _given(self, topic: str, column: str, decoding: Given) -> Schema | None:
+    def _configured(self, topic: str, column: str, decoding: Given) -> Schema | None:
         """The schema that the YAML gives, or that the topic's records have."""
         if decoding.infers:
             before = self._before.get((topic, column))
@@ -154,7 +155,7 @@ class _Sources:
             return infer(sample(self._context, self._settings, own, column))
         return decoding.given and complete(decoding.given)
 
-    def _registered(self, topic: str, column: str, decoding: Decoding, given: Schema | None) -> TopicSchemas:
+    def _registered(self, topic: str, column: str, decoding: Decoding, configured: Schema | None) -> TopicSchemas:
         """The schemas of bytes that begin with a schema's id."""
         if self._registry is None:
             assert self._context.registry, "the YAML was checked"
@@ -165,7 +166,7 @@ class _Sources:
         # Bytes that are stored as they are are only checked, each with its own schema; but Spark's SQL needs one.
         transform = self._settings.transform
         typed = self._settings.content != "record" or (transform is not None and transform.sql is not None)
-        projected = bool(given) or (typed and evolution != "NONE")
+        projected = bool(configured) or (typed and evolution != "NONE")
         in_header = decoding.schema_id == "header"
         known: dict[int | None, Writer] = {}
         main = None
@@ -178,23 +179,23 @@ class _Sources:
                     raise no_guid(version, column, self._registry.url)
                 self._keep(version.schema)
             if versions:
-                target = chosen(versions, evolution, given)
+                target = chosen(versions, evolution, configured)
                 main = main or target.fingerprint
                 known = {**{w.id: w for w in writers(versions, target if projected else None, in_header)}, **known}
-        found = TopicSchemas(
+        schemas = TopicSchemas(
             topic=topic,
             column=column,
             framed=True,
             writers=merged(tuple(known.values()), first, projected),
             message=decoding.message or "",
         )
-        for fingerprint in {print_ for w in found.writers for print_ in (w.fingerprint, w.written_as)}:
+        for fingerprint in {print_ for w in schemas.writers for print_ in (w.fingerprint, w.written_as)}:
             if fingerprint not in self.texts:
                 self.texts |= self._context.ledger.schemas([fingerprint])
-        if projected or self._settings.content == "record" or len(found.written) == 1:
-            return found
-        mains = (main, before and before.main, found.written[-1])
-        return found.model_copy(update={"main": next(one for one in mains if one in found.written)})
+        if projected or self._settings.content == "record" or len(schemas.written) == 1:
+            return schemas
+        mains = (main, before and before.main, schemas.written[-1])
+        return schemas.model_copy(update={"main": next(main for main in mains if main in schemas.written)})
 
     def _keep(self, schema: Schema) -> None:
         self.texts[schema.fingerprint] = schema

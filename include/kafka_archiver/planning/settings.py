@@ -29,13 +29,13 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
         raise ConfigError(f"{archive.file}: {error}" if archive.file else str(error)) from None
 
 
-def frozen_transform(told: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
+def frozen_transform(transform: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
     """The transforms with the digests of their code and the fingerprints of their keys, as they are now.
 
     :param file: the YAML. :param keys: as of `settings_of`.
     :raises ConfigError: Python does not find the code, or there is no such key.
     """
-    mapper, sql = told.mapper, told.sql
+    mapper, sql = transform.mapper, transform.sql
     if mapper or (sql and sql.function):
         # Imported late: Airflow parses DAGs all day.
         from kafka_archiver.records.pipeline.transform.code import digest_of, require_function
@@ -49,10 +49,10 @@ def frozen_transform(told: Transform, file: str, keys: Mapping[str, str] | None)
         if sql and sql.function:
             require_function("function", sql.function)
             sql = sql.model_copy(update={"digest": digest_of(sql.function, sql.modules)})
-    steps = told.steps
+    steps = transform.steps
     if keys is not None:
         steps = tuple(_with_key(step, keys) if isinstance(step, Hash) else step for step in steps)
-    return told.model_copy(update={"sql": sql, "mapper": mapper, "steps": steps})
+    return transform.model_copy(update={"sql": sql, "mapper": mapper, "steps": steps})
 
 
 def _with_key(step: Hash, keys: Mapping[str, str]) -> Hash:

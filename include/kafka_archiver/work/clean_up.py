@@ -23,12 +23,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> list[Leftover]:
+def clean_up(ledger: Ledger, present: datetime, since: datetime | None = None) -> list[Leftover]:
     """Remove leftovers older than a day. Parameters as of `leftovers`. Returns the removed ones."""
-    found = leftovers(ledger, now - OLD, since)
-    remove(ledger, found)
-    log.info("archive %s: %d leftovers removed", ledger.archive, len(found))
-    return found
+    removable = leftovers(ledger, present - OLD, since)
+    remove(ledger, removable)
+    log.info("archive %s: %d leftovers removed", ledger.archive, len(removable))
+    return removable
 
 
 def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
@@ -51,14 +51,14 @@ def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -
     return [
         *_probes(ledger, before),
         *stray_uploads(uploads, progress, in_use, before, layouts),
-        *_there(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
+        *_existing(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
     ]
 
 
-def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
+def remove(ledger: Ledger, removable: Sequence[Leftover]) -> None:
     """Remove leftovers. First close the intents of given-up rebuilds, so that no attempt completes more objects."""
     store = ledger.store
-    for run in sorted({item.run for item in found if item.kind == "rebuild" and item.run}):
+    for run in sorted({item.run for item in removable if item.kind == "rebuild" and item.run}):
         close(ledger, run)
 
     def away(item: Leftover) -> None:
@@ -69,22 +69,22 @@ def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
         log.info("removed %s%s", item.key, " (an upload)" if item.upload_id else "")
 
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(away, found))
+        list(pool.map(away, removable))
 
 
 def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
-    """Whether an unsettled rebuild was given up before that moment."""
-    made = ledger.commit(plan.run)
-    return made is not None and made.outcome == "given_up" and made.committed_at < before
+    """Return True if an unsettled rebuild was given up before that moment."""
+    commit = ledger.commit(plan.run)
+    return commit is not None and commit.outcome == "given_up" and commit.committed_at < before
 
 
 def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
     """The settled runs, newest first."""
     for number in range(last, 0, -1):
         plan = ledger.planned(number)
-        made = ledger.commit(plan.run) if plan else None
+        commit = ledger.commit(plan.run) if plan else None
         # By the end of the run, not by its planning: a run may have waited for weeks.
-        if plan is None or (since and made and made.committed_at < since):
+        if plan is None or (since and commit and commit.committed_at < since):
             return
         yield plan
 
@@ -99,41 +99,41 @@ def _of_ended(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
 
 
 def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
-    made: Commit | None = ledger.commit(plan.run)
-    if made is None or made.committed_at >= before:
+    commit: Commit | None = ledger.commit(plan.run)
+    if commit is None or commit.committed_at >= before:
         return []
-    manifest = ledger.sound_manifest(plan.run, made)
-    if plan.origin == "repair" and made.outcome == "given_up":
+    manifest = ledger.sound_manifest(plan.run, commit)
+    if plan.origin == "repair" and commit.outcome == "given_up":
         # Its manifest names the objects of the run that it would have repaired.
         return []
     superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
-    if made.outcome == "replaced":
+    if commit.outcome == "replaced":
         # Its objects may be kept: by the replacement's manifest, or by `keep_superseded`.
-        other = _comes_after(ledger, made)
+        other = _comes_after(ledger, commit)
         if other is None or other.keep_superseded:
             return []
         by = ledger.sound_manifest(other.run)
         kept = {o.key for o in by.stored} if by else set()
-        found = of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, None)
-        return [item for item in found if by and item.key not in kept]
-    return of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, superseded)
+        left = of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, None)
+        return [item for item in left if by and item.key not in kept]
+    return of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, superseded)
 
 
-def _comes_after(ledger: Ledger, made: Commit) -> Plan | None:
-    """What has come in the place of a run that was replaced, be it by one that was replaced itself; None: not yet."""
-    end: Commit | None = made
+def _comes_after(ledger: Ledger, commit: Commit) -> Plan | None:
+    """Return the plan that has come in the place of a replaced run, perhaps over other replaced ones; None: not yet."""
+    end: Commit | None = commit
     while end and end.outcome == "replaced":
-        made, end = end, ledger.commit(end.by or "")
-    return ledger.plan(made.by or "") if end and end.outcome == "committed" else None
+        commit, end = end, ledger.commit(end.by or "")
+    return ledger.plan(commit.by or "") if end and end.outcome == "committed" else None
 
 
 def _uploads(ledger: Ledger, topics: Iterable[str], layouts: Iterable[Settings]) -> list[ListedUpload]:
-    wanted = prefixes(topics, Settings(), *layouts)
-    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], wanted)
+    listed = prefixes(topics, Settings(), *layouts)
+    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], listed)
 
 
-def _there(ledger: Ledger, found: Sequence[Leftover]) -> list[Leftover]:
-    return _each(lambda item: [item] if ledger.store.head(item.key) else [], found)
+def _existing(ledger: Ledger, candidates: Sequence[Leftover]) -> list[Leftover]:
+    return _each(lambda item: [item] if ledger.store.head(item.key) else [], candidates)
 
 
 def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
@@ -145,4 +145,4 @@ def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
 
 def _each(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
     with ThreadPoolExecutor(THREADS) as pool:
-        return [result for found in pool.map(work, items) for result in found]
+        return [result for results in pool.map(work, items) for result in results]

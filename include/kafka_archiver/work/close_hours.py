@@ -57,7 +57,7 @@ class ClosedStretch(NamedTuple):
 
 
 class ClosedHours(NamedTuple):
-    """What runs did to hours."""
+    """The hours that runs have closed or changed."""
 
     changed: Sequence[Changed] = ()
     stretches: Sequence[ClosedStretch] = ()
@@ -70,9 +70,9 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
         were settled before: an event that was lost with a crash is then emitted by the next attempt.
     :raises IntegrityError: one of the runs has not ended.
     """
-    counting = list(that_count(context, runs))
-    for run, made in counting:
-        if made is None:
+    effective = list(that_count(context, runs))
+    for run, commit in effective:
+        if commit is None:
             raise IntegrityError(
                 f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
                 "committed it.",
@@ -81,15 +81,15 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
     _settle(context)
     changed: list[Changed] = []
     stretches: list[ClosedStretch] = []
-    for run, made in counting:
-        if made and (said := context.ledger.settled(run)):
-            hours = [hour for r in merge(Range(*r) for r in said.closed + said.changed) for hour in range(*r)]
+    for run, commit in effective:
+        if commit and (outcome := context.ledger.settled(run)):
+            hours = [hour for r in merge(Range(*r) for r in outcome.closed + outcome.changed) for hour in range(*r)]
             with ThreadPoolExecutor(THREADS) as pool:
                 proofs = pool.map(context.ledger.hour, hours)
-            since = made.committed_at
+            since = commit.committed_at
             changed += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
-            if said.stretches:
-                stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in said.stretches)))
+            if outcome.stretches:
+                stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in outcome.stretches)))
         else:
             log.warning("run %s is committed; its hours are proved once the runs before it have ended", run)
     return ClosedHours(changed, stretches)
@@ -102,18 +102,18 @@ def _settle(context: Context) -> None:
         stored = context.ledger.stored_progress()
         before = stored.document or Progress(archive=context.ledger.archive)
         plan = context.ledger.planned(before.settled + 1)
-        made = context.ledger.commit(plan.run) if plan else None
-        if plan is None or made is None:
+        commit = context.ledger.commit(plan.run) if plan else None
+        if plan is None or commit is None:
             return
-        if not _settle_run(context, stored, before, plan, made):
+        if not _settle_run(context, stored, before, plan, commit):
             overtaken += 1
     raise TransientError(f"others have settled runs of archive {context.archive.archive} {TRIES} times; try again")
 
 
-def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, made: Commit) -> bool:
+def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, commit: Commit) -> bool:
     """Settle one run. False when another process was faster."""
     ledger = context.ledger
-    change = settling(ledger, before, plan, made)
+    change = settling(ledger, before, plan, commit)
     proofs = _prove(ledger, change)
     # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
     if change.manifest and not plan.keep_superseded:
@@ -126,18 +126,18 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
     return True
 
 
-def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Settling:
+def settling(ledger: Ledger, before: Progress, plan: Plan, commit: Commit) -> Settling:
     """An ended run with its documents.
 
     :raises IntegrityError: its manifest, or that of the run that it supersedes, is not the one that was committed.
     """
-    if made.outcome != "committed":
-        return Settling(before, plan, made.outcome, None, None, made.committed_at)
-    manifest = ledger.sound_manifest(plan.run, made)
+    if commit.outcome != "committed":
+        return Settling(before, plan, commit.outcome, None, None, commit.committed_at)
+    manifest = ledger.sound_manifest(plan.run, commit)
     earlier = ledger.commit(plan.supersedes) if plan.supersedes else None
     final = earlier is not None and earlier.outcome == "committed"
     superseded = ledger.sound_manifest(plan.supersedes or "", earlier) if final else None
-    return Settling(before, plan, made.outcome, manifest, superseded, made.committed_at)
+    return Settling(before, plan, commit.outcome, manifest, superseded, commit.committed_at)
 
 
 def _prove(ledger: Ledger, change: Settling) -> list[HourProof]:
@@ -177,7 +177,7 @@ def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bo
 
 
 def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> Contribution | None:
-    """What a run has added to an hour."""
+    """Return the contribution of a run to an hour."""
     if proof is None or run is None:
         return None
     here = next((c for c in proof.runs if c.run == run), None)

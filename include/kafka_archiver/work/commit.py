@@ -25,22 +25,24 @@ def commit(context: Context, runs: Sequence[str]) -> None:
 
     :raises IntegrityError: the run is committed already with another manifest, or is not in the line.
     """
-    for run, made in that_count(context, runs):
+    for run, stored in that_count(context, runs):
         plan, manifest = written(context, run)
         if manifest.plan_digest != plan.digest:
             raise IntegrityError(f"run {run}: manifest.json is of another plan: restore it from a version or copy")
         context.ledger.require_in_line(plan)
-        made = made or _commit(context, plan, manifest)
-        if made.outcome != "committed":
-            log.warning("run %s is left alone: it was %s by %s meanwhile", run, made.outcome.replace("_", " "), made.by)
-            continue
-        if made.manifest_digest != manifest.digest:
-            raise IntegrityError(
-                f"run {run} of archive {plan.archive} is committed with manifest {(made.manifest_digest or '')[:12]}, "
-                f"but its manifest is {manifest.digest[:12]} now: a final run must not change. Restore "
-                "manifest.json from a version or copy of the store"
+        stored = stored or _commit(context, plan, manifest)
+        if stored.outcome != "committed":
+            log.warning(
+                "run %s is left alone: it was %s by %s meanwhile", run, stored.outcome.replace("_", " "), stored.by
             )
-        log.info("run %s committed at %s: %s records", run, f"{made.committed_at:%H:%M:%S}", f"{manifest.rows:,}")
+            continue
+        if stored.manifest_digest != manifest.digest:
+            raise IntegrityError(
+                f"run {run} of archive {plan.archive} is committed with manifest "
+                f"{(stored.manifest_digest or '')[:12]}, but its manifest is {manifest.digest[:12]} now: a final run "
+                "must not change. Restore manifest.json from a version or copy of the store"
+            )
+        log.info("run %s committed at %s: %s records", run, f"{stored.committed_at:%H:%M:%S}", f"{manifest.rows:,}")
         if plan.moves_group or plan.takes_over:
             _move_group(context, plan)
         else:
@@ -83,21 +85,21 @@ def _committed(context: Context) -> Progress:
     """The progress after every run of the line up to the first one that has not ended."""
     line = read_line(context)
     progress = line.settled
-    for one in line.waiting:
-        if one.outcome is None:
+    for waiting in line.waiting:
+        if waiting.outcome is None:
             break
-        progress = progress.after(one.plan, one.outcome)
+        progress = progress.after(waiting.plan, waiting.outcome)
     return progress
 
 
 def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicPartition, tuple[int | None, int]]:
     """The partitions where the group has to move: its present offset, and the target."""
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
-    there = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
+    partitions = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
     progress = {p.name: p for p in reached.partitions}
-    stands = context.cluster.positions(plan.group, [p.name for p in there])
+    stands = context.cluster.positions(plan.group, [p.name for p in partitions])
     targets = {}
-    for partition in there:
+    for partition in partitions:
         known, place = progress.get(partition.name), stands[partition.name]
         if known is None or known.next is None or known.generation != partition.generation:
             # Until the run that begins a generation is settled, its own end counts; an older generation's never does.

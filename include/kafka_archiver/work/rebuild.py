@@ -49,12 +49,12 @@ def runs_of_hour(context: Context, start: datetime) -> list[str]:
     :raises ConfigError: no run has records of the hour.
     """
     proof = context.ledger.hour(hour_of(to_ms(start)))
-    if proof is None or not (found := context.ledger.contributions(proof)):
+    if proof is None or not (contributions := context.ledger.contributions(proof)):
         raise ConfigError(
             f"archive {context.archive.archive} has no records of hour {isoformat(start)}; expected the start of an "
             f"hour that `airflow archive status {context.archive.archive} --hours` lists with records"
         )
-    return [c.run for c in found]
+    return [c.run for c in contributions]
 
 
 def replaceable(context: Context, run: str) -> Plan:
@@ -66,14 +66,14 @@ def replaceable(context: Context, run: str) -> Plan:
 
 
 def _all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> Work:
-    made: list[str] = []
+    planned: list[str] = []
     for run in runs:
-        made.append(_plan(context, run, keep, fewer, made).run)
+        planned.append(_plan(context, run, keep, fewer, planned).run)
     line = read_line(context)
-    ours = [w.plan for w in line.waiting if w.plan.run in made]
+    rebuilds = [w.plan for w in line.waiting if w.plan.run in planned]
     # Also rebuilds that are settled already, when the task is cleared.
-    ours += [p for run in made if run not in {o.run for o in ours} and (p := context.ledger.plan(run))]
-    return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
+    rebuilds += [p for run in planned if run not in {o.run for o in rebuilds} and (p := context.ledger.plan(run))]
+    return work(context, [*(p for p in line.unfinished if p not in rebuilds), *rebuilds[:-1]], rebuilds[-1])
 
 
 def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str]) -> Plan:
@@ -81,10 +81,10 @@ def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str
     settings = settings_of(context.archive, context.keys)
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
-        now = moment(context)
+        clocks = moment(context)
         partitions = _as_they_are(context, line.expected(context.ledger), old, final)
         frozen = freeze(context, settings, partitions, old.schemas)
-        then = at_planning(settings, now.earliest, origin_of(context, old))
+        timed = at_planning(settings, clocks.earliest, origin_of(context, old))
         own = {
             "origin": "rebuild",
             "takes_over": not final,
@@ -92,7 +92,7 @@ def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str
             # A run that is not final has archived nothing yet.
             "refuses_fewer": final and not fewer,
         }
-        return read_again(context, line, old, now, then, frozen, partitions, **own)
+        return read_again(context, line, old, clocks, timed, frozen, partitions, **own)
 
     return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep, fewer), make)
 
@@ -151,7 +151,9 @@ def revisions(context: Context, runs: Sequence[str]) -> list[Plan]:
 
 
 class Touched(NamedTuple):
-    """What a rebuild would read again and replace. `hours`: those of which the replaced objects have records."""
+    """The extent of a rebuild: what it would read again and replace. `hours`: those of the replaced objects'
+    records.
+    """
 
     runs: int
     offsets: int

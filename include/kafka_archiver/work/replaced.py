@@ -35,8 +35,8 @@ def replaced_by(ledger: Ledger, plan: Plan) -> Iterator[str]:
     run = plan.supersedes
     while run:
         yield run
-        made = ledger.commit(run)
-        before = ledger.plan(run) if made and made.outcome == "replaced" else None
+        commit = ledger.commit(run)
+        before = ledger.plan(run) if commit and commit.outcome == "replaced" else None
         run = before.supersedes if before else None
 
 

@@ -65,13 +65,13 @@ def new_revision(
         if known and line.outcome_of(known.run) is None:
             log.info("run %s was begun at %s: going on with it", known.run, isoformat(known.planned_at))
             return known
-        made = make(line, *counting(context, line, run))
+        plan = make(line, *counting(context, line, run))
         # Any process that reads the line does the same. A takeover cannot replace a run that became final first.
-        if not append(context, line, made):
+        if not append(context, line, plan):
             continue
-        if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is None:
-            log.info("planned run %s in place of run %s", made.run, made.supersedes)
-            return made
+        if tidy(context, read_line(context), [*own, plan.run]).outcome_of(plan.run) is None:
+            log.info("planned run %s in place of run %s", plan.run, plan.supersedes)
+            return plan
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
@@ -83,8 +83,9 @@ def unfinished(line: Line, run: str, origin: Literal["rebuild", "dead_letters"])
             yield waiting.plan
 
 
-def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) -> Plan:
-    """A plan for the end of the line, in place of `old`. `now`: read before anything else that it has of the present.
+def revised(context: Context, line: Line, old: Plan, clocks: Moment, **own: Any) -> Plan:
+    """A plan for the end of the line, in place of `old`. `clocks`: read before anything else that it has of the
+    present.
 
     :param own: what is not as in `old`; at least origin, settings, policies and partitions.
     """
@@ -98,8 +99,8 @@ def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) ->
         ordered_within_ms=old.ordered_within_ms,
         loss_rules=2,
         hour_rules=2,
-        planned_at=now.earliest,
-        at_latest=now.latest,
+        planned_at=clocks.earliest,
+        at_latest=clocks.latest,
         cluster_id=old.cluster_id,
         group=old.group,
         **own,
@@ -110,7 +111,7 @@ def read_again(
     context: Context,
     line: Line,
     old: Plan,
-    now: Moment,
+    clocks: Moment,
     settings: Settings,
     frozen: Frozen,
     partitions: tuple[PartitionPlan, ...],
@@ -120,14 +121,14 @@ def read_again(
 
     :param own: as of `revised`; at least the origin.
     """
-    made = with_spark(context, settings, frozen, {p.topic for p in partitions if p.ranges}, old)
+    analysed = with_spark(context, settings, frozen, {p.topic for p in partitions if p.ranges}, old)
     frozen.store(context.ledger)
     new = revised(
         context,
         line,
         old,
-        now,
-        settings=made,
+        clocks,
+        settings=analysed,
         policies=context.archive.policies.model_dump(),
         schemas=frozen.schemas,
         partitions=partitions,

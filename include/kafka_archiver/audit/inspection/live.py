@@ -30,7 +30,7 @@ def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Findin
     gone = any(topic not in partitions for topic in wanted if topic_stops(archive, topic))
     first = [f.kind for f in findings if f.kind == "group-busy"] + ["topic-gone"] * gone
     if there:
-        seen = look(only(context, there), line, expected).seen
+        seen = look(only(context, there), line, expected).states
         findings += check_live(archive, seen, {p.name: p for p in expected.partitions}, first)
     return findings
 

@@ -69,7 +69,7 @@ def observe(context: Context) -> Observed:
         line = read_line(context)
         expected = line.expected(context.ledger)
         try:
-            return Observed(line, expected, look(at_once, line, expected).seen)
+            return Observed(line, expected, look(at_once, line, expected).states)
         except OvertakenError:
             left -= 1
             if not left:

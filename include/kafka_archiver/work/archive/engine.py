@@ -1,4 +1,4 @@
-"""What writes the chunks of a run, so that the steps need no Spark."""
+"""The interface of engines, which write the chunks of a run, so that the steps need no Spark."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -55,8 +55,8 @@ def finish(
     if stored is not None:
         return replay(plan, stored, results, store, ledger)
     refuse_closed(intent.document)
-    found = {result.chunk: result.account for result in results}
-    read = [found.get(chunk) or ChunkAccount.nothing_there(chunk) for chunk in plan.chunks()]
+    account_of = {result.chunk: result.account for result in results}
+    read = [account_of.get(chunk) or ChunkAccount.nothing_there(chunk) for chunk in plan.chunks()]
     read = [aside.losing(account) for account in read] if aside else read
     accounts = [_prove_absence(policies, account, logs, plan.archive) for account in read]
     if plan.supersedes and not plan.takes_over:
@@ -89,11 +89,11 @@ def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAc
         return None
     place = (account.topic, account.partition, account.start)
     entries = [o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place]
-    there = [found for entry in entries if (found := stored_as(entry, store))]
-    if len(there) < len(entries):
+    stored_entries = [stored_entry for entry in entries if (stored_entry := stored_as(entry, store))]
+    if len(stored_entries) < len(entries):
         return None
     log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account.chunk)
-    return earlier, tuple(there)
+    return earlier, tuple(stored_entries)
 
 
 def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
@@ -127,17 +127,17 @@ def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | 
 
 def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest) -> None:
     """Refuse a rebuild that would take archived records out of the archive: today's settings filter or reject them."""
-    now = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_LEFT_OUT)}
-    if now["archived"] >= old.account["archived"]:
+    counts = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_LEFT_OUT)}
+    if counts["archived"] >= old.account["archived"]:
         return
     more = [
-        f"{now[fate] - old.account[fate]:,} more {said}"
-        for fate, said in _LEFT_OUT.items()
-        if now[fate] > old.account[fate]
+        f"{counts[fate] - old.account[fate]:,} more {wording}"
+        for fate, wording in _LEFT_OUT.items()
+        if counts[fate] > old.account[fate]
     ]
     fewer = rebuild_with_fewer(plan.archive, plan.supersedes or "")
     raise IntegrityError(
-        f"run {plan.supersedes} is not rebuilt: {now['archived']:,} records would be archived in the place of "
+        f"run {plan.supersedes} is not rebuilt: {counts['archived']:,} records would be archived in the place of "
         f"{old.account['archived']:,}{' (' if more else ''}{', '.join(more)}{')' if more else ''}. The stored "
         "objects stay as they are.",
         *advise(
@@ -148,20 +148,20 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
 
 def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
     """The offsets of each partition at which there is no record, of partitions that have such."""
-    found: dict[TopicPartition, list[Rows]] = {}
+    absent: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:
         if account.absent:
             rows = unpack(account.start, account.end, account.absent_ranges)
-            found.setdefault(account.chunk.name, []).append(rows)
-    return {name: merged(*parts) for name, parts in found.items()}
+            absent.setdefault(account.chunk.name, []).append(rows)
+    return {name: merged(*parts) for name, parts in absent.items()}
 
 
 def _prove_absence(
     policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
     """Absence is proved only for offsets inside the present log; offsets outside of it may be lost."""
-    there = logs[TopicPartition(account.topic, account.partition)]
-    proven = account.losing(there)
+    log = logs[TopicPartition(account.topic, account.partition)]
+    proven = account.losing(log)
     if proven is not account and policies.lost_offsets != "record_loss":
         how = advise(
             "To go on and record them as lost for ever: ",
@@ -170,7 +170,7 @@ def _prove_absence(
         )
         raise PolicyError(
             f"{proven.lost - account.lost} offsets of {account.chunk} were missing when read, and Kafka has only "
-            f"{there} of that log now: they may have held records.",
+            f"{log} of that log now: they may have held records.",
             advice=how.text,
             actions=how.actions,
         )

@@ -14,14 +14,14 @@ def refuse_closed(intent: Intent | None) -> None:
         )
 
 
-def take(ledger: Ledger, ours: Intent, before: Stored[Intent]) -> Stored[Intent]:
+def take(ledger: Ledger, intent: Intent, before: Stored[Intent]) -> Stored[Intent]:
     """Take the intent, and return it as stored.
 
     :raises TransientError: another attempt has taken it since `before` was read.
     """
-    taken = ledger.put_intent(ours, before)
+    taken = ledger.put_intent(intent, before)
     if taken is None:
         raise TransientError(
-            f"another attempt of run {ours.run} completes its objects now; the next attempt sees what it wrote"
+            f"another attempt of run {intent.run} completes its objects now; the next attempt sees what it wrote"
         )
     return taken

@@ -66,15 +66,15 @@ def write_missing(
         for writer in writers.values():
             require_encoding(writer)
             wrote_before = ledger.manifest(writer.run)
-            theirs, aside = ReadPolicies().for_run(writer, wrote_before), aside_of(ledger, writer.run, wrote_before)
+            policies, aside = ReadPolicies().for_run(writer, wrote_before), aside_of(ledger, writer.run, wrote_before)
             schemas, keys = ledger.schemas(writer.fingerprints), ledger.keys_of(writer)
-            job = WriteJob.of(writer, theirs.bad_record, schemas, keys, aside)
+            job = WriteJob.of(writer, policies.bad_record, schemas, keys, aside)
             source = writer
             if not_there(writer, store):
                 # Kafka may have their records.
                 source = writer.model_copy(update={"letters": ()})
                 job = replace(job, rejected_by=_rejected_by(writer, ledger))
-            chunks = _there(writer, source, cluster, ledger)
+            chunks = _readable_again(writer, source, cluster, ledger)
             wrote = engine.write(source, chunks, job) if chunks else []
             results += wrote
             require_all(source, chunks, wrote)
@@ -100,7 +100,7 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
     return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints), aside=aside))
 
 
-def _there(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:
+def _readable_again(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:
     """The chunks of a plan that can be read again, all of them or as far as Kafka has them.
 
     :param source: the plan as it is read: without its dead letters if they come from Kafka.
@@ -110,6 +110,6 @@ def _there(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list
     chunks = readable(source, ReadPolicies(), read_logs(cluster, source, ledger.progress(), True), True)
     if not writer.letters:
         return chunks
-    wanted = {(chunk.name, chunk.start) for chunk in writer.chunks_of_letters()}
+    lettered = {(chunk.name, chunk.start) for chunk in writer.chunks_of_letters()}
     wholes = [(chunk, source.chunk_of(chunk.name, chunk.start)) for chunk in chunks]
-    return [chunk for chunk, whole in wholes if whole and (whole.name, whole.start) in wanted]
+    return [chunk for chunk, whole in wholes if whole and (whole.name, whole.start) in lettered]

@@ -41,7 +41,7 @@ def publish(
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
     written = {o.upload.key for result in results for o in result.objects} | {entry.key for entry in kept}
     stale = set(before.keys) - written
-    ours = Intent(
+    own = Intent(
         archive=plan.archive,
         run=plan.run,
         attempt=before.attempt + 1 if intent.document else 1,
@@ -50,7 +50,7 @@ def publish(
         objects=(*kept, *(o.entry("") for result in results for o in result.objects)),
         chunks=tuple(accounts),
     )
-    taken = take(ledger, ours, intent)
+    taken = take(ledger, own, intent)
     if intent.document:
         # From now on the attempt before cannot complete anything, whenever it wakes up.
         throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
@@ -58,6 +58,6 @@ def publish(
     for key in sorted(stale):
         log.info("removed %s: an earlier attempt wrote it; its records have another fate now", key)
         store.delete(key)
-    done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
+    done = own.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
     take(ledger, done, taken)
     return done

@@ -16,14 +16,14 @@ def require_all(plan: Plan, chunks: Sequence[Chunk], results: Sequence[ChunkResu
     :param results: of whole chunks.
     :raises IntegrityError: a chunk has no result, or there are further results.
     """
-    found = Counter((result.chunk.name, result.chunk.start) for result in results)
+    number_of = Counter((result.chunk.name, result.chunk.start) for result in results)
     # Of a chunk that the log no longer has in full, only the rest was read.
-    missing = [c for c in chunks if (c.name, c.start) not in found and _whole(plan, c) not in found]
+    missing = [c for c in chunks if (c.name, c.start) not in number_of and _whole(plan, c) not in number_of]
     if missing:
         more = f", nor have {len(missing) - 1:,} others" if len(missing) > 1 else ""
         raise _fault(plan, f"{missing[0]} was given to the engine, and has no result{more}")
     if len(results) != len(chunks):
-        twice = [f"{place} has {number}" for place, number in found.items() if number > 1]
+        twice = [f"{place} has {number}" for place, number in number_of.items() if number > 1]
         raise _fault(
             plan, f"{len(chunks)} chunks were given to the engine, and have {len(results)} results {twice[:3]}"
         )

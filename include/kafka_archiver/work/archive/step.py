@@ -43,9 +43,9 @@ class ArchiveStep:
 
         :raises ArchiverError: a PermanentError or TransientError; then nothing of this attempt is visible.
         """
-        plan, made = self._plan(run), self.ledger.commit(run)
-        if made and made.outcome != "committed":
-            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+        plan, commit = self._plan(run), self.ledger.commit(run)
+        if commit and commit.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, commit.outcome.replace("_", " "), commit.by)
             return None
         self.ledger.require_in_line(plan)
         source = self.ledger.written_as(plan)
@@ -72,13 +72,13 @@ class ArchiveStep:
         results = self.write(source, chunks, job) if chunks else []
         try:
             require_all(source, chunks, results)
-            now = self._logs(plan, stored)
-            if not now.is_as(logs):
+            logs_after = self._logs(plan, stored)
+            if not logs_after.is_as(logs):
                 raise TransientError(
                     f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt reads "
                     "the remaining offsets, and `policies.lost_offsets` decides about the others"
                 )
-            manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger, aside)
+            manifest = finish(plan, stored, results, logs_after.ranges, policies, self.store, self.ledger, aside)
         except ArchiverError:
             abort(results, self.store)
             raise
@@ -105,8 +105,8 @@ class ArchiveStep:
             while True:
                 try:
                     results = self.engine.write(plan, chunks, job)
-                except FatalRecordsError as found:
-                    job = leave_out(self.ledger, plan, job, found)
+                except FatalRecordsError as fatal:
+                    job = leave_out(self.ledger, plan, job, fatal)
                     continue
                 aside = job.aside if frozen else self.ledger.set_aside(plan.run).document
                 if aside == job.aside:
@@ -119,15 +119,15 @@ class ArchiveStep:
                 again = replay_again(plan.archive, plan.supersedes or plan.run)
                 raise error.advised(*advise("Nothing has changed; once that is fixed, ", again)) from error
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
-            told = plan.settings.transform
-            code = " or other code of `transform`" if told and told.has_code else ""
-            then = advise(
+            transform = plan.settings.transform
+            code = " or other code of `transform`" if transform and transform.has_code else ""
+            ways_on = advise(
                 "Once that is fixed, ",
                 go_on(plan.archive, plan.run),
                 f"; with other settings{code}: ",
                 plan_anew(plan.archive, plan.run),
             )
-            raise error.advised(*then) from error
+            raise error.advised(*ways_on) from error
 
     def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
         return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)

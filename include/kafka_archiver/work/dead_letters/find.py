@@ -35,20 +35,26 @@ class Lettered(NamedTuple):
         return sum(o.rows for o in self.letters)
 
 
-def runs_with_letters(context: Context, wanted: Iterable[str] | Hours | None) -> list[Lettered]:
+def runs_with_letters(context: Context, selection: Iterable[str] | Hours | None) -> list[Lettered]:
     """The runs with dead letters, in the line's order.
 
-    :param wanted: names of runs; the hours of the letters; None: all runs. For the last two, every run of the archive
-        is looked at.
+    :param selection: names of runs; the hours of the letters; None: all runs. For the last two, every run of the
+        archive is looked at.
     :raises ConfigError: there is no such run, or it is not final yet.
     """
     line = read_line(context)
-    if wanted is None or isinstance(wanted, Hours):
+    if selection is None or isinstance(selection, Hours):
         with ThreadPoolExecutor(THREADS) as pool:
-            found = [one for one in pool.map(lambda n: _at(context, n), range(1, line.last + 1)) if one]
-        return [one for one in found if one.letters and (wanted is None or _is_of(one, wanted))]
+            candidates = [
+                lettered for lettered in pool.map(lambda n: _at(context, n), range(1, line.last + 1)) if lettered
+            ]
+        return [
+            lettered
+            for lettered in candidates
+            if lettered.letters and (selection is None or _is_of(lettered, selection))
+        ]
     plans = {}
-    for run in wanted:
+    for run in selection:
         plan, final = counting(context, line, run)
         if not final:
             raise ConfigError(
@@ -56,7 +62,7 @@ def runs_with_letters(context: Context, wanted: Iterable[str] | Hours | None) ->
                 "replay. The next run finishes it"
             )
         plans[plan.number] = plan
-    return [one for number in sorted(plans) if (one := _with_letters(context, plans[number])).letters]
+    return [lettered for number in sorted(plans) if (lettered := _with_letters(context, plans[number])).letters]
 
 
 def _at(context: Context, number: int) -> Lettered | None:
@@ -71,9 +77,9 @@ def _with_letters(context: Context, plan: Plan) -> Lettered:
     return Lettered(plan, manifest.dead_letters if manifest else ())
 
 
-def _is_of(one: Lettered, wanted: Hours) -> bool:
-    return any(hour in _range(wanted) for item in one.letters for hour in item.hours if hour is not None)
+def _is_of(lettered: Lettered, hours: Hours) -> bool:
+    return any(hour in _range(hours) for item in lettered.letters for hour in item.hours if hour is not None)
 
 
-def _range(wanted: Hours) -> Iterator[int] | range:
-    return range(to_hour(wanted.first), to_hour(wanted.last) + 1)
+def _range(hours: Hours) -> Iterator[int] | range:
+    return range(to_hour(hours.first), to_hour(hours.last) + 1)

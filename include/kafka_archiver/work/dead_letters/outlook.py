@@ -1,4 +1,4 @@
-"""What a replay would do with the dead letters: reads them, and writes nothing."""
+"""Forecasts a replay of dead letters: reads them, and writes nothing."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -14,7 +14,7 @@ REASONS = 20
 
 
 class Outlook(NamedTuple):
-    """How many dead letters of a run today's settings would archive, filter, or still reject, and why."""
+    """The number of dead letters of a run that today's settings would archive, filter, or still reject, and why."""
 
     run: str
     letters: int
@@ -24,31 +24,31 @@ class Outlook(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def outlook(context: Context, one: Lettered) -> Outlook:
+def outlook(context: Context, lettered: Lettered) -> Outlook:
     """Read a run's dead letters by today's settings.
 
     :raises IntegrityError: a dead letter is damaged.
     :raises ArchiverError: as the replay's own planning, if the schemas cannot be had.
     """
-    settings = settings_for(context, one.plan).without_spark()
-    frozen = schemas_for(context, one.plan, settings)
+    settings = settings_for(context, lettered.plan).without_spark()
+    frozen = schemas_for(context, lettered.plan, settings)
     # One for each partition.
-    chunks = {chunk.name: chunk for chunk in one.plan.chunks()}
+    chunks = {chunk.name: chunk for chunk in lettered.plan.chunks()}
     pipelines = {
         name: Variants(settings, name.topic, frozen.schemas, frozen.texts, chunk, context.keys)
         for name, chunk in chunks.items()
     }
     reasons: Counter[str] = Counter()
-    writers = [context.ledger.writer_of(one.plan, o.key) for o in one.letters]
+    writers = [context.ledger.writer_of(lettered.plan, o.key) for o in lettered.letters]
     keys = {key: context.ledger.open_key(key) for key in {writer.data_key for writer in writers} if key}
-    for chunk in one.plan.chunks():
+    for chunk in lettered.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
-        mine = [as_letters(o) for o in one.letters if (o.topic, o.partition, o.chunk_start) == place]
+        mine = [as_letters(o) for o in lettered.letters if (o.topic, o.partition, o.chunk_start) == place]
         for batch in read_letters(context.store, chunk, mine, keys) if mine else ():
             for reason in pipelines[chunk.name].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:
                     reasons[reason] += 1
-    told = tuple(reason for reason, _ in reasons.most_common())
-    found = pipelines.values()
-    archived, filtered = sum(p.archived for p in found), sum(p.filtered for p in found)
-    return Outlook(one.plan.run, one.rows, archived, filtered, sum(p.rejected for p in found), told)
+    frequent = tuple(reason for reason, _ in reasons.most_common())
+    results = pipelines.values()
+    archived, filtered = sum(p.archived for p in results), sum(p.filtered for p in results)
+    return Outlook(lettered.plan.run, lettered.rows, archived, filtered, sum(p.rejected for p in results), frequent)

@@ -19,22 +19,22 @@ from kafka_archiver.work.work import Work, work
 log = logging.getLogger(__name__)
 
 
-def replay_letters(context: Context, wanted: Iterable[str] | Hours | None) -> Work:
+def replay_letters(context: Context, selection: Iterable[str] | Hours | None) -> Work:
     """Plan the replay of the dead letters of some runs, with the archive's present settings.
 
     If no run has dead letters (any more), the work is that of the last run, which has nothing to read.
 
-    :param wanted: as of `runs_with_letters`.
+    :param selection: as of `runs_with_letters`.
     :raises ConfigError: there is no such run, or it is not final yet.
     """
-    made: list[Plan] = []
-    for one in runs_with_letters(context, wanted):
-        made.append(_plan(context, one.plan.run, [plan.run for plan in made]))
+    plans: list[Plan] = []
+    for lettered in runs_with_letters(context, selection):
+        plans.append(_plan(context, lettered.plan.run, [plan.run for plan in plans]))
     line = read_line(context)
-    ours = {plan.run for plan in made}
-    if not made:
+    planned = {plan.run for plan in plans}
+    if not plans:
         return _nothing(context, line)
-    return work(context, [*(p for p in line.unfinished if p.run not in ours), *made[:-1]], made[-1])
+    return work(context, [*(p for p in line.unfinished if p.run not in planned), *plans[:-1]], plans[-1])
 
 
 def _nothing(context: Context, line: Line) -> Work:
@@ -54,7 +54,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
         return plan if plan and plan.settings.asked() == settings_for(context, plan).asked() else None
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
-        now = moment(context)
+        clocks = moment(context)
         before = context.ledger.sound_manifest(old.run)
         if not final or before is None or not before.dead_letters:
             raise TransientError(f"run {old.run} was changed by others meanwhile; the next attempt looks again")
@@ -66,7 +66,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             "letters": tuple(as_letters(o) for o in before.dead_letters),
         }
         partitions = tuple(p.again() for p in old.partitions)
-        return read_again(context, line, old, now, settings, frozen, partitions, **own)
+        return read_again(context, line, old, clocks, settings, frozen, partitions, **own)
 
     return new_revision(context, run, own, begun, make)
 

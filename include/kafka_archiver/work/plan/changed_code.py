@@ -33,15 +33,15 @@ def plan_changed_anew(context: Context, line: Line) -> bool:
 
 
 def _is_changed(context: Context, plan: Plan) -> bool:
-    told = plan.settings.transform
-    if told is None or plan.letters or context.ledger.manifest(plan.run):
+    transform = plan.settings.transform
+    if transform is None or plan.letters or context.ledger.manifest(plan.run):
         return False
-    if told.sql and told.sql.spark != importlib.metadata.version("pyspark"):
+    if transform.sql and transform.sql.spark != importlib.metadata.version("pyspark"):
         return True
-    if told.sql and told.sql.java and (java := java_version()) and told.sql.java != java:
+    if transform.sql and transform.sql.java and (java := java_version()) and transform.sql.java != java:
         return True
     try:
-        return frozen_transform(told, context.archive.file, context.keys) != told
+        return frozen_transform(transform, context.archive.file, context.keys) != transform
     except ConfigError:
         # The module, or the key, is not there any more.
         return True

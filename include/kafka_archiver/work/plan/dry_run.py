@@ -1,4 +1,4 @@
-"""What a run of an interval would archive, without archiving it."""
+"""Shows what a run of an interval would archive, without archiving it."""
 
 from collections.abc import Sequence
 
@@ -61,7 +61,7 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
 def _stops(context: Context, line: Line) -> Sequence[ArchiverError]:
     try:
         expected = line.expected(context.ledger)
-        seen = survey(context, line, expected).seen
+        states = survey(context, line, expected).states
     except ArchiverError as error:
         return [error]
-    return troubles(context.archive, seen, {p.name: p for p in expected.partitions})
+    return troubles(context.archive, states, {p.name: p for p in expected.partitions})

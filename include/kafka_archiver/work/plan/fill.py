@@ -1,4 +1,4 @@
-"""What a run takes that fills the archive: the offsets before the scheduled runs that no run has."""
+"""The offsets of a run that fills the archive: those before the scheduled runs that no run has."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -18,12 +18,12 @@ class Fill(NamedTuple):
     since: datetime | None = None
 
 
-def ranges_to_fill(context: Context, found: Survey, known: Known, fill: Fill) -> dict[TopicPartition, Range]:
+def ranges_to_fill(context: Context, observed: Survey, known: Known, fill: Fill) -> dict[TopicPartition, Range]:
     """Return the offsets of each log among which some may be left out: up to where scheduled runs began.
 
     :raises ConfigError: the records are filed by a time that Kafka's index does not know.
     """
-    starts = {state.name: state.log_start for state in found.seen}
+    starts = {state.name: state.log_start for state in observed.states}
     ends = {name: (known[name].next or 0) if name in known else 0 for name in starts}
     if fill.since:
         if context.archive.settings.time.source != "record":

@@ -34,7 +34,7 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
 
 
 def _when(planned: Interval) -> str:
-    """When the choices of a DAG run would decide something; `planned` is an interval that has a plan."""
+    """Say when the choices of a DAG run would decide something; `planned` is an interval that has a plan."""
     return (
         f"A run of the interval from {isoformat(planned.start)} replays its plan. Trigger the DAG without a date: such "
         "a run plans what is in Kafka now, and so does the next scheduled run"

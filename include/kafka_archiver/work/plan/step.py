@@ -47,10 +47,10 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
     :raises ConfigError: the archive's settings name a format or codec that does not exist.
     :raises TransientError: the brokers, the store or the schema registry do not answer.
     """
-    now = context.clock()
-    if interval.end > now + CLOCK_SKEW:
+    present = context.clock()
+    if interval.end > present + CLOCK_SKEW:
         raise PolicyError(
-            f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
+            f"interval {interval} has not ended yet (it is {present:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
             "complete. Run an interval that is over; check the logical date of a run that was started by hand"
         )
     overtaken, how = "", Advice("")
@@ -99,7 +99,9 @@ def _own(context: Context, line: Line, interval: Interval) -> Plan | None:
 
 
 def has_newer(context: Context, interval: Interval, moment: datetime) -> bool | None:
-    """Whether the interval's plan was made after a moment, and so covers Kafka's state then; None: it has no plan."""
+    """Return True if the interval's plan was made after a moment: it covers Kafka's state then; None: it has no
+    plan.
+    """
     own = _own(context, read_line(context), interval)
     return None if own is None else own.planned_at >= moment
 
@@ -122,9 +124,9 @@ def left_out_of(context: Context, since: datetime | None) -> dict[TopicPartition
     """
     line = read_line(context)
     expected = line.expected(context.ledger)
-    found = survey(context, line, expected)
+    observed = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}
-    return {p.name: p.count for p in _fill(context, found, known, Fill(since), None) if p.count}
+    return {p.name: p.count for p in _fill(context, observed, known, Fill(since), None) if p.count}
 
 
 def _propose(
@@ -137,23 +139,23 @@ def _propose(
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members), kinds=("group in use",))
     expected = line.expected(context.ledger)
-    found = survey(context, line, expected)
+    observed = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}
     if origin != "backfill":
-        take_over(context, found.seen, known)
+        take_over(context, observed.states, known)
     assumed = None
     if fill:
-        partitions = _fill(context, found, known, fill, archive.source.max_records_per_run)
+        partitions = _fill(context, observed, known, fill, archive.source.max_records_per_run)
     elif origin == "backfill":
-        partitions, assumed = _backfill(context, interval, found, known)
+        partitions, assumed = _backfill(context, interval, observed, known)
     else:
-        partitions = _forward(context, found, known)
+        partitions = _forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
     missing = left_out(partitions, known, asked, origin != "backfill")
-    starts = {state.name: state.log_start for state in found.seen}
-    now, index = found.at.latest or found.at.earliest, settings.time.source == "record"
-    evidence = older(context.cluster, missing, starts, expected.asked(), now, index)
+    starts = {state.name: state.log_start for state in observed.states}
+    present, index = observed.at.latest or observed.at.earliest, settings.time.source == "record"
+    evidence = older(context.cluster, missing, starts, expected.asked(), present, index)
     # After the high watermarks.
     frozen = freeze(context, settings, partitions)
     before = context.ledger.planned(line.last) if line.last else None
@@ -169,11 +171,11 @@ def _propose(
         ordered_within_ms=_declared(archive),
         loss_rules=2,
         hour_rules=2,
-        planned_at=found.at.earliest,
-        at_latest=found.at.latest,
+        planned_at=observed.at.earliest,
+        at_latest=observed.at.latest,
         cluster_id=context.cluster.cluster_id(),
         group=archive.group,
-        settings=at_planning(settings, found.at.earliest),
+        settings=at_planning(settings, observed.at.earliest),
         policies=archive.policies.model_dump(),
         schemas=frozen.schemas,
         partitions=with_older(partitions, evidence),
@@ -181,26 +183,26 @@ def _propose(
     return plan, frozen
 
 
-def _forward(context: Context, found: Survey, known: Known) -> list[PartitionPlan]:
-    starts = beginnings(context.archive, found.seen, known)
-    return plan_forward(context.archive.source.max_records_per_run, found.seen, known, starts)
+def _forward(context: Context, observed: Survey, known: Known) -> list[PartitionPlan]:
+    starts = beginnings(context.archive, observed.states, known)
+    return plan_forward(context.archive.source.max_records_per_run, observed.states, known, starts)
 
 
 def _backfill(
-    context: Context, interval: Interval, found: Survey, known: Known
+    context: Context, interval: Interval, observed: Survey, known: Known
 ) -> tuple[list[PartitionPlan], int | None]:
     """Return the partitions' part of a backfill, and what it assumes about the order of times (ms)."""
     archive = context.archive
     disorder = archive.timestamp.max_disorder
-    wanted = interval_offsets(context.cluster, found.seen, known, interval, archive.source.isolation, disorder)
-    if wanted.unordered:
+    candidates = interval_offsets(context.cluster, observed.states, known, interval, archive.source.isolation, disorder)
+    if candidates.unordered:
         log.warning(
             "records of %s contradict timestamp.max_disorder: this backfill assumes nothing, and completes its hours "
             "only together with all others",
-            wanted.unordered[0],
+            candidates.unordered[0],
         )
-    partitions = plan_backfill(found.seen, known, wanted.ranges)
-    return partitions, None if wanted.unordered else _declared(archive)
+    partitions = plan_backfill(observed.states, known, candidates.ranges)
+    return partitions, None if candidates.unordered else _declared(archive)
 
 
 def _declared(archive: Archive) -> int | None:
@@ -209,5 +211,5 @@ def _declared(archive: Archive) -> int | None:
     return None if declared is None else declared // timedelta(milliseconds=1)
 
 
-def _fill(context: Context, found: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
-    return plan_backfill(found.seen, known, ranges_to_fill(context, found, known, fill), limit)
+def _fill(context: Context, observed: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
+    return plan_backfill(observed.states, known, ranges_to_fill(context, observed, known, fill), limit)

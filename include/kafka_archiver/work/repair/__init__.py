@@ -25,12 +25,12 @@ def write_again(context: Context, runs: Sequence[str]) -> Work:
     plans = list({plan.run: plan for plan, _ in asked}.values())
     if not plans:
         raise ConfigError(f"no run of archive {context.archive.archive} is given; expected the runs to write again")
-    *others, own = plans
-    found = work(context, [*(p for p in line.unfinished if p not in plans), *others], own)
-    ours = {plan.run for plan in plans}
+    *earlier, own = plans
+    planned = work(context, [*(p for p in line.unfinished if p not in plans), *earlier], own)
+    requested = {plan.run for plan in plans}
     final = {plan.run for plan, is_final in asked if is_final}
     return Work(
-        found.runs,
-        tuple(run for run in found.runs if run in ours or run in found.archive),
-        final=tuple(run for run in found.runs if run in final),
+        planned.runs,
+        tuple(run for run in planned.runs if run in requested or run in planned.archive),
+        final=tuple(run for run in planned.runs if run in final),
     )

@@ -1,4 +1,4 @@
-"""What a repair would do, by the audit's findings, the open plans, and the offsets that Kafka still has."""
+"""Selects the actions of a repair, by the audit's findings, the open plans, and the offsets that Kafka still has."""
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -64,25 +64,25 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     """
     unreadable = [f.subject for f in report.findings if f.kind == "unreadable" and _is_derived(f.subject)]
     derived = (*(f.subject for f in report.findings if f.kind in _DERIVED), *unreadable)
-    others = Others(context.ledger, context.registry)
-    restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if others.give(key) is not None)
+    documents = Others(context.ledger, context.registry)
+    restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if documents.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
-    others_first = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval(f.run) in unsound]
-    left = tuple(f for f in others_first if f.subject not in mended)
+    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval(f.run) in unsound]
+    left = tuple(f for f in blocking if f.subject not in mended)
     line = _line(context, unsound)
     anew = dict(_unfinishable(context, line))
     damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
     on_record = {f.subject for f in report.findings if f.kind == "lost"}
     if unknown := set(given_up) - {entry.key for _, entry in damaged} - on_record:
         raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or not of archive {report.archive}")
-    there = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
+    in_kafka = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
     again: dict[str, tuple[ObjectEntry, ...]] = {}
     lost: dict[str, tuple[ObjectEntry, ...]] = {}
     sidecars: dict[str, tuple[ObjectEntry, ...]] = {}
     why_lost: dict[str, str] = {}
     for plan, entry in damaged:
-        gone = _why_gone(entry, there.get((plan.run, TopicPartition(entry.topic, entry.partition))))
+        gone = _why_gone(entry, in_kafka.get((plan.run, TopicPartition(entry.topic, entry.partition))))
         if entry.key in given_up:
             kind, gone = lost, "given up by --lost"
         else:
@@ -94,18 +94,18 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     return Repairs(again, lost, why_lost, anew, derived, restored, left, sidecars)
 
 
-def _why_gone(entry: ObjectEntry, there: Range | None) -> str:
-    """Why Kafka does not have an object's records any more; empty if it may have them.
+def _why_gone(entry: ObjectEntry, log: Range | None) -> str:
+    """Return why Kafka does not have an object's records any more; empty if it may have them.
 
-    :param there: the offsets of the same log that Kafka has; None if the topic is another one, or gone.
+    :param log: the offsets of the same log that Kafka has; None if the topic is another one, or gone.
     """
     place = f"{entry.topic}[{entry.partition}]"
-    if there is None:
+    if log is None:
         return f"topic {entry.topic} was deleted since, perhaps made again"
-    if entry.first_offset < there.start:
-        return f"the object has offsets from {entry.first_offset} on, the log of {place} now starts at {there.start}"
-    if entry.last_offset >= there.end:
-        return f"the object has offsets up to {entry.last_offset}, the log of {place} now ends at {there.end}"
+    if entry.first_offset < log.start:
+        return f"the object has offsets from {entry.first_offset} on, the log of {place} now starts at {log.start}"
+    if entry.last_offset >= log.end:
+        return f"the object has offsets up to {entry.last_offset}, the log of {place} now ends at {log.end}"
     return ""
 
 
@@ -178,13 +178,13 @@ def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]
 
 
 def _is_in_letters(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
-    """Whether the entry is of a replay whose dead letters are still there."""
+    """Return True if the entry is of a replay whose dead letters are still there."""
     writer = context.ledger.writer_of(plan, entry.key)
     return bool(writer.letters) and not not_there(writer, context.store)
 
 
 def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
-    """Whether the entry is of a sidecar that its object gives."""
+    """Return True if the entry is of a sidecar that its object gives."""
     if entry.sidecar_of is None:
         return False
     manifest = context.ledger.manifest(plan.run)
@@ -212,13 +212,13 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
 
 def _in_kafka(context: Context, plans: Iterable[Plan]) -> dict[tuple[str, TopicPartition], Range]:
     """For each run and partition, the offsets in Kafka that still mean the same records."""
-    wanted: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
-    ids = context.cluster.topic_ids({p.topic for _, p in wanted})
+    partitions: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
+    ids = context.cluster.topic_ids({p.topic for _, p in partitions})
 
     def same(planned: PartitionPlan) -> bool:
         # If the log was cut since, the written bytes will differ.
         return ids[planned.topic] == planned.topic_id
 
-    names = sorted({p.name for _, p in wanted if same(p)})
+    names = sorted({p.name for _, p in partitions if same(p)})
     starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
-    return {(run, p.name): Range(starts[p.name], max(starts[p.name], ends[p.name])) for run, p in wanted if same(p)}
+    return {(run, p.name): Range(starts[p.name], max(starts[p.name], ends[p.name])) for run, p in partitions if same(p)}

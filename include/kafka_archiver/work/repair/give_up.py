@@ -46,8 +46,8 @@ def _require_reads(ledger: Ledger, plan: Plan, offsets: OffsetsAside) -> None:
 
     if plan.letters or plan.origin == "repair":
         refuse(f"run {plan.run} reads nothing from Kafka")
-    if made := ledger.commit(plan.run):
-        refuse(f"run {plan.run} has ended ({made.outcome.replace('_', ' ')})")
+    if commit := ledger.commit(plan.run):
+        refuse(f"run {plan.run} has ended ({commit.outcome.replace('_', ' ')})")
     if ledger.manifest(plan.run):
         refuse(f"run {plan.run} has read everything, and its manifest says so")
     ranges = [each for p in plan.partitions if p.name == offsets.name for each in p.offset_ranges]

@@ -81,20 +81,20 @@ def _whole(context: Context, wrong: Collection[Finding]) -> set[str]:
     for finding in wrong:
         keys[_interval(finding.run)].add(finding.subject)
     numbers: list[int] = []
-    there, gone = set[str](), set[str]()
+    present, gone = set[str](), set[str]()
     for plan, manifest in _counting(context, keys):
         here = sorted(keys[plan.interval.id])
         entries = {o.key: o for o in manifest.stored if o.key in here}
         answers = each(partial(_is_right, context.store, entries), here, THREADS)
         right = {key for key, is_right in zip(here, answers, strict=True) if is_right}
         numbers.append(plan.number)
-        there |= right & entries.keys()
+        present |= right & entries.keys()
         gone |= right - entries.keys()
-    return gone | _read(context, numbers, there)
+    return gone | _read(context, numbers, present)
 
 
 def _is_right(store: Store, entries: Mapping[str, ObjectEntry], key: str) -> bool:
-    """Whether a promised object has its size and checksum, or one that is not promised any more is gone."""
+    """Return True if a promised object has its size and checksum, or one that is not promised any more is gone."""
     entry = entries.get(key)
     return is_there(store, entry) if entry else store.head(key) is None
 
@@ -105,13 +105,18 @@ def _counting(context: Context, intervals: Mapping[str, object]) -> Iterator[tup
     for interval in intervals:
         with suppress(DocumentError, IntegrityError):
             plan = ledger.current(interval)
-            made = ledger.commit(plan.run) if plan else None
-            if plan and made and made.outcome == "committed" and (manifest := ledger.sound_manifest(plan.run, made)):
+            commit = ledger.commit(plan.run) if plan else None
+            if (
+                plan
+                and commit
+                and commit.outcome == "committed"
+                and (manifest := ledger.sound_manifest(plan.run, commit))
+            ):
                 yield plan, manifest
 
 
 def _read(context: Context, numbers: Collection[int], keys: set[str]) -> set[str]:
-    """Those of these objects whose content is right. Reads them."""
+    """Read these objects, and return those whose content is right."""
     reading = Reading(context.store, context.ledger, len(keys), log.info)
     for finding in reading.read(sorted(numbers), set(), keys):
         log.log(logging.ERROR if finding.severity == "problem" else logging.WARNING, "%s", in_words(finding))

@@ -41,30 +41,30 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
         if before is None:
             raise ConfigError(f"run {old.run} of archive {context.archive.archive} has written nothing yet")
         known = {o.key: o for o in before.stored}
-        wanted = set(keys) - {o.key for o in before.lost_objects}
-        if unknown := wanted - known.keys():
+        requested = set(keys) - {o.key for o in before.lost_objects}
+        if unknown := requested - known.keys():
             raise ConfigError(
                 f"run {run} of archive {context.archive.archive} has been replaced by another run meanwhile, or never "
                 f"had an object {min(unknown)}; nothing has changed.",
                 *advise("Look again: ", repair(context.archive.archive)),
             )
-        lost = [key for key in sorted(wanted) if key in given_up or not is_there(context.store, known[key])]
+        lost = [key for key in sorted(requested) if key in given_up or not is_there(context.store, known[key])]
         if not lost:
             return old
-        made = _plan(context, line, old, final, before, lost)
-        if not append(context, line, made):
+        repair_plan = _plan(context, line, old, final, before, lost)
+        if not append(context, line, repair_plan):
             continue
-        if _line(context, run, made.run).outcome_of(made.run) is None and _end(context, made):
-            log.warning("run %s: %d objects of run %s are recorded as lost", made.run, len(lost), old.run)
-            return made
+        if _line(context, run, repair_plan.run).outcome_of(repair_plan.run) is None and _end(context, repair_plan):
+            log.warning("run %s: %d objects of run %s are recorded as lost", repair_plan.run, len(lost), old.run)
+            return repair_plan
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
 def _line(context: Context, run: str, own: str = "") -> Line:
     """The tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
-    others = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
-    return tidy(context, line, [*others, own])
+    other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
+    return tidy(context, line, [*other_runs, own])
 
 
 def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:

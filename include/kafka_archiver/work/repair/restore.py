@@ -32,8 +32,8 @@ def restore(ledger: Ledger, key: str, registry: OpenRegistry = None) -> None:
 
 def _put(store: Store, key: str, data: bytes) -> None:
     # Another process may write the missing document, too.
-    if not store.create(key, data) and (found := store.version(key)):
-        store.replace(key, data, found.etag)
+    if not store.create(key, data) and (version := store.version(key)):
+        store.replace(key, data, version.etag)
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,20 @@ class Others:
     def give(self, key: str) -> bytes | None:
         """A document from the other documents; None if they do not have it, or the stored one is right."""
         number, place = split_line_document(self.ledger.archive, key), split_run_document(self.ledger.archive, key)
-        given: Plan | Manifest | SchemaDocument | None = None
+        document: Plan | Manifest | SchemaDocument | None = None
         try:
             if number is not None:
-                given = self._as_committed(self._copies.get(number))
+                document = self._as_committed(self._copies.get(number))
             elif place and place[1] == "plan":
-                given = self._as_committed(self._line.get(place[0]))
+                document = self._as_committed(self._line.get(place[0]))
             elif place and place[1] == "manifest":
-                given = self._manifest(place[0])
+                document = self._manifest(place[0])
             elif fingerprint := split_schema_document(self.ledger.archive, key):
-                given = self._schema(fingerprint)
+                document = self._schema(fingerprint)
         except DocumentError:
             # A second document is damaged.
             return None
-        data = given.to_json() if given else None
+        data = document.to_json() if document else None
         return None if data == self.ledger.store.get(key) else data
 
     def _schema(self, fingerprint: str) -> SchemaDocument | None:
@@ -77,12 +77,12 @@ class Others:
         return None
 
     def _as_committed(self, plan: Plan | None) -> Plan | None:
-        made = self.ledger.commit(plan.run) if plan else None
-        return None if plan and made and made.plan_digest != plan.digest else plan
+        commit = self.ledger.commit(plan.run) if plan else None
+        return None if plan and commit and commit.plan_digest != plan.digest else plan
 
     def _manifest(self, run: str) -> Manifest | None:
-        made = self.ledger.commit(run)
-        digest = made.manifest_digest if made else None
+        commit = self.ledger.commit(run)
+        digest = commit.manifest_digest if commit else None
         return next((m for m in self._may_have_been(run) if m.digest == digest), None)
 
     def _may_have_been(self, run: str) -> Iterator[Manifest]:

@@ -62,13 +62,13 @@ def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry
         settings=settings,
         schema=SCHEMAS[settings.content],
     )
-    found = get_format(settings.format)
-    encoder = found.encoder(target)
+    format_ = get_format(settings.format)
+    encoder = format_.encoder(target)
     offsets = _offsets(manifest, whole)
     if not isinstance(encoder, HasSidecar) or (settings.content == "value" and offsets is None):
         return None
     with from_store(store, whole.key, (lambda _: key) if key else None) as source:
-        for batch in _with_offsets(found.read(source, target), offsets):
+        for batch in _with_offsets(format_.read(source, target), offsets):
             encoder.write(batch)
     for _ in encoder.finish():
         pass
