@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.context.runs import write_repair
+from kafka_archiver.context.run_documents import write_repair
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.keys import line_document
 from kafka_archiver.store.memory import MemoryStore

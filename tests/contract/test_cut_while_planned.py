@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.ledger.ledger import Ledger
@@ -17,7 +17,7 @@ from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.values.intervals import from_ms, to_hour
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours

@@ -16,9 +16,9 @@ from kafka_archiver.state.doctor.encryption import check_encryption
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.data_keys import rotate
 from kafka_archiver.work.dead_letters import outlook, runs_with_letters
 from kafka_archiver.work.repair import find, write_again, write_sidecars
-from kafka_archiver.work.rotate import rotate
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 

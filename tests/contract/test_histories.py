@@ -14,7 +14,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.close_hours import ClosedHours, close_hours
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.plan import Work, plan
-from kafka_archiver.work.plan.idle import refuse_idle_choices
+from kafka_archiver.work.plan.idle_policies import refuse_idle_choices
 from kafka_archiver.work.repair import restore
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour

@@ -25,7 +25,15 @@ from kafka_archiver.work.clean_up import clean_up
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.repair import Repairs, derive, find, look_again, lose, restore, write_again
+from kafka_archiver.work.repair import (
+    Repairs,
+    derive,
+    find,
+    look_again,
+    lose,
+    restore,
+    write_again,
+)
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.model.keys import hour_document, progress_document
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.coverage import Heads, hour_in_full, read_coverage

@@ -15,7 +15,7 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.config.archives import read_archives
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags.archive import archive_dag, dag_id
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator

@@ -12,15 +12,15 @@ import pytest
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.audit.inspection import audit, publish
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.state.status.facts import Effort, Wrote
 from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.planned_work import Work
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.work import Work
 from tests.dags.conftest import DAGS as DAG_FILES
 from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
 from tests.support.brokers import Brokers

@@ -27,8 +27,8 @@ from kafka_archiver.model.proof import HourProof
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.dead_letters import replay_letters
+from kafka_archiver.work.planned_work import Work
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.work import Work
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
@@ -30,7 +30,7 @@ from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.store import Stat, open_store
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours

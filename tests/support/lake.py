@@ -12,7 +12,7 @@ from typing import Any
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.manifest import Commit, Manifest
@@ -29,7 +29,7 @@ from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import Store
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours

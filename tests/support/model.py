@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
@@ -25,16 +25,23 @@ from kafka_archiver.messages.errors import ArchiverError, IntegrityError, Transi
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
+from kafka_archiver.work.data_keys import rotate
 from kafka_archiver.work.dead_letters import replay_letters
 from kafka_archiver.work.plan import Fill, Origin, Work, left_out_of, plan
 from kafka_archiver.work.rebuild import rebuild_hour, rebuild_run
-from kafka_archiver.work.repair import derive, find, lose, restore, write_again, write_sidecars
-from kafka_archiver.work.rotate import rotate
+from kafka_archiver.work.repair import (
+    derive,
+    find,
+    lose,
+    restore,
+    write_again,
+    write_sidecars,
+)
 from kafka_archiver.work.verify import verify
 from tests.support.actors import Actor, Watched, WatchedEngine
 from tests.support.draws import (

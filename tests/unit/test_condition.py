@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.stamp import stamp
+from kafka_archiver.context import Context
+from kafka_archiver.context.line import stamp
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError

@@ -6,7 +6,7 @@ from kafka_archiver.kafka.first import LogEnd, crc32
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.model.manifest import Manifest, Witness
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.doubts import doubts
+from kafka_archiver.planning.changed_logs import doubts
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.plans import manifest, partition, plan

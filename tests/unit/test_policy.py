@@ -14,8 +14,8 @@ from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import PartitionProgress, Progress
 from kafka_archiver.planning.beginnings import beginnings, troubles
 from kafka_archiver.planning.left_out import left_out
+from kafka_archiver.planning.partition_state import Known, PartitionState
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
-from kafka_archiver.planning.state import Known, PartitionState
 from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.spark.reading import nothing_there
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.engine import require_all
 from tests.support.values import plans
 
 pytestmark = pytest.mark.unit

@@ -14,8 +14,8 @@ from kafka_archiver.model.plan import Chunk
 from kafka_archiver.model.set_aside import FatalRecordsError, OffsetsAside, RecordAside, SetAside
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.work.archive import aside as module
-from kafka_archiver.work.archive.aside import aside_of, leave_out
+from kafka_archiver.work.archive import set_aside as module
+from kafka_archiver.work.archive.set_aside import aside_of, leave_out
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit

@@ -9,7 +9,7 @@ from kafka_archiver.messages.advice import run_now
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.beginnings import advice, each, troubles
-from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
 from kafka_archiver.values.ranges import Range
 
 # Warn if the archive's position is within this share of the log from its start: retention will soon pass it.

@@ -4,7 +4,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.errors import PermanentError
 
 log = logging.getLogger(__name__)

@@ -1,10 +1,11 @@
 """The line of an archive's plans: the ended runs, the open ones, and the next place."""
 
 import logging
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
@@ -15,6 +16,7 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 
 log = logging.getLogger(__name__)
+_STAMP = re.compile(r"kafka-archiver (?P<archive>\S+) #(?P<number>[1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +143,17 @@ def append(context: Context, line: Line, plan: Plan) -> bool:
             f"{ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy",
         ),
     )
+
+
+def stamp(archive: str, number: int) -> str:
+    """The metadata that a run's commit writes.
+
+    :param number: the run's place in the line.
+    """
+    return f"kafka-archiver {archive} #{number}"
+
+
+def number_of(text: str, archive: str) -> int:
+    """The place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
+    match = _STAMP.fullmatch(text)
+    return int(match["number"]) if match and match["archive"] == archive else 0

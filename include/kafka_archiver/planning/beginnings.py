@@ -10,8 +10,8 @@ from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.advice import choose_all
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.planning.partition_state import Beginning, Decision, Known, PartitionState
 from kafka_archiver.planning.policies import anew, lost_offsets, made_again, missing_group, moved_group, truncated
-from kafka_archiver.planning.state import Beginning, Decision, Known, PartitionState
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 _NOTHING: tuple[Decision, ...] = ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import Line
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.messages.foreign_text import foreign

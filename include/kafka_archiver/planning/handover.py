@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Sequence
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.planning.beginnings import is_new
-from kafka_archiver.planning.state import Known, PartitionState
+from kafka_archiver.planning.partition_state import Known, PartitionState
 
 log = logging.getLogger(__name__)
 

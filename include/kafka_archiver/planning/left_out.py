@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from kafka_archiver.model.losses import Older
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import taken
-from kafka_archiver.planning.state import Known
+from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import generation_of, taken
+from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
 from kafka_archiver.planning.policies import made_again, truncated
-from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.values.ranges import Range, TopicPartition, share, subtract
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings
 
 # Partitions of a topic, and offsets at the start of each one's planned range.

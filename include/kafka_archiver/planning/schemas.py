@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding, Given
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer

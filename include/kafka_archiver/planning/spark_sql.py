@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from kafka_archiver.context.installed_java import java_version
+from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.transforms import Sql
 
 if TYPE_CHECKING:
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context import Context
     from kafka_archiver.planning.schemas import Frozen
 
 log = logging.getLogger(__name__)

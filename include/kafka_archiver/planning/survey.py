@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from kafka_archiver.context import Context
 from kafka_archiver.context.clocks import Moment, moment
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.line import Line
-from kafka_archiver.context.stamp import number_of
+from kafka_archiver.context.line import Line, number_of
 from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.groups import Position
@@ -20,9 +19,9 @@ from kafka_archiver.messages.advice import run_now
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.doubts import doubts, shortened
-from kafka_archiver.planning.older import hidden
-from kafka_archiver.planning.state import PartitionState
+from kafka_archiver.planning.changed_logs import doubts, shortened
+from kafka_archiver.planning.partition_state import PartitionState
+from kafka_archiver.planning.time_index import hidden
 from kafka_archiver.values.intervals import from_ms, to_ms
 from kafka_archiver.values.ranges import TopicPartition
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
+from kafka_archiver.work.planned_work import Work
 from kafka_archiver.work.verify import verify
-from kafka_archiver.work.work import Work
 
 
 def archive_runs(context: Context, work: Work, archive: Callable[[str], object]) -> None:

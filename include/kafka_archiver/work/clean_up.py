@@ -14,7 +14,7 @@ from kafka_archiver.model.leftovers import Leftover, ListedUpload, of_ended, str
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.work.replaced import close
+from kafka_archiver.work.object_removal import close
 
 log = logging.getLogger(__name__)
 THREADS = 16

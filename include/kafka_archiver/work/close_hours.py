@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.runs import that_count
+from kafka_archiver.context import Context
+from kafka_archiver.context.run_documents import that_count
 from kafka_archiver.ledger.ledger import Ledger, Stored
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError, TransientError
@@ -23,7 +23,7 @@ from kafka_archiver.model.settling import Settling
 from kafka_archiver.model.stretches import Stretch
 from kafka_archiver.values.intervals import hour_start
 from kafka_archiver.values.ranges import Range, merge
-from kafka_archiver.work.replaced import remove_objects, replaced_by
+from kafka_archiver.work.object_removal import remove_objects, replaced_by
 
 log = logging.getLogger(__name__)
 THREADS = 16

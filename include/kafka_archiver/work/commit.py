@@ -3,11 +3,10 @@
 import logging
 from collections.abc import Sequence
 
+from kafka_archiver.context import Context
 from kafka_archiver.context.clocks import at_latest
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.line import read_line
-from kafka_archiver.context.runs import that_count, written
-from kafka_archiver.context.stamp import number_of, stamp
+from kafka_archiver.context.line import number_of, read_line, stamp
+from kafka_archiver.context.run_documents import that_count, written
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.plan import Plan

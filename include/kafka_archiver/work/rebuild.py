@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from kafka_archiver.context import Context
 from kafka_archiver.context.clocks import moment
-from kafka_archiver.context.context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.clock import at_planning
 from kafka_archiver.planning.schemas import freeze
 from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.time_settings import at_planning
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import hour_of, to_ms
 from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.planned_work import Work, work
 from kafka_archiver.work.revision import counting, new_revision, origin_of, read_again, unfinished
-from kafka_archiver.work.work import Work, work
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from kafka_archiver.context import Context
 from kafka_archiver.context.clocks import Moment
-from kafka_archiver.context.context import Context
 from kafka_archiver.context.line import Line, append, read_line, tidy
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
@@ -16,7 +16,7 @@ from kafka_archiver.planning.schemas import Frozen
 from kafka_archiver.planning.spark_sql import with_spark
 from kafka_archiver.planning.survey import TRIES
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.plan.data_key import with_data_key
+from kafka_archiver.work.data_keys import with_data_key
 
 log = logging.getLogger(__name__)
 

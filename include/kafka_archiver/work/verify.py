@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.runs import that_count, written
+from kafka_archiver.context import Context
+from kafka_archiver.context.run_documents import that_count, written
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import go_on, plan_anew, repair
 from kafka_archiver.messages.errors import IntegrityError, PermanentError

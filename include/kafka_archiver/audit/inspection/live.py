@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kafka_archiver.audit.live import check_live, group_busy, topics_gone
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.jobs.archive import Endpoints
 from kafka_archiver.messages.actions import Action, command, words
 from kafka_archiver.messages.advice import next_steps, start_again
@@ -24,7 +24,7 @@ from kafka_archiver.orchestration.dag_run.schedule import interval_of
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.work.backlog import still_open
-from kafka_archiver.work.work import Work, describe
+from kafka_archiver.work.planned_work import Work, describe
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0

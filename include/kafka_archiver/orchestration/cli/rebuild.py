@@ -7,7 +7,7 @@ from typing import Any
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.history import find_plan
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import dag_id

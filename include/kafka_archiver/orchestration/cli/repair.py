@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.audit.report import Report, in_words
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.advice import dag_id, plan_anew, run_now
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
@@ -16,7 +16,15 @@ from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
-from kafka_archiver.work.repair import Repairs, derive, find, give_up, lose, restore, write_sidecars
+from kafka_archiver.work.repair import (
+    Repairs,
+    derive,
+    find,
+    give_up,
+    lose,
+    restore,
+    write_sidecars,
+)
 
 SHOWN = 200
 

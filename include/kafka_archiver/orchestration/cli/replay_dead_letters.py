@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.history import find_plan
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError

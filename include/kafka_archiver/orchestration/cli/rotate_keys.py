@@ -8,7 +8,7 @@ from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.work.rotate import Rotated, rotate
+from kafka_archiver.work.data_keys import Rotated, rotate
 
 
 @answering

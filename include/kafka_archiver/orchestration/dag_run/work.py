@@ -7,7 +7,7 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import start_again
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.work.work import Work
+from kafka_archiver.work.planned_work import Work
 
 
 def work_of(context: Mapping[str, Any]) -> Work:

@@ -61,7 +61,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
     )
     def plan() -> PokeReturnValue:
         from kafka_archiver.work import plan as step
-        from kafka_archiver.work.plan.idle import refuse_idle_choices
+        from kafka_archiver.work.plan.idle_policies import refuse_idle_choices
 
         now = get_current_context()
         require_known(now["dag_run"].conf, KEYS)

@@ -24,7 +24,7 @@ from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_log
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
 from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
-from kafka_archiver.work.work import Work
+from kafka_archiver.work.planned_work import Work
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
 LAST = 30

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.actions import command
 from kafka_archiver.messages.advice import meanings, once, run_now, validate
@@ -18,7 +18,7 @@ from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.beginnings import each, troubles
 from kafka_archiver.planning.handover import live_members, take_over
-from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
 from kafka_archiver.planning.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts

@@ -18,9 +18,8 @@ from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
 from kafka_archiver.values.gaps import beside, count, merged, unpack
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.intents import refuse_closed
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.publish import publish
+from kafka_archiver.work.archive.publish import publish, refuse_closed
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.replay import replay, stored_as
 
 if TYPE_CHECKING:

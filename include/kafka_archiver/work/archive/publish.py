@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.writer.commit import complete, throw_away
 from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
-from kafka_archiver.work.archive.intents import take
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 
 log = logging.getLogger(__name__)
 
@@ -61,3 +61,25 @@ def publish(
     done = own.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
     take(ledger, done, taken)
     return done
+
+
+def refuse_closed(intent: Intent | None) -> None:
+    """:raises PermanentError: another run has taken this one's place."""
+    if intent and intent.closed:
+        raise PermanentError(
+            f"run {intent.run} of archive {intent.archive} has been replaced by another run meanwhile: none of its "
+            "objects become visible any more"
+        )
+
+
+def take(ledger: Ledger, intent: Intent, before: Stored[Intent]) -> Stored[Intent]:
+    """Take the intent, and return it as stored.
+
+    :raises TransientError: another attempt has taken it since `before` was read.
+    """
+    taken = ledger.put_intent(intent, before)
+    if taken is None:
+        raise TransientError(
+            f"another attempt of run {intent.run} completes its objects now; the next attempt sees what it wrote"
+        )
+    return taken

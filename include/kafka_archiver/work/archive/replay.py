@@ -14,7 +14,7 @@ from kafka_archiver.records.writer.commit import abort, complete
 from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare
-from kafka_archiver.work.archive.intents import refuse_closed, take
+from kafka_archiver.work.archive.publish import refuse_closed, take
 
 log = logging.getLogger(__name__)
 

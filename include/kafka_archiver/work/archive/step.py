@@ -15,15 +15,14 @@ from kafka_archiver.model.set_aside import FatalRecordsError
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
-from kafka_archiver.work.archive.aside import aside_of, leave_out
-from kafka_archiver.work.archive.engine import Engine
+from kafka_archiver.work.archive.dead_letters import archive_letters
+from kafka_archiver.work.archive.engine import Engine, require_all
 from kafka_archiver.work.archive.finish import as_intended, finish
-from kafka_archiver.work.archive.letters import archive_letters
 from kafka_archiver.work.archive.logs import Logs, read_logs
-from kafka_archiver.work.archive.missing import require_encoding, write_missing
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.readable import readable
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.missing_objects import require_encoding, write_missing
+from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.readable_chunks import readable
+from kafka_archiver.work.archive.set_aside import aside_of, leave_out
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 import importlib.metadata
 import logging
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.installed_java import java_version
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import Line
+from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.planning.settings import frozen_transform

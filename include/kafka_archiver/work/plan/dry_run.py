@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import ArchiverError
@@ -13,7 +13,7 @@ from kafka_archiver.planning.beginnings import troubles
 from kafka_archiver.planning.survey import survey
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import Interval
-from kafka_archiver.work.plan.step import Origin, propose
+from kafka_archiver.work.plan.interval_plan import Origin, propose
 
 
 class Preview(Value):

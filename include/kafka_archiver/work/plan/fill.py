@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.planning.older import hidden
-from kafka_archiver.planning.state import Known
+from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.planning.survey import Survey
+from kafka_archiver.planning.time_index import hidden
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import read_line, tidy
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.work.repair.derive import derive
-from kafka_archiver.work.repair.find import Repairs, find
-from kafka_archiver.work.repair.give_up import give_up
-from kafka_archiver.work.repair.look_again import look_again
-from kafka_archiver.work.repair.lose import lose
-from kafka_archiver.work.repair.restore import restore
+from kafka_archiver.work.planned_work import Work, work
+from kafka_archiver.work.repair.derived_documents import derive
+from kafka_archiver.work.repair.given_up_offsets import give_up
+from kafka_archiver.work.repair.lost_objects import lose
+from kafka_archiver.work.repair.recheck import look_again
+from kafka_archiver.work.repair.repairs import Repairs, find
+from kafka_archiver.work.repair.restored_documents import restore
 from kafka_archiver.work.repair.sidecars import write_sidecars
 from kafka_archiver.work.revision import counting
-from kafka_archiver.work.work import Work, work
 
 __all__ = ["Repairs", "derive", "find", "give_up", "look_again", "lose", "restore", "write_again", "write_sidecars"]
 

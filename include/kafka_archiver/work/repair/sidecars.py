@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.print_object import from_store
 from kafka_archiver.encryption import Sealer
 from kafka_archiver.messages.errors import IntegrityError

@@ -8,7 +8,7 @@ from functools import partial
 
 from kafka_archiver.audit.inspection.deep import Reading
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Mended, Report, in_words, verdict
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import audit_document
@@ -18,7 +18,7 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.repair.find import THREADS
+from kafka_archiver.work.repair.repairs import THREADS
 
 log = logging.getLogger(__name__)
 # How often the report is read again when another process was faster.

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.planning.beginnings import taken
-from kafka_archiver.planning.boundary import Boundary
-from kafka_archiver.planning.older import hidden
-from kafka_archiver.planning.state import Known, PartitionState
+from kafka_archiver.planning.partition_state import Known, PartitionState
+from kafka_archiver.planning.time_boundary import Boundary
+from kafka_archiver.planning.time_index import hidden
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 

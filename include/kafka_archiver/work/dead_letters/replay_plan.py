@@ -3,18 +3,18 @@
 import logging
 from collections.abc import Iterable, Sequence
 
+from kafka_archiver.context import Context
 from kafka_archiver.context.clocks import moment
-from kafka_archiver.context.context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import DeadLetters, Plan, Settings
-from kafka_archiver.planning.clock import at_planning
 from kafka_archiver.planning.schemas import Frozen, freeze
 from kafka_archiver.planning.settings import settings_of
-from kafka_archiver.work.dead_letters.find import Hours, runs_with_letters
+from kafka_archiver.planning.time_settings import at_planning
+from kafka_archiver.work.dead_letters.lettered_runs import Hours, runs_with_letters
+from kafka_archiver.work.planned_work import Work, work
 from kafka_archiver.work.revision import new_revision, origin_of, read_again, unfinished
-from kafka_archiver.work.work import Work, work
 
 log = logging.getLogger(__name__)
 

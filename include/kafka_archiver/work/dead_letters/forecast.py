@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.letters import read_letters
-from kafka_archiver.work.dead_letters.find import Lettered
-from kafka_archiver.work.dead_letters.plan import as_letters, schemas_for, settings_for
+from kafka_archiver.work.dead_letters.lettered_runs import Lettered
+from kafka_archiver.work.dead_letters.replay_plan import as_letters, schemas_for, settings_for
 
 # Different reasons to remember. Some name a length or a number.
 REASONS = 20

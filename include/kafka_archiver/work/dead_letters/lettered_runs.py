@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import ObjectEntry

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Collection
 
+from kafka_archiver.context import Context
 from kafka_archiver.context.clocks import moment
-from kafka_archiver.context.context import Context
 from kafka_archiver.context.line import Line, append, read_line, tidy
-from kafka_archiver.context.runs import write_repair
+from kafka_archiver.context.run_documents import write_repair
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import ConfigError, TransientError

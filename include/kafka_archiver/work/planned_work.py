@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.runs import write_repair
+from kafka_archiver.context import Context
+from kafka_archiver.context.run_documents import write_repair
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 

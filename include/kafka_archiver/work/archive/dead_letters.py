@@ -17,13 +17,11 @@ from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.aside import aside_of
-from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.intents import refuse_closed
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.publish import publish
+from kafka_archiver.work.archive.engine import Engine, require_all
+from kafka_archiver.work.archive.publish import publish, refuse_closed
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.replay import replay
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.set_aside import aside_of
 
 log = logging.getLogger(__name__)
 THREADS = 16

@@ -6,30 +6,30 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import Line, append, read_line, tidy
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
 from kafka_archiver.planning.claims import claim_topics, require_own
-from kafka_archiver.planning.clock import at_planning
 from kafka_archiver.planning.handover import live_members, take_over
-from kafka_archiver.planning.interval import interval_offsets
+from kafka_archiver.planning.interval_offsets import interval_offsets
 from kafka_archiver.planning.left_out import left_out, with_older
-from kafka_archiver.planning.older import older
+from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.schemas import Frozen, freeze
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.spark_sql import with_spark
-from kafka_archiver.planning.state import Known
 from kafka_archiver.planning.survey import TRIES, OvertakenError, Survey, survey
+from kafka_archiver.planning.time_index import older
+from kafka_archiver.planning.time_settings import at_planning
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.data_keys import with_data_key
 from kafka_archiver.work.plan.changed_code import plan_changed_anew
-from kafka_archiver.work.plan.data_key import with_data_key
 from kafka_archiver.work.plan.fill import Fill, ranges_to_fill
-from kafka_archiver.work.work import Work, describe, work
+from kafka_archiver.work.planned_work import Work, describe, work
 
 log = logging.getLogger(__name__)
 Origin = Literal["scheduled", "manual", "backfill"]

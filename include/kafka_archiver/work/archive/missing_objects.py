@@ -20,14 +20,13 @@ from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.aside import aside_of
-from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.letters import not_there
+from kafka_archiver.work.archive.dead_letters import not_there
+from kafka_archiver.work.archive.engine import Engine, require_all
 from kafka_archiver.work.archive.logs import read_logs
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.readable import readable
+from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.readable_chunks import readable
 from kafka_archiver.work.archive.replay import replay, stored_as
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.set_aside import aside_of
 
 log = logging.getLogger(__name__)
 THREADS = 16

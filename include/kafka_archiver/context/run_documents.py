@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Commit, Manifest

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Report
-from kafka_archiver.context.context import Context
+from kafka_archiver.context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
@@ -17,8 +17,8 @@ from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.letters import not_there
-from kafka_archiver.work.repair.restore import Others
+from kafka_archiver.work.archive.dead_letters import not_there
+from kafka_archiver.work.repair.restored_documents import Others
 from kafka_archiver.work.repair.sidecars import from_object
 
 THREADS = 16
