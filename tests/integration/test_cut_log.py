@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger.ledger import Ledger

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.planning import time_boundary
-from kafka_archiver.planning.time_boundary import Boundary
+from kafka_archiver.planning.time_boundary import TimeBoundary
 from kafka_archiver.values.ranges import Range, subtract
 
 YEAR_2090 = 3_786_912_000_000
@@ -18,7 +18,7 @@ def found(time: int, log: dict[int, int], end: int | None = None, tolerated: int
     """The boundary of a time in a log (times by offset), and the rounds of questions."""
     stop = max(log, default=-1) + 1 if end is None else end
     first = next((o for o in sorted(log) if log[o] >= time), stop)
-    search, rounds = Boundary(time, first, stop, tolerated), 0
+    search, rounds = TimeBoundary(time, first, stop, tolerated), 0
     while not search.is_done:
         rounds += 1
         assert rounds <= MOST_ROUNDS

@@ -12,7 +12,7 @@ from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.losses import Older
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import PartitionProgress, Progress
-from kafka_archiver.planning.beginnings import beginnings, troubles
+from kafka_archiver.planning.beginnings import beginnings, policy_errors
 from kafka_archiver.planning.left_out import left_out
 from kafka_archiver.planning.partition_state import Known, PartitionState
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
@@ -236,9 +236,9 @@ def test_a_backfill_of_a_topic_that_was_made_again_fails_too() -> None:
 
 def test_doctor_hears_of_every_partition_s_trouble_not_of_the_first_alone() -> None:
     other = seen(name=TopicPartition("orders", 1), committed=200)
-    found = [str(error) for error in troubles(archive(), [seen(committed=5, log_start=8), other], known(5))]
+    found = [str(error) for error in policy_errors(archive(), [seen(committed=5, log_start=8), other], known(5))]
     assert [("are gone" in message, "past the end" in message) for message in found] == [(True, False), (False, True)]
-    assert troubles(archive(), [seen(committed=5)], known(5)) == []
+    assert policy_errors(archive(), [seen(committed=5)], known(5)) == []
 
 
 @pytest.mark.parametrize("committed", [None, 3, 60, 500])

@@ -4,7 +4,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import PermanentError
 
 log = logging.getLogger(__name__)
@@ -14,14 +14,14 @@ SKEW_NOTED, SKEW_REFUSED = timedelta(minutes=1), timedelta(minutes=10)
 _SAME = timedelta(seconds=2)
 
 
-class Moment(NamedTuple):
+class ClockReading(NamedTuple):
     """The time of the earlier clock, and of the later one; None if they agree."""
 
     earliest: datetime
     latest: datetime | None
 
 
-def moment(context: Context) -> Moment:
+def read_clocks(context: Context) -> ClockReading:
     """The present time by both clocks.
 
     :raises PermanentError: our clock and the store's differ by too much.
@@ -39,9 +39,9 @@ def moment(context: Context) -> Moment:
     if skew > SKEW_NOTED:
         log.warning("%s: synchronise both with NTP; hours are closed by the clock that is behind", difference)
     earliest, latest = min(before, store_time), max(after, store_time)
-    return Moment(earliest, latest if latest - earliest > _SAME else None)
+    return ClockReading(earliest, latest if latest - earliest > _SAME else None)
 
 
-def at_latest(context: Context) -> datetime:
+def later_time(context: Context) -> datetime:
     """The later of our clock and the store's."""
     return max(context.store.now(), context.clock())

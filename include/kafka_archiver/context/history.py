@@ -12,7 +12,7 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
-State = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
+RunState = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
 
 
 class RunSummary(Value):
@@ -28,7 +28,7 @@ class RunSummary(Value):
     objects: int | None
     rows: int | None
     bytes: int | None
-    state: State
+    state: RunState
 
 
 class PartitionAccount(Value):
@@ -53,12 +53,12 @@ class PartitionAccount(Value):
         return sum(getattr(self, fate) for fate in FATES)
 
 
-class RunInFull(Value):
+class RunDetails(Value):
     """One run: its documents in the ledger, and its state. `store`: the URL below which its keys are."""
 
     archive: str
     run: str
-    state: State
+    state: RunState
     store: str
     plan: Plan
     manifest: Manifest | None
@@ -81,7 +81,7 @@ def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
         return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
 
 
-def run_in_full(ledger: Ledger, run: str) -> RunInFull:
+def run_details(ledger: Ledger, run: str) -> RunDetails:
     """Everything that the ledger has of a run.
 
     :param run: its name; `last`: the last planned run.
@@ -89,7 +89,7 @@ def run_in_full(ledger: Ledger, run: str) -> RunInFull:
     """
     plan = find_plan(ledger, run)
     manifest, commit = ledger.manifest(plan.run), ledger.commit(plan.run)
-    return RunInFull(
+    return RunDetails(
         archive=ledger.archive,
         run=plan.run,
         state=_state_of(plan, manifest, commit, _settled(ledger)),
@@ -129,7 +129,7 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
     )
 
 
-def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
+def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> RunState:
     """The state of a run.
 
     :param settled: the last place of the line whose hours are proved.

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
@@ -20,7 +20,7 @@ _STAMP = re.compile(r"kafka-archiver (?P<archive>\S+) #(?P<number>[1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnsettledPlan:
     """A plan that is not settled: its run has not ended (`commit` is None), or its hours are not proved yet."""
 
     plan: Plan
@@ -46,7 +46,7 @@ class Line:
     """The line after its settled part: `waiting`, in the line's order."""
 
     settled: Progress
-    waiting: Sequence[Waiting]
+    waiting: Sequence[UnsettledPlan]
 
     @property
     def last(self) -> int:
@@ -78,10 +78,10 @@ def read_line(context: Context, settled: Progress | None = None) -> Line:
     # A new archive has no progress.
     progress = settled or context.ledger.progress() or Progress(archive=context.archive.archive)
     plans = list(context.ledger.following(progress.settled))
-    return Line(progress, [Waiting(plan, context.ledger.commit(plan.run)) for plan in plans])
+    return Line(progress, [UnsettledPlan(plan, context.ledger.commit(plan.run)) for plan in plans])
 
 
-def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
+def tidy_line(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
     """Bring the line in order, which any process may do; returns the new line.
 
     Copies each plan to the other documents of its run. Ends runs: a run that a later plan has replaced, or, if the run
@@ -95,16 +95,16 @@ def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
         context.ledger.file_plan(unsettled.plan)
         ended = unsettled.commit
         if ended is None and (other := replaced.get(unsettled.plan.run)):
-            ended = end(context, unsettled.plan, "replaced", other.run)
+            ended = end_run(context, unsettled.plan, "replaced", other.run)
         elif ended is None and unsettled.plan.takes_over and context.ledger.is_final(unsettled.plan.supersedes or ""):
-            ended = end(context, unsettled.plan, "given_up", unsettled.plan.supersedes or "")
+            ended = end_run(context, unsettled.plan, "given_up", unsettled.plan.supersedes or "")
         elif ended is None and not unsettled.is_open and unsettled.plan.run not in own:
-            ended = end(context, unsettled.plan, "given_up", "the next run")
-        waiting.append(Waiting(unsettled.plan, ended))
+            ended = end_run(context, unsettled.plan, "given_up", "the next run")
+        waiting.append(UnsettledPlan(unsettled.plan, ended))
     return Line(line.settled, waiting)
 
 
-def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
+def end_run(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
     """End a run without a result. If the run has ended already, that end counts."""
     commit = Commit(
         archive=plan.archive,
@@ -122,7 +122,7 @@ def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
     return stored
 
 
-def append(context: Context, line: Line, plan: Plan) -> bool:
+def append_plan(context: Context, line: Line, plan: Plan) -> bool:
     """Append a plan to the line that was read. False when another planner was faster.
 
     :raises IntegrityError: a plan was deleted from this place: the new plan would take the same offsets again.
@@ -145,7 +145,7 @@ def append(context: Context, line: Line, plan: Plan) -> bool:
     )
 
 
-def stamp(archive: str, number: int) -> str:
+def group_stamp(archive: str, number: int) -> str:
     """The metadata that a run's commit writes.
 
     :param number: the run's place in the line.
@@ -153,7 +153,7 @@ def stamp(archive: str, number: int) -> str:
     return f"kafka-archiver {archive} #{number}"
 
 
-def number_of(text: str, archive: str) -> int:
+def stamped_number(text: str, archive: str) -> int:
     """The place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
     match = _STAMP.fullmatch(text)
     return int(match["number"]) if match and match["archive"] == archive else 0

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Commit, Manifest
@@ -13,7 +13,7 @@ from kafka_archiver.model.repaired import without_lost
 log = logging.getLogger(__name__)
 
 
-def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
+def effective_runs(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
     """The runs with their commits, without replaced and given-up runs, which must not come back."""
     for run in runs:
         commit = context.ledger.commit(run)
@@ -25,7 +25,7 @@ def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Com
             yield run, commit
 
 
-def written(context: Context, run: str) -> tuple[Plan, Manifest]:
+def written_documents(context: Context, run: str) -> tuple[Plan, Manifest]:
     """The plan and the manifest of a run.
 
     :raises IntegrityError: one of them is missing, or is not the one that was committed.
@@ -41,7 +41,7 @@ def written(context: Context, run: str) -> tuple[Plan, Manifest]:
     return plan, manifest
 
 
-def write_repair(context: Context, plan: Plan) -> None:
+def write_repair_manifest(context: Context, plan: Plan) -> None:
     """Write the manifest of a repair, if it is missing.
 
     :raises IntegrityError: the repaired run has no manifest, or another than was committed; or the repair is not in the

@@ -11,7 +11,14 @@ from kafka_archiver.messages.advice import choose_all
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.planning.partition_state import Beginning, Decision, Known, PartitionState
-from kafka_archiver.planning.policies import anew, lost_offsets, made_again, missing_group, moved_group, truncated
+from kafka_archiver.planning.policies import (
+    begin_generation,
+    lost_offsets,
+    missing_group,
+    moved_group,
+    recreated_message,
+    truncated_message,
+)
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 _NOTHING: tuple[Decision, ...] = ()
@@ -25,13 +32,13 @@ def beginnings(archive: Archive, states: list[PartitionState], known: Known) -> 
     :param known: what settled and planned runs cover already, by partition.
     :raises PolicyError: a policy says `fail`; the error has everything that would stop this run.
     """
-    if errors := troubles(archive, states, known):
+    if errors := policy_errors(archive, states, known):
         raise _together(archive, errors)
-    outcomes = each(archive, states, known)
+    outcomes = beginnings_or_errors(archive, states, known)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Beginning)}
 
 
-def advice(archive: Archive, errors: Sequence[PolicyError]) -> Advice:
+def advice_for_errors(archive: Archive, errors: Sequence[PolicyError]) -> Advice:
     """The command for a run that several policies stop.
 
     :param errors: those of `each`. Errors of one policy have the same choice.
@@ -45,21 +52,25 @@ def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
         return first
     descriptions = " ".join(error.found for error in errors[:_NAMED]) + (f" And {more} more." if more > 0 else "")
     if len({error.policy for error in errors}) > 1:
-        text, actions = advice(archive, errors)
+        text, actions = advice_for_errors(archive, errors)
         kinds = dict.fromkeys(kind for error in errors for kind in error.kinds)
         return PolicyError(descriptions, advice=text, actions=actions, kinds=kinds)
     # The advice about lost offsets names those of one partition.
-    how = advice(archive, errors) if first.policy == "lost_offsets" else Advice(first.advice, first.actions)
+    how = advice_for_errors(archive, errors) if first.policy == "lost_offsets" else Advice(first.advice, first.actions)
     return PolicyError(descriptions, first.policy, first.where, first.choice, *how)
 
 
-def troubles(archive: Archive, states: list[PartitionState], known: Known) -> list[PolicyError]:
+def policy_errors(archive: Archive, states: list[PartitionState], known: Known) -> list[PolicyError]:
     """Everything at which a policy says `fail`. A recreated topic counts once, not once for each partition."""
-    errors = [outcome for outcome in each(archive, states, known).values() if isinstance(outcome, PolicyError)]
+    errors = [
+        outcome for outcome in beginnings_or_errors(archive, states, known).values() if isinstance(outcome, PolicyError)
+    ]
     return list({str(error): error for error in reversed(errors)}.values())[::-1]
 
 
-def each(archive: Archive, states: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning | PolicyError]:
+def beginnings_or_errors(
+    archive: Archive, states: list[PartitionState], known: Known
+) -> dict[TopicPartition, Beginning | PolicyError]:
     """For each partition its start, or the error of the policy that stops it."""
     outcomes: dict[TopicPartition, Beginning | PolicyError] = {}
     starts_now = is_new(states, known)
@@ -86,9 +97,9 @@ def generation_of(state: PartitionState, known: Known) -> int:
 def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now: bool) -> Beginning:
     before = known.get(state.name)
     if before and before.topic_id != state.topic_id:
-        return anew(archive, state, generation_of(state, known), made_again(state, before))
+        return begin_generation(archive, state, generation_of(state, known), recreated_message(state, before))
     if before and state.doubt:
-        return anew(archive, state, before.generation + 1, state.doubt)
+        return begin_generation(archive, state, before.generation + 1, state.doubt)
     remembered = before.next if before else None
     generation = before.generation if before else generation_of(state, known)
     start, decided = state.committed, _NOTHING
@@ -106,7 +117,7 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now
                 generation += 1
             start, decided = moved_group(archive, state, start, remembered)
     if start > state.high:
-        return anew(archive, state, generation + 1, truncated(state, start))
+        return begin_generation(archive, state, generation + 1, truncated_message(state, start))
     if gone := _gone(state, before, start, generation):
         decided += lost_offsets(archive, state, start, gone)
     return Beginning(start, generation, decided=decided)
@@ -116,11 +127,11 @@ def _gone(state: PartitionState, before: PartitionProgress | None, start: int, g
     """The number of unarchived offsets between the archive's position and the log's start."""
     if start >= state.log_start:
         return 0
-    covered = taken(before, generation, start)
+    covered = taken_ranges(before, generation, start)
     return sum(r.size for r in subtract(Range(start, state.log_start), covered))
 
 
-def taken(before: PartitionProgress | None, generation: int, start: int, anew: bool = False) -> list[Range]:
+def taken_ranges(before: PartitionProgress | None, generation: int, start: int, anew: bool = False) -> list[Range]:
     """The offsets that must not be archived again, including those of earlier generations of the same log."""
     if before is None or anew:
         return []

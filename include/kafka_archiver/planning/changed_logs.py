@@ -9,7 +9,7 @@ from kafka_archiver.model.progress import PartitionProgress, Progress
 from kafka_archiver.values.ranges import TopicPartition
 
 
-def doubts(
+def find_changed_logs(
     cluster: Cluster,
     expected: Progress,
     ids: Mapping[str, str],
@@ -34,7 +34,7 @@ def doubts(
     return reasons | changed(cluster, asked, starts)
 
 
-def shortened(
+def find_shortened_logs(
     cluster: Cluster, expected: Progress, ids: Mapping[str, str], highs: Mapping[TopicPartition, LogEnd]
 ) -> set[TopicPartition]:
     """Logs that lost offsets which an earlier planner saw and no run has.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.messages.foreign_text import foreign
@@ -20,25 +20,25 @@ def claim_topics(context: Context, line: Line, topics: Iterable[str]) -> None:
 
     Called for every plan: a claim may have been deleted, or be another archive's by now.
 
-    :raises PolicyError: as `require_own`.
+    :raises PolicyError: as `require_unclaimed`.
     """
-    free = require_own(context, line, topics)
+    free = require_unclaimed(context, line, topics)
     _refuse(_foreign(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True))))
 
 
-def require_own(context: Context, line: Line, topics: Iterable[str]) -> list[str]:
+def require_unclaimed(context: Context, line: Line, topics: Iterable[str]) -> list[str]:
     """The topics that no archive has claimed yet; the others are this archive's. Writes nothing.
 
     :raises PolicyError: another archive has one of them in the same place, or has left objects of it there.
     """
     owners = _owners(context, topics)
-    _refuse(_in_the_way(context, line, owners))
+    _refuse(_reasons_against(context, line, owners))
     return [topic for topic, owner in owners.items() if owner is None]
 
 
-def in_the_way(context: Context, line: Line, topics: Iterable[str]) -> dict[str, str]:
+def blocked_topics(context: Context, line: Line, topics: Iterable[str]) -> dict[str, str]:
     """The topics that the archive cannot take, each with the reason."""
-    return _in_the_way(context, line, _owners(context, topics))
+    return _reasons_against(context, line, _owners(context, topics))
 
 
 def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
@@ -47,7 +47,7 @@ def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
     return dict(zip(in_order, each(context.ledger.claimed, in_order, _REQUESTS), strict=True))
 
 
-def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) -> dict[str, str]:
+def _reasons_against(context: Context, line: Line, owners: Mapping[str, str | None]) -> dict[str, str]:
     own = {p.topic for p in line.settled.partitions} | {p.topic for w in line.waiting for p in w.plan.partitions}
     new = [topic for topic, owner in owners.items() if owner is None and topic not in own]
     # Two short listings, only for new topics.

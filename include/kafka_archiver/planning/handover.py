@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
@@ -13,7 +13,7 @@ from kafka_archiver.planning.partition_state import Known, PartitionState
 log = logging.getLogger(__name__)
 
 
-def take_over(context: Context, states: Sequence[PartitionState], known: Known) -> None:
+def check_handover(context: Context, states: Sequence[PartitionState], known: Known) -> None:
     """Refuse to take over from a tool that still works, or that has left no offset. Does nothing after the first plan.
 
     :param states: with the old group's offsets as `begin`. They are read again here, once the tool is gone.
@@ -57,7 +57,7 @@ def take_over(context: Context, states: Sequence[PartitionState], known: Known) 
         log.warning("group %s has no offset in %s: archived from the first record on", group, ", ".join(without))
 
 
-def live_members(group: str, members: list[str]) -> str:
+def live_members_message(group: str, members: list[str]) -> str:
     """The message about a group with members."""
     named = ", ".join(map(foreign, members[:5]))
     return (

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.planning.beginnings import taken
+from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known, PartitionState
-from kafka_archiver.planning.time_boundary import Boundary
-from kafka_archiver.planning.time_index import hidden
+from kafka_archiver.planning.time_boundary import TimeBoundary
+from kafka_archiver.planning.time_index import find_hidden_logs
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
@@ -48,15 +48,15 @@ def interval_offsets(
     begin_ms, end_ms = to_ms(interval.start - wider), to_ms(interval.end + wider)
     first = cluster.offsets_at(names, begin_ms, isolation)
     last = cluster.offsets_at(names, end_ms, isolation)
-    unseen = hidden(cluster, first, begin_ms)
+    unseen = find_hidden_logs(cluster, first, begin_ms)
     tolerated = wider // timedelta(milliseconds=1)
-    begins: dict[TopicPartition, Boundary] = {}
-    ends: dict[TopicPartition, Boundary] = {}
+    begins: dict[TopicPartition, TimeBoundary] = {}
+    ends: dict[TopicPartition, TimeBoundary] = {}
     for name, limit in _limits(states, known, first, unseen).items():
         if name not in unseen and (begin := first[name]) is not None:
-            begins[name] = Boundary(begin_ms, begin, limit, tolerated)
+            begins[name] = TimeBoundary(begin_ms, begin, limit, tolerated)
         if (end := last[name]) is not None:
-            ends[name] = Boundary(end_ms, end, limit, tolerated)
+            ends[name] = TimeBoundary(end_ms, end, limit, tolerated)
     _search(cluster, begins, ends)
     guard = GUARD if disorder else 0
     ranges = {}
@@ -93,19 +93,19 @@ def _limits(
         # Scheduled runs take the rest.
         limit = state.log_end if before is None or before.next is None else min(state.log_end, before.next)
         begin = state.log_start if state.name in unseen else first[state.name]
-        covered = taken(before, before.generation, 0) if before else []
+        covered = taken_ranges(before, before.generation, 0) if before else []
         if begin is not None and subtract(Range(begin, limit), covered):
             limits[state.name] = limit
     return limits
 
 
-def _search(cluster: Cluster, *searches: Mapping[TopicPartition, Boundary]) -> None:
+def _search(cluster: Cluster, *searches: Mapping[TopicPartition, TimeBoundary]) -> None:
     """Ask for times of records until all boundaries are known.
 
     :raises TransientError: a log gave no answer in time.
     """
     while True:
-        undecided: dict[TopicPartition, list[Boundary]] = {}
+        undecided: dict[TopicPartition, list[TimeBoundary]] = {}
         for name, boundary in (item for search in searches for item in search.items()):
             if not boundary.is_done:
                 undecided.setdefault(name, []).append(boundary)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kafka_archiver.model.losses import Older
 from kafka_archiver.model.plan import PartitionPlan
-from kafka_archiver.planning.beginnings import taken
+from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
@@ -25,7 +25,11 @@ def left_out(
         before = None if plan.anew else known.get(plan.name)
         end = plan.start if scheduled else (before.next if before else None) or 0
         floor = before.floor if before else plan.log_start
-        covered = [*plan.offset_ranges, *(Range(*r) for r in plan.lost), *taken(before, plan.generation, plan.start)]
+        covered = [
+            *plan.offset_ranges,
+            *(Range(*r) for r in plan.lost),
+            *taken_ranges(before, plan.generation, plan.start),
+        ]
         holes = subtract(Range(floor, end), covered)
         known_already = asked[plan.name].ranges if scheduled and before and plan.name in asked else ()
         if any(subtract(hole, (Range(*r) for r in known_already)) for hole in holes):

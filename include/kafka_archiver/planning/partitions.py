@@ -5,9 +5,9 @@ from typing import Any
 
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.plan import PartitionPlan
-from kafka_archiver.planning.beginnings import generation_of, taken
+from kafka_archiver.planning.beginnings import generation_of, taken_ranges
 from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
-from kafka_archiver.planning.policies import made_again, truncated
+from kafka_archiver.planning.policies import recreated_message, truncated_message
 from kafka_archiver.values.ranges import Range, TopicPartition, share, subtract
 
 
@@ -21,7 +21,7 @@ def plan_forward(
     """
     states = list(partition_states)
     covered = {
-        s.name: taken(known.get(s.name), starts[s.name].generation, starts[s.name].start, starts[s.name].anew)
+        s.name: taken_ranges(known.get(s.name), starts[s.name].generation, starts[s.name].start, starts[s.name].anew)
         for s in states
     }
     left = {s.name: subtract(Range(max(starts[s.name].start, s.log_start), s.log_end), covered[s.name]) for s in states}
@@ -63,17 +63,17 @@ def plan_backfill(
     planned = []
     for state in states:
         before = known.get(state.name)
-        other = made_again(state, before) if before and before.topic_id != state.topic_id else state.doubt
+        other = recreated_message(state, before) if before and before.topic_id != state.topic_id else state.doubt
         if before and other:
             raise PolicyError(
                 f"{other} A backfill does not begin a new generation; run the archive on its schedule first "
                 "(policies.recreated_topic), then backfill"
             )
         if before and before.next is not None and before.next > state.high:
-            raise PolicyError(truncated(state, before.next))
+            raise PolicyError(truncated_message(state, before.next))
         generation = before.generation if before else generation_of(state, known)
         start, end = candidates[state.name]
-        ranges = subtract(Range(start, end), taken(before, generation, 0))
+        ranges = subtract(Range(start, end), taken_ranges(before, generation, 0))
         planned.append(_planned(state, generation=generation, start=start, end=end, ranges=ranges))
     if limit is None:
         return planned

@@ -11,7 +11,7 @@ from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.planning.partition_state import Beginning, Decision, PartitionState
 
 
-def made_again(state: PartitionState, before: PartitionProgress) -> str:
+def recreated_message(state: PartitionState, before: PartitionProgress) -> str:
     """The message about a topic with another id."""
     return (
         f"topic {state.name.topic} was deleted and made again: the ledger knows it as {before.topic_id}, the brokers "
@@ -19,7 +19,7 @@ def made_again(state: PartitionState, before: PartitionProgress) -> str:
     )
 
 
-def truncated(state: PartitionState, start: int) -> str:
+def truncated_message(state: PartitionState, start: int) -> str:
     """The message about a log that ends before the archive's position."""
     return (
         f"the archive of {state.name} stands at {start}, past the end of the log at {state.high}: the topic was "
@@ -27,7 +27,7 @@ def truncated(state: PartitionState, start: int) -> str:
     )
 
 
-def anew(archive: Archive, state: PartitionState, generation: int, observed: str) -> Beginning:
+def begin_generation(archive: Archive, state: PartitionState, generation: int, observed: str) -> Beginning:
     """Begin a new generation at the log's start, if `recreated_topic` allows that."""
     if archive.policies.recreated_topic == "fail":
         raise PolicyError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings
 
 # Partitions of a topic, and offsets at the start of each one's planned range.
@@ -10,7 +10,9 @@ PARTITIONS, OFFSETS = 10, 200
 _PATIENCE_SECONDS = 5.0
 
 
-def sample(context: Context, settings: Settings, partitions: Iterable[PartitionPlan], column: str) -> Iterator[bytes]:
+def sample_values(
+    context: Context, settings: Settings, partitions: Iterable[PartitionPlan], column: str
+) -> Iterator[bytes]:
     """Keys or values that are not null, of the first offsets of some partitions of one topic.
 
     :raises TransientError: the brokers do not answer.

@@ -7,7 +7,7 @@ from kafka_archiver.model.plan import Evolution, Writer
 from kafka_archiver.model.schemas import Schema, Version
 
 
-def chosen(versions: Sequence[Version], evolution: Evolution, configured: Schema | None = None) -> Schema:
+def written_schema(versions: Sequence[Version], evolution: Evolution, configured: Schema | None = None) -> Schema:
     """The schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
     FORWARD, and the latest for the others. No deleted version, unless all are deleted.
 
@@ -18,7 +18,7 @@ def chosen(versions: Sequence[Version], evolution: Evolution, configured: Schema
     return configured or (present[0] if evolution == "FORWARD" else present[-1]).schema
 
 
-def writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
+def subject_writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
     """The schemas of one subject's versions, one for each id.
 
     :param versions: oldest first.
@@ -39,12 +39,12 @@ def writers(versions: Sequence[Version], target: Schema | None, guids: bool = Fa
     )
 
 
-def alone(schema: Schema) -> tuple[Writer, ...]:
+def unframed_writer(schema: Schema) -> tuple[Writer, ...]:
     """The schema of bytes without a frame."""
     return (Writer(fingerprint=schema.fingerprint, written_as=schema.fingerprint),)
 
 
-def merged(registered: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
+def merge_writers(registered: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
     """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
     An id that the registry gives to another schema by now stays with the schema of the first plan.
 

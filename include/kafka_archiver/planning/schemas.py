@@ -6,20 +6,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding, Given
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.planning.sample import sample
-from kafka_archiver.planning.schema_versions import alone, chosen, merged, no_guid, no_subject, writers
+from kafka_archiver.planning.sample import sample_values
+from kafka_archiver.planning.schema_versions import (
+    merge_writers,
+    no_guid,
+    no_subject,
+    subject_writers,
+    unframed_writer,
+    written_schema,
+)
 
 if TYPE_CHECKING:
     # Not at runtime: it loads the HTTP client.
     from kafka_archiver.records.decode.registry import Registry
 
 
-class Frozen(NamedTuple):
+class FrozenSchemas(NamedTuple):
     """The schemas of a plan, and their texts by fingerprint."""
 
     schemas: tuple[TopicSchemas, ...] = ()
@@ -31,13 +38,13 @@ class Frozen(NamedTuple):
             ledger.keep_schema(schema)
 
 
-def freeze(
+def freeze_schemas(
     context: Context,
     settings: Settings,
     partitions: Iterable[PartitionPlan],
     before: Sequence[TopicSchemas] = (),
     infers: bool = True,
-) -> Frozen:
+) -> FrozenSchemas:
     """The schemas that the records of a plan may be written with.
 
     Call it after the high watermarks were read: a producer registers a schema before its first record, so every record
@@ -53,7 +60,7 @@ def freeze(
     decoded = context.archive.source.with_schemas
     read = [partition for partition in partitions if partition.ranges]
     if not read or not (context.archive.has_columns or settings.transform):
-        return Frozen()
+        return FrozenSchemas()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
     from kafka_archiver.records.pipeline.variants import Variants
 
@@ -63,17 +70,17 @@ def freeze(
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
         Variants(settings, topic, schemas, sources.texts)
-    return Frozen(schemas, sources.texts)
+    return FrozenSchemas(schemas, sources.texts)
 
 
-def infer(values: Iterable[bytes]) -> Schema:
+def infer_schema(values: Iterable[bytes]) -> Schema:
     """The schema of JSON documents."""
     from kafka_archiver.records.decode.json_text import infer
 
     return infer.infer(values)
 
 
-def complete(configured: Schema) -> Schema:
+def complete_schema(configured: Schema) -> Schema:
     """The schema that the YAML gives, of a list of columns too.
 
     :raises ConfigError: it is a list of other things.
@@ -99,12 +106,14 @@ def require_readable(archive: Archive, settings: Settings) -> None:
     for column, decoding in archive.source.with_schemas.items():
         if decoding.given:
             try:
-                schema = complete(decoding.given)
+                schema = complete_schema(decoding.given)
             except ConfigError as error:
                 raise ConfigError(f"source.{column}.schema: {error}") from None
             texts[schema.fingerprint] = schema
             message = decoding.message or ""
-            own.append(TopicSchemas(topic="", column=column, framed=False, writers=alone(schema), message=message))
+            own.append(
+                TopicSchemas(topic="", column=column, framed=False, writers=unframed_writer(schema), message=message)
+            )
         else:
             # Planning reads the schema from the registry, or infers it.
             names[f"{column}_decode"] = "bytes"
@@ -142,7 +151,7 @@ class _Sources:
             return self._registered(topic, column, decoding, schema)
         assert schema, "the YAML was checked"
         return TopicSchemas(
-            topic=topic, column=column, framed=False, writers=alone(schema), message=decoding.message or ""
+            topic=topic, column=column, framed=False, writers=unframed_writer(schema), message=decoding.message or ""
         )
 
     def _configured(self, topic: str, column: str, decoding: Given) -> Schema | None:
@@ -152,8 +161,8 @@ class _Sources:
             if before and not before.framed and not self._infers:
                 return self._context.ledger.schemas(before.written)[before.written[0]]
             own = [partition for partition in self._partitions if partition.topic == topic]
-            return infer(sample(self._context, self._settings, own, column))
-        return decoding.given and complete(decoding.given)
+            return infer_schema(sample_values(self._context, self._settings, own, column))
+        return decoding.given and complete_schema(decoding.given)
 
     def _registered(self, topic: str, column: str, decoding: Decoding, configured: Schema | None) -> TopicSchemas:
         """The schemas of bytes that begin with a schema's id."""
@@ -179,14 +188,17 @@ class _Sources:
                     raise no_guid(version, column, self._registry.url)
                 self._keep(version.schema)
             if versions:
-                target = chosen(versions, evolution, configured)
+                target = written_schema(versions, evolution, configured)
                 main = main or target.fingerprint
-                known = {**{w.id: w for w in writers(versions, target if projected else None, in_header)}, **known}
+                known = {
+                    **{w.id: w for w in subject_writers(versions, target if projected else None, in_header)},
+                    **known,
+                }
         schemas = TopicSchemas(
             topic=topic,
             column=column,
             framed=True,
-            writers=merged(tuple(known.values()), first, projected),
+            writers=merge_writers(tuple(known.values()), first, projected),
             message=decoding.message or "",
         )
         for fingerprint in {print_ for w in schemas.writers for print_ in (w.fingerprint, w.written_as)}:

@@ -9,7 +9,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import resolve as resolve_layout
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Hash, Transform, fingerprint
-from kafka_archiver.planning.time_settings import with_clocks
+from kafka_archiver.planning.time_settings import with_zone_data
 from kafka_archiver.records.formats import resolve
 
 
@@ -21,7 +21,7 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
         not find the code of a mapper. The message names the archive's file.
     """
     try:
-        settings = resolve_layout(with_clocks(resolve(archive.settings, archive.has_columns)))
+        settings = resolve_layout(with_zone_data(resolve(archive.settings, archive.has_columns)))
         if settings.transform is None:
             return settings
         return settings.model_copy(update={"transform": frozen_transform(settings.transform, archive.file, keys)})

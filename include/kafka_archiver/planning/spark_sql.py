@@ -19,14 +19,14 @@ from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.transforms import Sql
 
 if TYPE_CHECKING:
-    from kafka_archiver.context import Context
-    from kafka_archiver.planning.schemas import Frozen
+    from kafka_archiver.context.archive_context import Context
+    from kafka_archiver.planning.schemas import FrozenSchemas
 
 log = logging.getLogger(__name__)
 
 
-def with_spark(
-    context: "Context", settings: Settings, frozen: "Frozen", topics: set[str], before: Plan | None
+def with_analysed_sql(
+    context: "Context", settings: Settings, frozen: "FrozenSchemas", topics: set[str], before: Plan | None
 ) -> Settings:
     """The settings with what Spark says of their SQL.
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
-from kafka_archiver.context.clocks import Moment, moment
-from kafka_archiver.context.line import Line, number_of
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import ClockReading, read_clocks
+from kafka_archiver.context.line import Line, stamped_number
 from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.groups import Position
@@ -19,9 +19,9 @@ from kafka_archiver.messages.advice import run_now
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.changed_logs import doubts, shortened
+from kafka_archiver.planning.changed_logs import find_changed_logs, find_shortened_logs
 from kafka_archiver.planning.partition_state import PartitionState
-from kafka_archiver.planning.time_index import hidden
+from kafka_archiver.planning.time_index import find_hidden_logs
 from kafka_archiver.values.intervals import from_ms, to_ms
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -39,7 +39,7 @@ class Survey(NamedTuple):
     """All partitions, sorted. All records committed at `at` lie between the log starts and high watermarks."""
 
     states: list[PartitionState]
-    at: Moment
+    at: ClockReading
 
 
 def survey(context: Context, line: Line, expected: Progress) -> Survey:
@@ -54,7 +54,7 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     result = _if_nothing_is_missing(context, line, expected)
     if result is None:
         context.cluster.look_anew()
-        result = look(context, line, expected)
+        result = survey_once(context, line, expected)
     for state in result.states:
         if state.unsure and _lacks(state, expected):
             raise TransientError(
@@ -75,7 +75,7 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
 def _if_nothing_is_missing(context: Context, line: Line, expected: Progress) -> Survey | None:
     """Look once. None: a topic or records seem to be missing."""
     try:
-        result = look(context, line, expected)
+        result = survey_once(context, line, expected)
     except PermanentError as error:
         if not is_unknown_topic(error):
             raise
@@ -95,7 +95,7 @@ def _lacks(state: PartitionState, expected: Progress) -> bool:
     return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached
 
 
-def look(context: Context, line: Line, expected: Progress) -> Survey:
+def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     """Ask the brokers once.
 
     :param expected: the progress once the unfinished runs of the line are finished.
@@ -109,7 +109,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     positions = cluster.positions(context.archive.group, names)
     # The order matters: starts, then the clock, then ends. So the log had everything in between at that moment.
     starts = cluster.log_starts(names)
-    at = moment(context)
+    at = read_clocks(context)
     highs = cluster.high_watermarks(names)
     _refuse_older_epochs(expected, ids, highs)
     ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
@@ -118,8 +118,8 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"
         )
-    doubted = doubts(cluster, expected, ids, starts, highs)
-    cut = shortened(cluster, expected, ids, highs)
+    doubted = find_changed_logs(cluster, expected, ids, starts, highs)
+    cut = find_shortened_logs(cluster, expected, ids, highs)
     appended = _appended_by(cluster, expected, starts, ends)
     group = _GroupCheck(context, line, expected)
     states = [
@@ -174,14 +174,14 @@ class _GroupCheck:
         self._archive, self._last, self._tools = context.archive, line.last, context.cluster.tools
         self._expected = {p.name: p for p in expected.partitions}
         self._settled = {p.name: p for p in line.settled.partitions}
-        self._waiting = planned(line, forward=True)
+        self._waiting = unsettled_partition_plans(line, forward=True)
 
     def is_in_place(self, name: TopicPartition, place: Position | None) -> bool:
         """Return True if that is so for one partition.
 
         :raises OvertakenError: a run that is not in the line put the group there.
         """
-        if place and (number := number_of(place.stamp, self._archive.archive)):
+        if place and (number := stamped_number(place.stamp, self._archive.archive)):
             if number > self._last:
                 raise OvertakenError(*self._unknown(number, name, place))
             return True
@@ -211,7 +211,7 @@ class _GroupCheck:
         )
 
 
-def planned(line: Line, forward: bool = False) -> dict[TopicPartition, list[PartitionPlan]]:
+def unsettled_partition_plans(line: Line, forward: bool = False) -> dict[TopicPartition, list[PartitionPlan]]:
     """Return the plans of unsettled runs for each partition, in the order of the line.
 
     :param forward: only those that move the group.
@@ -257,7 +257,7 @@ def _begins(
     if not isinstance(source.start, datetime):
         return starts if source.start == "earliest" else ends
     at = cluster.offsets_at(starts, to_ms(source.start), source.isolation)
-    unseen = hidden(cluster, at, to_ms(source.start))
+    unseen = find_hidden_logs(cluster, at, to_ms(source.start))
     return {name: starts[name] if name in unseen else ends[name] if at[name] is None else at[name] for name in starts}  # type: ignore[misc]
 
 

@@ -21,7 +21,7 @@ _RECORDS = 3
 _AROUND = 3
 
 
-class Boundary:
+class TimeBoundary:
     """The search for one time in one log.
 
     :param time: milliseconds since 1970.

@@ -16,7 +16,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 MARGIN_MS = 1000
 
 
-def older(
+def prove_older(
     cluster: Cluster,
     left_out: Mapping[TopicPartition, tuple[Range, ...]],
     starts: Mapping[TopicPartition, int],
@@ -72,7 +72,8 @@ def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
             # Including records of open transactions.
             first = cluster.offsets_at(names, max(time, 0), "read_uncommitted")
             for name, offset in first.items():
-                # The answer "none" counts only if no time is late enough: the brokers may not see a record (`hidden`).
+                # The answer "none" counts only if no time is late enough: brokers may not see a record
+                # (`find_hidden_logs`).
                 if latest[name] < time if offset is None else offset >= ends[name]:
                     high[name] = hour
                 else:
@@ -81,7 +82,9 @@ def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
     return {name: min(hour, LAST_MS // MS_PER_HOUR) for name, hour in low.items()}
 
 
-def hidden(cluster: Cluster, first: Mapping[TopicPartition, int | None], milliseconds: int) -> set[TopicPartition]:
+def find_hidden_logs(
+    cluster: Cluster, first: Mapping[TopicPartition, int | None], milliseconds: int
+) -> set[TopicPartition]:
     """The logs that may have records of this time or later although the brokers found none.
 
     A broker searches only the first segment whose latest time is late enough. If `delete_records` let the log begin in

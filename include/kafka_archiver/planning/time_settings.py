@@ -16,7 +16,7 @@ from kafka_archiver.values.intervals import to_ms
 _PACKAGE = "tzdata.zoneinfo"
 
 
-def with_clocks(settings: Settings) -> Settings:
+def with_zone_data(settings: Settings) -> Settings:
     """The settings with the data of the zones and locales that they name. Only what differs from UTC and English."""
     options = options_of(settings.layout, settings.layout_options)
     update: dict[str, Any] = {}
@@ -31,7 +31,7 @@ def with_clocks(settings: Settings) -> Settings:
     return settings.model_copy(update=update) if update else settings
 
 
-def at_planning(settings: Settings, moment: datetime, old: Plan | None = None) -> Settings:
+def with_wall_clock(settings: Settings, moment: datetime, old: Plan | None = None) -> Settings:
     """The settings with the time of the wall clock: a revision of a run has that of the run.
 
     :param moment: of planning. :param old: the plan that this one repeats.

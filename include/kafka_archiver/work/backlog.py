@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.planned_work import Work
+from kafka_archiver.work.planned_work import PlannedWork
 from kafka_archiver.work.verify import verify
 
 
-def archive_runs(context: Context, work: Work, archive: Callable[[str], object]) -> None:
+def archive_runs(context: Context, work: PlannedWork, archive: Callable[[str], object]) -> None:
     """Archive the runs that need it. Every run but the last is verified, committed and settled before the next.
 
     :param archive: writes the objects and the manifest of a run.
@@ -35,7 +35,7 @@ def _finish(context: Context, run: str, archive: Callable[[str], object]) -> Non
     close_hours(context, [run])
 
 
-def still_open(context: Context, runs: Sequence[str]) -> list[str]:
+def unsettled_runs(context: Context, runs: Sequence[str]) -> list[str]:
     """The last run, and the earlier ones that are not settled yet."""
     *earlier, own = runs
     progress = context.ledger.progress()

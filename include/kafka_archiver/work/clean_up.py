@@ -14,24 +14,24 @@ from kafka_archiver.model.leftovers import Leftover, ListedUpload, of_ended, str
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.work.object_removal import close
+from kafka_archiver.work.object_removal import close_intent
 
 log = logging.getLogger(__name__)
 THREADS = 16
-OLD = timedelta(days=1)
+MINIMUM_AGE = timedelta(days=1)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def clean_up(ledger: Ledger, present: datetime, since: datetime | None = None) -> list[Leftover]:
-    """Remove leftovers older than a day. Parameters as of `leftovers`. Returns the removed ones."""
-    removable = leftovers(ledger, present - OLD, since)
-    remove(ledger, removable)
+    """Remove leftovers older than a day. Parameters as of `find_leftovers`. Returns the removed ones."""
+    removable = find_leftovers(ledger, present - MINIMUM_AGE, since)
+    remove_leftovers(ledger, removable)
     log.info("archive %s: %d leftovers removed", ledger.archive, len(removable))
     return removable
 
 
-def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
+def find_leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
     """The leftovers that may be removed.
 
     :param before: leftovers that began later may be in use.
@@ -55,11 +55,11 @@ def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -
     ]
 
 
-def remove(ledger: Ledger, removable: Sequence[Leftover]) -> None:
+def remove_leftovers(ledger: Ledger, removable: Sequence[Leftover]) -> None:
     """Remove leftovers. First close the intents of given-up rebuilds, so that no attempt completes more objects."""
     store = ledger.store
     for run in sorted({item.run for item in removable if item.kind == "rebuild" and item.run}):
-        close(ledger, run)
+        close_intent(ledger, run)
 
     def away(item: Leftover) -> None:
         if item.upload_id is not None:

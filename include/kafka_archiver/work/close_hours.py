@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
-from kafka_archiver.context.run_documents import that_count
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.run_documents import effective_runs
 from kafka_archiver.ledger.ledger import Ledger, Stored
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError, TransientError
@@ -23,7 +23,7 @@ from kafka_archiver.model.settling import Settling
 from kafka_archiver.model.stretches import Stretch
 from kafka_archiver.values.intervals import hour_start
 from kafka_archiver.values.ranges import Range, merge
-from kafka_archiver.work.object_removal import remove_objects, replaced_by
+from kafka_archiver.work.object_removal import remove_objects, replaced_runs
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -31,7 +31,7 @@ THREADS = 16
 TRIES = 20
 
 
-class Changed(NamedTuple):
+class ChangedHour(NamedTuple):
     """A complete hour that a run closed or changed. `since`: when the run was committed."""
 
     run: str
@@ -59,7 +59,7 @@ class ClosedStretch(NamedTuple):
 class ClosedHours(NamedTuple):
     """The hours that runs have closed or changed."""
 
-    changed: Sequence[Changed] = ()
+    changed: Sequence[ChangedHour] = ()
     stretches: Sequence[ClosedStretch] = ()
 
 
@@ -70,7 +70,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
         were settled before: an event that was lost with a crash is then emitted by the next attempt.
     :raises IntegrityError: one of the runs has not ended.
     """
-    effective = list(that_count(context, runs))
+    effective = list(effective_runs(context, runs))
     for run, commit in effective:
         if commit is None:
             raise IntegrityError(
@@ -79,7 +79,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
                 *go_on(context.archive.archive, run),
             )
     _settle(context)
-    changed: list[Changed] = []
+    changed: list[ChangedHour] = []
     stretches: list[ClosedStretch] = []
     for run, commit in effective:
         if commit and (outcome := context.ledger.settled(run)):
@@ -87,7 +87,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
             with ThreadPoolExecutor(THREADS) as pool:
                 proofs = pool.map(context.ledger.hour, hours)
             since = commit.committed_at
-            changed += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
+            changed += [ChangedHour(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
             if outcome.stretches:
                 stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in outcome.stretches)))
         else:
@@ -113,11 +113,11 @@ def _settle(context: Context) -> None:
 def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, commit: Commit) -> bool:
     """Settle one run. False when another process was faster."""
     ledger = context.ledger
-    change = settling(ledger, before, plan, commit)
+    change = load_settling(ledger, before, plan, commit)
     proofs = _prove(ledger, change)
     # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
     if change.manifest and not plan.keep_superseded:
-        for run in replaced_by(ledger, plan):
+        for run in replaced_runs(ledger, plan):
             remove_objects(ledger, run, {o.key for o in change.manifest.stored})
     ledger.create_settled(change.done(proofs))
     if not ledger.put_progress(change.after, stored):
@@ -126,7 +126,7 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
     return True
 
 
-def settling(ledger: Ledger, before: Progress, plan: Plan, commit: Commit) -> Settling:
+def load_settling(ledger: Ledger, before: Progress, plan: Plan, commit: Commit) -> Settling:
     """An ended run with its documents.
 
     :raises IntegrityError: its manifest, or that of the run that it supersedes, is not the one that was committed.
@@ -146,11 +146,11 @@ def _prove(ledger: Ledger, change: Settling) -> list[HourProof]:
     if reach := change.reaches:
         hours |= {hour for hour in ledger.hours(reach) if change.may_change(hour)}
     with ThreadPoolExecutor(THREADS) as pool:
-        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_in_order))
+        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_hour_order))
         return [proof for proof in proofs if proof]
 
 
-def _in_order(hour: int | None) -> int:
+def _hour_order(hour: int | None) -> int:
     return -1 if hour is None else hour
 
 

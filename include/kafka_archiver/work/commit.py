@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 
-from kafka_archiver.context import Context
-from kafka_archiver.context.clocks import at_latest
-from kafka_archiver.context.line import number_of, read_line, stamp
-from kafka_archiver.context.run_documents import that_count, written
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import later_time
+from kafka_archiver.context.line import group_stamp, read_line, stamped_number
+from kafka_archiver.context.run_documents import effective_runs, written_documents
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.plan import Plan
@@ -24,8 +24,8 @@ def commit(context: Context, runs: Sequence[str]) -> None:
 
     :raises IntegrityError: the run is committed already with another manifest, or is not in the line.
     """
-    for run, stored in that_count(context, runs):
-        plan, manifest = written(context, run)
+    for run, stored in effective_runs(context, runs):
+        plan, manifest = written_documents(context, run)
         if manifest.plan_digest != plan.digest:
             raise IntegrityError(f"run {run}: manifest.json is of another plan: restore it from a version or copy")
         context.ledger.require_in_line(plan)
@@ -56,18 +56,18 @@ def _commit(context: Context, plan: Plan, manifest: Manifest) -> Commit:
             revision=plan.revision,
             plan_digest=plan.digest,
             manifest_digest=manifest.digest,
-            committed_at=at_latest(context),
+            committed_at=later_time(context),
         )
     )
 
 
 def _move_group(context: Context, plan: Plan) -> None:
     """Move the group to the end of the committed runs. Repeated if other processes have committed more meanwhile."""
-    reached = _committed(context)
+    reached = _committed_progress(context)
     while True:
         targets = _targets(context, plan, reached)
         offsets = {name: target for name, (_, target) in targets.items()}
-        context.cluster.move_group(plan.group, offsets, stamp(plan.archive, max(plan.number, reached.settled)))
+        context.cluster.move_group(plan.group, offsets, group_stamp(plan.archive, max(plan.number, reached.settled)))
         for name, (before, offset) in list(targets.items())[:20]:
             log.info("group %s: %s %s → %d", plan.group, name, "none" if before is None else before, offset)
         if len(targets) > 20:
@@ -75,12 +75,12 @@ def _move_group(context: Context, plan: Plan) -> None:
         if not targets:
             log.info("group %s stands at the plan's ends or past them already", plan.group)
         # If another process committed more meanwhile, we may have moved the group back.
-        known, reached = reached.settled, _committed(context)
+        known, reached = reached.settled, _committed_progress(context)
         if not targets or reached.settled <= known:
             return
 
 
-def _committed(context: Context) -> Progress:
+def _committed_progress(context: Context) -> Progress:
     """The progress after every run of the line up to the first one that has not ended."""
     line = read_line(context)
     progress = line.settled
@@ -109,7 +109,9 @@ def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicParti
             # For a rebuild that takes over, the line knows whether its run moved the group.
             target = max(known.next, partition.end) if plan.moves_group else known.next
         # An offset that somebody set by hand, ahead of ours, is left to the next planner and its policies.
-        begins = partition.generation > 0 and place is not None and number_of(place.stamp, plan.archive) < plan.number
+        begins = (
+            partition.generation > 0 and place is not None and stamped_number(place.stamp, plan.archive) < plan.number
+        )
         follows = any(FOLLOWS in decided for decided in partition.decided) and reached.settled <= plan.number
         if place is None or place.offset < target or ((begins or follows) and place.offset != target):
             targets[partition.name] = place.offset if place else None, target

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.plan import Plan
@@ -46,14 +46,14 @@ def _require_same_master(context: Context, last: int) -> None:
             return
 
 
-class Rotated(NamedTuple):
+class RotatedKeys(NamedTuple):
     """The ids of data keys: wrapped anew, and wrapped by the present master key already."""
 
     changed: tuple[str, ...]
     same: tuple[str, ...]
 
 
-def rotate(ledger: Ledger, dry_run: bool = False, tell: Callable[[str], object] = print) -> Rotated:
+def rotate_data_keys(ledger: Ledger, dry_run: bool = False, tell: Callable[[str], object] = print) -> RotatedKeys:
     """Wrap anew what an earlier master key has wrapped. May be repeated after a failure: it goes on.
 
     Each document is replaced only as it was read, and only once the new text has given the same data key.
@@ -79,4 +79,4 @@ def rotate(ledger: Ledger, dry_run: bool = False, tell: Callable[[str], object] 
             raise IntegrityError(f"data key {key_id} was changed meanwhile, by another rotation: run this one again")
         if number % 1000 == 0:
             tell(f"{ledger.archive}: {number:,} of {len(ids):,} data keys")
-    return Rotated(tuple(changed), tuple(same))
+    return RotatedKeys(tuple(changed), tuple(same))

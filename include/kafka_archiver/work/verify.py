@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context import Context
-from kafka_archiver.context.run_documents import that_count, written
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.run_documents import effective_runs, written_documents
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import go_on, plan_anew, repair
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
@@ -30,15 +30,15 @@ def verify(context: Context, runs: Sequence[str]) -> None:
     :raises PermanentError: one of the runs is a rebuild that was given up.
     """
     _refuse_given_up(context, runs)
-    for run, commit in that_count(context, runs):
-        plan, manifest = written(context, run)
+    for run, commit in effective_runs(context, runs):
+        plan, manifest = written_documents(context, run)
         throw_away(context.store, context.ledger.written_as(plan))
         faults = [
             *discrepancies(plan, manifest),
-            *_objects(context.store, manifest),
-            *_strangers(context.store, plan, manifest),
+            *_damaged_objects(context.store, manifest),
+            *_unexplained_objects(context.store, plan, manifest),
         ]
-        if faults and any(True for _ in that_count(context, [run])):
+        if faults and any(True for _ in effective_runs(context, [run])):
             again = repair(plan.archive) if commit else go_on(plan.archive, plan.run)
             more = f"\n… and {len(faults) - 20} more" if len(faults) > 20 else ""
             raise IntegrityError(
@@ -68,7 +68,7 @@ def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
             )
 
 
-def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
+def _damaged_objects(store: Store, manifest: Manifest) -> Iterator[str]:
     def check(item: ObjectEntry) -> str | None:
         comparison = compare(store, item.key, item.bytes, item.checksum, item.etag)
         if comparison.same:
@@ -78,7 +78,7 @@ def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
     yield from filter(None, each(check, manifest.stored, THREADS))
 
 
-def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
+def _unexplained_objects(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
     expected = {o.key for o in manifest.stored}
     chunks = plan.places()
 

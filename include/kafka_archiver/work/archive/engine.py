@@ -17,7 +17,7 @@ class Engine(Protocol):
         """Write the chunks' objects. They stay invisible until their uploads are completed."""
 
 
-def require_all(plan: Plan, chunks: Sequence[Chunk], results: Sequence[ChunkResult]) -> None:
+def require_all_results(plan: Plan, chunks: Sequence[Chunk], results: Sequence[ChunkResult]) -> None:
     """Require one result for each chunk: offsets without a result would count as absent from Kafka.
 
     :param chunks: the chunks that the engine was given, each as far as the log still has it.

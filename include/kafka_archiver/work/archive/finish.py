@@ -18,9 +18,9 @@ from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
 from kafka_archiver.values.gaps import beside, count, merged, unpack
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.publish import publish, refuse_closed
+from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
 from kafka_archiver.work.archive.read_policies import ReadPolicies
-from kafka_archiver.work.archive.replay import replay, stored_as
+from kafka_archiver.work.archive.replay import matching_entry, replay
 
 if TYPE_CHECKING:
     from kafka_archiver.values.gaps import Rows
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
 
 
-def finish(
+def finish_run(
     plan: Plan,
     stored: Manifest | None,
     results: Sequence[ChunkResult],
@@ -50,10 +50,10 @@ def finish(
     :raises TransientError: another attempt has begun to complete the run.
     """
     intent = ledger.intent(plan.run)
-    stored = ledger.manifest(plan.run) or stored or as_intended(plan, intent.document, ledger)
+    stored = ledger.manifest(plan.run) or stored or intended_manifest(plan, intent.document, ledger)
     if stored is not None:
         return replay(plan, stored, results, store, ledger)
-    refuse_closed(intent.document)
+    refuse_closed_intent(intent.document)
     account_of = {result.chunk: result.account for result in results}
     read = [account_of.get(chunk) or ChunkAccount.nothing_there(chunk) for chunk in plan.chunks()]
     read = [aside.losing(account) for account in read] if aside else read
@@ -72,7 +72,7 @@ def finish(
     return ledger.create_manifest(done.manifest(plan))
 
 
-def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
+def intended_manifest(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
     """The manifest of an attempt that made everything visible, and died before it wrote the manifest."""
     if intent is None or not intent.done or plan.origin == "repair":
         return None
@@ -88,7 +88,7 @@ def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAc
         return None
     place = (account.topic, account.partition, account.start)
     entries = [o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place]
-    stored_entries = [stored_entry for entry in entries if (stored_entry := stored_as(entry, store))]
+    stored_entries = [stored_entry for entry in entries if (stored_entry := matching_entry(entry, store))]
     if len(stored_entries) < len(entries):
         return None
     log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account.chunk)

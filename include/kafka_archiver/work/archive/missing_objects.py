@@ -20,13 +20,13 @@ from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.dead_letters import not_there
-from kafka_archiver.work.archive.engine import Engine, require_all
+from kafka_archiver.work.archive.dead_letters import missing_dead_letters
+from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.logs import read_logs
 from kafka_archiver.work.archive.read_policies import ReadPolicies
-from kafka_archiver.work.archive.readable_chunks import readable
-from kafka_archiver.work.archive.replay import replay, stored_as
-from kafka_archiver.work.archive.set_aside import aside_of
+from kafka_archiver.work.archive.readable_chunks import readable_chunks
+from kafka_archiver.work.archive.replay import matching_entry, replay
+from kafka_archiver.work.archive.set_aside import set_aside_of
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -47,13 +47,13 @@ def require_encoding(plan: Plan) -> None:
         )
 
 
-def write_missing(
+def write_missing_objects(
     plan: Plan, stored: Manifest, engine: Engine, cluster: Cluster, store: Store, ledger: Ledger
 ) -> Manifest:
     """Write the missing and damaged objects of a manifest again. Raises as `replay`."""
 
     def missing(item: ObjectEntry) -> ObjectEntry | None:
-        return None if stored_as(item, store) else item
+        return None if matching_entry(item, store) else item
 
     gone = [item for item in each(missing, stored.stored, THREADS) if item]
     if not gone:
@@ -65,18 +65,21 @@ def write_missing(
         for writer in writers.values():
             require_encoding(writer)
             wrote_before = ledger.manifest(writer.run)
-            policies, aside = ReadPolicies().for_run(writer, wrote_before), aside_of(ledger, writer.run, wrote_before)
+            policies, aside = (
+                ReadPolicies().for_run(writer, wrote_before),
+                set_aside_of(ledger, writer.run, wrote_before),
+            )
             schemas, keys = ledger.schemas(writer.fingerprints), ledger.keys_of(writer)
             job = WriteJob.of(writer, policies.bad_record, schemas, keys, aside)
             source = writer
-            if not_there(writer, store):
+            if missing_dead_letters(writer, store):
                 # Kafka may have their records.
                 source = writer.model_copy(update={"letters": ()})
                 job = replace(job, rejected_by=_rejected_by(writer, ledger))
             chunks = _readable_again(writer, source, cluster, ledger)
             wrote = engine.write(source, chunks, job) if chunks else []
             results += wrote
-            require_all(source, chunks, wrote)
+            require_all_results(source, chunks, wrote)
         return replay(plan, stored, results, store, ledger)
     except ArchiverError:
         abort(results, store)
@@ -95,7 +98,7 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
             "they cannot be told from the others in Kafka.",
             *advise("To plan the run anew: ", plan_anew(by.archive, by.run)),
         )
-    aside = aside_of(ledger, by.run, ledger.manifest(by.run))
+    aside = set_aside_of(ledger, by.run, ledger.manifest(by.run))
     return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints), aside=aside))
 
 
@@ -106,7 +109,7 @@ def _readable_again(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger
     """
     if source.letters:
         return source.chunks_of_letters()
-    chunks = readable(source, ReadPolicies(), read_logs(cluster, source, ledger.progress(), True), True)
+    chunks = readable_chunks(source, ReadPolicies(), read_logs(cluster, source, ledger.progress(), True), True)
     if not writer.letters:
         return chunks
     lettered = {(chunk.name, chunk.start) for chunk in writer.chunks_of_letters()}

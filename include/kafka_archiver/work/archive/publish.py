@@ -50,7 +50,7 @@ def publish(
         objects=(*kept, *(o.entry("") for result in results for o in result.objects)),
         chunks=tuple(accounts),
     )
-    taken = take(ledger, own, intent)
+    taken = take_intent(ledger, own, intent)
     if intent.document:
         # From now on the attempt before cannot complete anything, whenever it wakes up.
         throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
@@ -59,11 +59,11 @@ def publish(
         log.info("removed %s: an earlier attempt wrote it; its records have another fate now", key)
         store.delete(key)
     done = own.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
-    take(ledger, done, taken)
+    take_intent(ledger, done, taken)
     return done
 
 
-def refuse_closed(intent: Intent | None) -> None:
+def refuse_closed_intent(intent: Intent | None) -> None:
     """:raises PermanentError: another run has taken this one's place."""
     if intent and intent.closed:
         raise PermanentError(
@@ -72,7 +72,7 @@ def refuse_closed(intent: Intent | None) -> None:
         )
 
 
-def take(ledger: Ledger, intent: Intent, before: Stored[Intent]) -> Stored[Intent]:
+def take_intent(ledger: Ledger, intent: Intent, before: Stored[Intent]) -> Stored[Intent]:
     """Take the intent, and return it as stored.
 
     :raises TransientError: another attempt has taken it since `before` was read.

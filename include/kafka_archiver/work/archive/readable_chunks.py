@@ -9,7 +9,7 @@ from kafka_archiver.work.archive.logs import Logs
 from kafka_archiver.work.archive.read_policies import ReadPolicies
 
 
-def readable(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:
+def readable_chunks(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:
     """The chunks, each as far as the log still has it. `finish` accounts for the rest of a shortened chunk."""
     planned = {p.name: p.topic_id for p in plan.partitions}
     readable = []

@@ -14,12 +14,12 @@ from kafka_archiver.records.writer.commit import abort, complete
 from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare
-from kafka_archiver.work.archive.publish import refuse_closed, take
+from kafka_archiver.work.archive.publish import refuse_closed_intent, take_intent
 
 log = logging.getLogger(__name__)
 
 
-def stored_as(item: ObjectEntry, store: Store) -> ObjectEntry | None:
+def matching_entry(item: ObjectEntry, store: Store) -> ObjectEntry | None:
     """The entry with the object's present ETag; None when the stored object is not what the entry says."""
     comparison = compare(store, item.key, item.bytes, item.checksum, item.etag)
     return item.model_copy(update={"etag": comparison.stat.etag}) if comparison.same and comparison.stat else None
@@ -38,11 +38,11 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
 
     # Objects that are as promised stay: under KMS, writing them again would change their ETags.
-    intact = {item.key for item in stored.stored if stored_as(item, store)}
+    intact = {item.key for item in stored.stored if matching_entry(item, store)}
     again = _only(results, lambda item: as_promised(item) and item.upload.key not in intact)
     abort(_only(results, lambda item: not as_promised(item) or item.upload.key in intact), store)
     if again:
-        take_again(ledger, plan, stored)
+        retake_intent(ledger, plan, stored)
     rewritten = {e.key for e in complete(again, store)}
     read = sum(as_promised(item) for result in results for item in result.objects)
     other = {item.upload.key for result in results for item in result.objects} - rewritten
@@ -79,10 +79,10 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
     return stored
 
 
-def take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
+def retake_intent(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
     """Take the intent, because a run that replaces this one closes it before it removes objects."""
     before = ledger.intent(plan.run)
-    refuse_closed(before.document)
+    refuse_closed_intent(before.document)
     # A repair has no intent before its first replay.
     known = before.document or Intent(
         archive=plan.archive,
@@ -94,7 +94,7 @@ def take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
         objects=stored.stored,
         chunks=stored.chunks,
     )
-    take(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
+    take_intent(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
 
 
 def _only(results: Sequence[ChunkResult], condition: Callable[[WrittenObject], bool]) -> list[ChunkResult]:

@@ -17,10 +17,10 @@ from kafka_archiver.records.writer.result import WriteJob
 log = logging.getLogger(__name__)
 TRIES = 5
 # More records of one run than so many are no fault of theirs.
-MOST = 100
+MOST_RECORDS = 100
 
 
-def aside_of(ledger: Ledger, run: str, stored: Manifest | None) -> SetAside | None:
+def set_aside_of(ledger: Ledger, run: str, stored: Manifest | None) -> SetAside | None:
     """Return the records that attempts of a run leave out; those of a run with a manifest are in that."""
     aside = ledger.set_aside(run).document
     if stored is None:
@@ -28,7 +28,7 @@ def aside_of(ledger: Ledger, run: str, stored: Manifest | None) -> SetAside | No
     return (aside or SetAside(archive=ledger.archive, run=run)).as_accounted(stored.chunks)
 
 
-def leave_out(ledger: Ledger, plan: Plan, job: WriteJob, fatal: FatalRecordsError) -> WriteJob:
+def freeze_fatal_records(ledger: Ledger, plan: Plan, job: WriteJob, fatal: FatalRecordsError) -> WriteJob:
     """Freeze that the run leaves out records that end processes. Returns the job that does.
 
     :raises BadRecordError: the policy `bad_record` is `fail`. Nothing is frozen then.
@@ -45,10 +45,10 @@ def leave_out(ledger: Ledger, plan: Plan, job: WriteJob, fatal: FatalRecordsErro
         before = ledger.set_aside(plan.run)
         known = before.document or SetAside(archive=plan.archive, run=plan.run)
         aside = known.with_records(fatal.records)
-        if len(aside.records) > MOST:
+        if len(aside.records) > MOST_RECORDS:
             raise PermanentError(
-                f"{fatal}. More than {MOST} records of run {plan.run} end the process that works on them: that is no "
-                "fault of a record, but of the code of `transform`, a library, or `spark.record_seconds` and "
+                f"{fatal}. More than {MOST_RECORDS} records of run {plan.run} end the process that works on them: that "
+                "is no fault of a record, but of the code of `transform`, a library, or `spark.record_seconds` and "
                 "`spark.record_memory_bytes`.",
                 *advise(
                     "Correct it. Then plan the run anew, without what was set aside: ",

@@ -3,17 +3,17 @@
 from collections import Counter
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.letters import read_letters
-from kafka_archiver.work.dead_letters.lettered_runs import Lettered
-from kafka_archiver.work.dead_letters.replay_plan import as_letters, schemas_for, settings_for
+from kafka_archiver.work.dead_letters.lettered_runs import RunWithLetters
+from kafka_archiver.work.dead_letters.replay_plan import as_dead_letters, schemas_for, settings_for
 
 # Different reasons to remember. Some name a length or a number.
 REASONS = 20
 
 
-class Outlook(NamedTuple):
+class ReplayForecast(NamedTuple):
     """The number of dead letters of a run that today's settings would archive, filter, or still reject, and why."""
 
     run: str
@@ -24,7 +24,7 @@ class Outlook(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def outlook(context: Context, lettered: Lettered) -> Outlook:
+def forecast_replay(context: Context, lettered: RunWithLetters) -> ReplayForecast:
     """Read a run's dead letters by today's settings.
 
     :raises IntegrityError: a dead letter is damaged.
@@ -43,7 +43,7 @@ def outlook(context: Context, lettered: Lettered) -> Outlook:
     keys = {key: context.ledger.open_key(key) for key in {writer.data_key for writer in writers} if key}
     for chunk in lettered.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
-        mine = [as_letters(o) for o in lettered.letters if (o.topic, o.partition, o.chunk_start) == place]
+        mine = [as_dead_letters(o) for o in lettered.letters if (o.topic, o.partition, o.chunk_start) == place]
         for batch in read_letters(context.store, chunk, mine, keys) if mine else ():
             for reason in pipelines[chunk.name].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:
@@ -51,4 +51,6 @@ def outlook(context: Context, lettered: Lettered) -> Outlook:
     frequent = tuple(reason for reason, _ in reasons.most_common())
     results = pipelines.values()
     archived, filtered = sum(p.archived for p in results), sum(p.filtered for p in results)
-    return Outlook(lettered.plan.run, lettered.rows, archived, filtered, sum(p.rejected for p in results), frequent)
+    return ReplayForecast(
+        lettered.plan.run, lettered.rows, archived, filtered, sum(p.rejected for p in results), frequent
+    )

@@ -5,25 +5,25 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.values.intervals import to_hour
-from kafka_archiver.work.revision import counting
+from kafka_archiver.work.revision import effective_revision
 
 THREADS = 16
 
 
-class Hours(NamedTuple):
+class HourRange(NamedTuple):
     """From the hour of one moment to that of another, both included."""
 
     first: datetime
     last: datetime
 
 
-class Lettered(NamedTuple):
+class RunWithLetters(NamedTuple):
     """A run that counts, with its objects of dead letters."""
 
     plan: Plan
@@ -35,7 +35,7 @@ class Lettered(NamedTuple):
         return sum(o.rows for o in self.letters)
 
 
-def runs_with_letters(context: Context, selection: Iterable[str] | Hours | None) -> list[Lettered]:
+def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | None) -> list[RunWithLetters]:
     """The runs with dead letters, in the line's order.
 
     :param selection: names of runs; the hours of the letters; None: all runs. For the last two, every run of the
@@ -43,7 +43,7 @@ def runs_with_letters(context: Context, selection: Iterable[str] | Hours | None)
     :raises ConfigError: there is no such run, or it is not final yet.
     """
     line = read_line(context)
-    if selection is None or isinstance(selection, Hours):
+    if selection is None or isinstance(selection, HourRange):
         with ThreadPoolExecutor(THREADS) as pool:
             candidates = [
                 lettered for lettered in pool.map(lambda n: _at(context, n), range(1, line.last + 1)) if lettered
@@ -55,7 +55,7 @@ def runs_with_letters(context: Context, selection: Iterable[str] | Hours | None)
         ]
     plans = {}
     for run in selection:
-        plan, final = counting(context, line, run)
+        plan, final = effective_revision(context, line, run)
         if not final:
             raise ConfigError(
                 f"run {plan.run} of archive {plan.archive} is not final yet, and only a final run has dead letters to "
@@ -65,21 +65,21 @@ def runs_with_letters(context: Context, selection: Iterable[str] | Hours | None)
     return [lettered for number in sorted(plans) if (lettered := _with_letters(context, plans[number])).letters]
 
 
-def _at(context: Context, number: int) -> Lettered | None:
+def _at(context: Context, number: int) -> RunWithLetters | None:
     """The run at a place of the line, if it counts."""
     plan = context.ledger.planned(number)
     counts = plan and context.ledger.is_final(plan.run) and context.ledger.superseded_by(plan.run) is None
     return _with_letters(context, plan) if plan and counts else None
 
 
-def _with_letters(context: Context, plan: Plan) -> Lettered:
+def _with_letters(context: Context, plan: Plan) -> RunWithLetters:
     manifest = context.ledger.sound_manifest(plan.run)
-    return Lettered(plan, manifest.dead_letters if manifest else ())
+    return RunWithLetters(plan, manifest.dead_letters if manifest else ())
 
 
-def _is_of(lettered: Lettered, hours: Hours) -> bool:
+def _is_of(lettered: RunWithLetters, hours: HourRange) -> bool:
     return any(hour in _range(hours) for item in lettered.letters for hour in item.hours if hour is not None)
 
 
-def _range(hours: Hours) -> Iterator[int] | range:
+def _range(hours: HourRange) -> Iterator[int] | range:
     return range(to_hour(hours.first), to_hour(hours.last) + 1)

@@ -3,7 +3,7 @@
 import importlib.metadata
 import logging
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line
 from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError

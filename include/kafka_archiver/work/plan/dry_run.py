@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.planning.beginnings import troubles
+from kafka_archiver.planning.beginnings import policy_errors
 from kafka_archiver.planning.survey import survey
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import Interval
@@ -64,4 +64,4 @@ def _stops(context: Context, line: Line) -> Sequence[ArchiverError]:
         states = survey(context, line, expected).states
     except ArchiverError as error:
         return [error]
-    return troubles(context.archive, states, {p.name: p for p in expected.partitions})
+    return policy_errors(context.archive, states, {p.name: p for p in expected.partitions})

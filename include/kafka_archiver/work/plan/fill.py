@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.planning.survey import Survey
-from kafka_archiver.planning.time_index import hidden
+from kafka_archiver.planning.time_index import find_hidden_logs
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -34,7 +34,7 @@ def ranges_to_fill(context: Context, observed: Survey, known: Known, fill: Fill)
         since_ms = to_ms(fill.since)
         # Everything before the first record of that time is older, also what is not committed yet.
         first = context.cluster.offsets_at(starts, since_ms, "read_uncommitted")
-        unseen = hidden(context.cluster, first, since_ms)
+        unseen = find_hidden_logs(context.cluster, first, since_ms)
         for name, start in starts.items():
             offset = ends[name] if first[name] is None else first[name]
             if name not in unseen and offset is not None:

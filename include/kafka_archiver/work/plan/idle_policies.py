@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.values.documents import isoformat

@@ -13,12 +13,12 @@ from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.keys import hour_document, progress_document, run_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof, paged
-from kafka_archiver.work.close_hours import put_proof, settling
+from kafka_archiver.work.close_hours import load_settling, put_proof
 
 log = logging.getLogger(__name__)
 
 
-def derive(ledger: Ledger) -> list[str]:
+def derive_documents(ledger: Ledger) -> list[str]:
     """Write the wrong and missing documents. Returns their keys. Keeps what runs at work have written meanwhile.
 
     :raises IntegrityError: a document of a committed run is not the one that was committed.
@@ -71,7 +71,7 @@ def _settle(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
             f"{what} of archive {ledger.archive} is gone, so its hours are unknown: restore the document from a "
             "version or copy of the store"
         )
-    change = settling(ledger, replay.progress, plan, commit)
+    change = load_settling(ledger, replay.progress, plan, commit)
     settled = replay.settle(plan, commit, change.manifest, change.superseded, ahead=False)
     key, data = _settled_key(ledger, plan.run), settled.to_json()
     if ledger.store.get(key) != data:

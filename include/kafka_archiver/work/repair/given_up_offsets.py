@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 TRIES = 5
 
 
-def give_up(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
+def give_up_offsets(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
     """Record that attempts of a run do not read these offsets.
 
     :raises ConfigError: the run does not read them, or has ended, or everything of it is written.

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Collection
 
-from kafka_archiver.context import Context
-from kafka_archiver.context.clocks import moment
-from kafka_archiver.context.line import Line, append, read_line, tidy
-from kafka_archiver.context.run_documents import write_repair
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import read_clocks
+from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
+from kafka_archiver.context.run_documents import write_repair_manifest
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import ConfigError, TransientError
@@ -16,12 +16,12 @@ from kafka_archiver.planning.survey import TRIES
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.revision import counting, revised
+from kafka_archiver.work.revision import effective_revision, revised_plan
 
 log = logging.getLogger(__name__)
 
 
-def lose(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
+def record_lost(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
     """Record objects of a run as lost, and prove its hours again. Returns the plan that counts from now on.
 
     A second call continues a stopped one. Objects that have come back meanwhile are not lost.
@@ -33,7 +33,7 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
     """
     for _ in range(TRIES):
         line = _line(context, run)
-        old, final = counting(context, line, run)
+        old, final = effective_revision(context, line, run)
         if old.origin == "repair" and not final:
             _end(context, old)
             continue
@@ -52,7 +52,7 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
         if not lost:
             return old
         repair_plan = _plan(context, line, old, final, before, lost)
-        if not append(context, line, repair_plan):
+        if not append_plan(context, line, repair_plan):
             continue
         if _line(context, run, repair_plan.run).outcome_of(repair_plan.run) is None and _end(context, repair_plan):
             log.warning("run %s: %d objects of run %s are recorded as lost", repair_plan.run, len(lost), old.run)
@@ -64,15 +64,15 @@ def _line(context: Context, run: str, own: str = "") -> Line:
     """The tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
     other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
-    return tidy(context, line, [*other_runs, own])
+    return tidy_line(context, line, [*other_runs, own])
 
 
 def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
-    return revised(
+    return revised_plan(
         context,
         line,
         old,
-        moment(context),
+        read_clocks(context),
         takes_over=not final,
         lost_objects=tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
         origin="repair",
@@ -86,7 +86,7 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
 def _end(context: Context, plan: Plan) -> bool:
     """Finish a repair. False when another process has given it up."""
     context.ledger.file_plan(plan)
-    write_repair(context, plan)
+    write_repair_manifest(context, plan)
     commit(context, [plan.run])
     if not context.ledger.is_final(plan.run):
         return False

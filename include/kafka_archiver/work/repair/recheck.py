@@ -8,7 +8,7 @@ from functools import partial
 
 from kafka_archiver.audit.inspection.deep import Reading
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Mended, Report, in_words, verdict
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import audit_document
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 TRIES = 20
 
 
-def look_again(context: Context, runs: Collection[str]) -> tuple[Report, int] | None:
+def recheck_objects(context: Context, runs: Collection[str]) -> tuple[Report, int] | None:
     """Take the findings about objects that are whole now out of the report of the last audit.
 
     Whole: read completely with the audit's own readers, or replaced by a committed revision, and gone. All other

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Report
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
@@ -17,9 +17,9 @@ from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.dead_letters import not_there
-from kafka_archiver.work.repair.restored_documents import Others
-from kafka_archiver.work.repair.sidecars import from_object
+from kafka_archiver.work.archive.dead_letters import missing_dead_letters
+from kafka_archiver.work.repair.restored_documents import DocumentSources
+from kafka_archiver.work.repair.sidecars import sidecar_bytes
 
 THREADS = 16
 _DERIVED = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
@@ -55,7 +55,7 @@ class Repairs:
         return bool(self.again or self.lost or self.anew or self.derived or self.restored or self.sidecars)
 
 
-def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
+def find_repairs(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
     """Find the actions of a repair.
 
     :param report: of an audit of the archive, just now.
@@ -64,7 +64,7 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     """
     unreadable = [f.subject for f in report.findings if f.kind == "unreadable" and _is_derived(f.subject)]
     derived = (*(f.subject for f in report.findings if f.kind in _DERIVED), *unreadable)
-    documents = Others(context.ledger, context.registry)
+    documents = DocumentSources(context.ledger, context.registry)
     restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if documents.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
@@ -180,7 +180,7 @@ def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]
 def _is_in_letters(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
     """Return True if the entry is of a replay whose dead letters are still there."""
     writer = context.ledger.writer_of(plan, entry.key)
-    return bool(writer.letters) and not not_there(writer, context.store)
+    return bool(writer.letters) and not missing_dead_letters(writer, context.store)
 
 
 def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
@@ -192,7 +192,7 @@ def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
         return False
     writer = context.ledger.writer_of(plan, entry.key)
     key = context.ledger.open_key(writer.data_key) if writer.data_key else None
-    return from_object(context.store, writer, manifest, entry, key) is not None
+    return sidecar_bytes(context.store, writer, manifest, entry, key) is not None
 
 
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:

@@ -24,9 +24,9 @@ OpenRegistry: TypeAlias = "Callable[[], Registry] | None"
 Item = TypeVar("Item")
 
 
-def restore(ledger: Ledger, key: str, registry: OpenRegistry = None) -> None:
+def restore_document(ledger: Ledger, key: str, registry: OpenRegistry = None) -> None:
     """Write a document as the other documents or the registry give it; a document that is right already stays."""
-    if (data := Others(ledger, registry).give(key)) is not None:
+    if (data := DocumentSources(ledger, registry).give(key)) is not None:
         _put(ledger.store, key, data)
 
 
@@ -37,7 +37,7 @@ def _put(store: Store, key: str, data: bytes) -> None:
 
 
 @dataclass(frozen=True)
-class Others:
+class DocumentSources:
     """Rebuilds documents from other documents: the plan in the line and its copy, checked by the commit's digests.
     Schemas come from the registry, checked by their fingerprints.
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.print_object import from_store
 from kafka_archiver.encryption import Sealer
 from kafka_archiver.messages.errors import IntegrityError
@@ -23,7 +23,7 @@ from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.columns import Int64s
 from kafka_archiver.values.gaps import unpack
-from kafka_archiver.work.archive.replay import take_again
+from kafka_archiver.work.archive.replay import retake_intent
 
 
 def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
@@ -35,18 +35,20 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
     plan, manifest = context.ledger.plan(run), context.ledger.sound_manifest(run)
     if plan is None or manifest is None:
         raise IntegrityError(f"run {run} has no plan or no manifest any more")
-    take_again(context.ledger, plan, manifest)
+    retake_intent(context.ledger, plan, manifest)
     for entry in manifest.sidecars:
         if entry.key in keys:
             writer = context.ledger.writer_of(plan, entry.key)
             key = context.ledger.open_key(writer.data_key) if writer.data_key else None
-            data = from_object(context.store, writer, manifest, entry, key)
+            data = sidecar_bytes(context.store, writer, manifest, entry, key)
             if data is None:
                 raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
             _write(context.store, plan, entry.key, data)
 
 
-def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None) -> bytes | None:
+def sidecar_bytes(
+    store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None
+) -> bytes | None:
     """A sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
 
     :param key: the data key of the plan, if it has one.
