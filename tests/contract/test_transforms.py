@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import parse_archive
+from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.layouts.registry import resolve
@@ -235,7 +236,7 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
     def spark(question: Any) -> Answer:
         asked.append(question)
         made = '{"type": "struct", "fields": [{"name": "n", "type": "long"}]}'
-        return Answer(spark=version, made=dict.fromkeys(question.topics, made))
+        return Answer(spark=version, java=java_version() or "", made=dict.fromkeys(question.topics, made))
 
     def yaml(where: str = "value.n > 1", kind: str = "int64") -> str:
         value = f"{{decode: json, schema: [{{name: n, type: {kind}}}]}}"

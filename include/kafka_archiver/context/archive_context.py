@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def connect(properties: Mapping[str, str]) -> "Cluster":
-    """The brokers, without any request."""
+    """Return the brokers, without any request."""
     from kafka_archiver.kafka.cluster import Cluster
 
     return Cluster(properties)
 
 
 def open_registry(properties: Mapping[str, str]) -> "Registry":
-    """The schema registry, without any request."""
+    """Return the schema registry, without any request."""
     from kafka_archiver.records.decode.registry import Registry
 
     return Registry.of(properties)
@@ -59,7 +59,7 @@ class Context:
     def open(
         cls, archive: Archive, endpoints: Endpoints, registry: Callable[[], Mapping[str, str]] | None = None
     ) -> Self:
-        """The context of an archive, without any request to the brokers or the store.
+        """Return the context of an archive, without any request to the brokers or the store.
 
         :param registry: gives the properties of the archive's registry, if it names one.
         """

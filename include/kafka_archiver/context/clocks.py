@@ -22,7 +22,7 @@ class ClockReading(NamedTuple):
 
 
 def read_clocks(context: Context) -> ClockReading:
-    """The present time by both clocks.
+    """Return the present time by both clocks.
 
     :raises PermanentError: our clock and the store's differ by too much.
     """
@@ -43,5 +43,5 @@ def read_clocks(context: Context) -> ClockReading:
 
 
 def later_time(context: Context) -> datetime:
-    """The later of our clock and the store's."""
+    """Return the later of our clock and the store's."""
     return max(context.store.now(), context.clock())

@@ -44,7 +44,7 @@ class PartitionAccount(Value):
 
     @classmethod
     def of(cls, name: TopicPartition, chunks: list[ChunkAccount]) -> Self:
-        """The sum over the chunks of a partition."""
+        """Return the sum over the chunks of a partition."""
         return cls(topic=name.topic, partition=name.partition, **totals(chunks))
 
     @property
@@ -74,7 +74,7 @@ class RunDetails(Value):
 
 
 def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
-    """The last planned runs, newest first."""
+    """Return the last planned runs, newest first."""
     settled = _settled(ledger)
     last = max((plan.number for plan in ledger.following(settled)), default=settled)
     with ThreadPoolExecutor(8) as pool:
@@ -130,7 +130,7 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
 
 
 def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> RunState:
-    """The state of a run.
+    """Return the state of a run.
 
     :param settled: the last place of the line whose hours are proved.
     """
@@ -144,7 +144,7 @@ def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, sett
 
 
 def find_plan(ledger: Ledger, run: str) -> Plan:
-    """The plan of a run.
+    """Return the plan of a run.
 
     :param run: its name in the ledger; `last`: the last planned run.
     :raises ConfigError: there is no such run.

@@ -63,7 +63,7 @@ class Line:
         return next((w.outcome for w in self.waiting if w.plan.run == run), None)
 
     def expected(self, ledger: Ledger) -> Progress:
-        """The progress once all waiting plans are settled."""
+        """Return the progress once all waiting plans are settled."""
         progress = self.settled
         for waiting in self.waiting:
             progress = progress.after(waiting.plan, waiting.outcome, ledger.manifest(waiting.plan.run))
@@ -146,7 +146,7 @@ def append_plan(context: Context, line: Line, plan: Plan) -> bool:
 
 
 def group_stamp(archive: str, number: int) -> str:
-    """The metadata that a run's commit writes.
+    """Return the metadata that a run's commit writes.
 
     :param number: the run's place in the line.
     """
@@ -154,6 +154,6 @@ def group_stamp(archive: str, number: int) -> str:
 
 
 def stamped_number(text: str, archive: str) -> int:
-    """The place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
+    """Return the place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
     match = _STAMP.fullmatch(text)
     return int(match["number"]) if match and match["archive"] == archive else 0

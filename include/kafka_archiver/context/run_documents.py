@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def effective_runs(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
-    """The runs with their commits, without replaced and given-up runs, which must not come back."""
+    """Yield the runs with their commits, without replaced and given-up runs, which must not come back."""
     for run in runs:
         commit = context.ledger.commit(run)
         if commit and commit.outcome != "committed":
@@ -26,7 +26,7 @@ def effective_runs(context: Context, runs: Sequence[str]) -> Iterator[tuple[str,
 
 
 def written_documents(context: Context, run: str) -> tuple[Plan, Manifest]:
-    """The plan and the manifest of a run.
+    """Return the plan and the manifest of a run.
 
     :raises IntegrityError: one of them is missing, or is not the one that was committed.
     """

@@ -39,7 +39,7 @@ def beginnings(archive: Archive, states: list[PartitionState], known: Known) -> 
 
 
 def advice_for_errors(archive: Archive, errors: Sequence[PolicyError]) -> Advice:
-    """The command for a run that several policies stop.
+    """Return the command for a run that several policies stop.
 
     :param errors: those of `each`. Errors of one policy have the same choice.
     """
@@ -71,7 +71,7 @@ def policy_errors(archive: Archive, states: list[PartitionState], known: Known) 
 def beginnings_or_errors(
     archive: Archive, states: list[PartitionState], known: Known
 ) -> dict[TopicPartition, Beginning | PolicyError]:
-    """For each partition its start, or the error of the policy that stops it."""
+    """Return the start of each partition, or the error of the policy that stops it."""
     outcomes: dict[TopicPartition, Beginning | PolicyError] = {}
     starts_now = is_new(states, known)
     for state in states:
@@ -88,7 +88,7 @@ def is_new(states: list[PartitionState], known: Known) -> bool:
 
 
 def generation_of(state: PartitionState, known: Known) -> int:
-    """The generation of a partition that is new, or whose topic was recreated: the same for the whole topic."""
+    """Return the generation of a partition that is new, or whose topic was recreated: the same for the whole topic."""
     mine = [p for p in known.values() if p.topic == state.name.topic]
     same = [p.generation for p in mine if p.topic_id == state.topic_id]
     return min(same) if same else max((p.generation + 1 for p in mine), default=0)
@@ -124,7 +124,7 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now
 
 
 def _gone(state: PartitionState, before: PartitionProgress | None, start: int, generation: int) -> int:
-    """The number of unarchived offsets between the archive's position and the log's start."""
+    """Return the number of unarchived offsets between the archive's position and the log's start."""
     if start >= state.log_start:
         return 0
     covered = taken_ranges(before, generation, start)
@@ -132,7 +132,7 @@ def _gone(state: PartitionState, before: PartitionProgress | None, start: int, g
 
 
 def taken_ranges(before: PartitionProgress | None, generation: int, start: int, anew: bool = False) -> list[Range]:
-    """The offsets that must not be archived again, including those of earlier generations of the same log."""
+    """Return the offsets that must not be archived again, including those of earlier generations of the same log."""
     if before is None or anew:
         return []
     if before.generation == generation:

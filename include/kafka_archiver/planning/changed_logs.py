@@ -16,7 +16,7 @@ def find_changed_logs(
     starts: Mapping[TopicPartition, int],
     highs: Mapping[TopicPartition, LogEnd],
 ) -> dict[TopicPartition, str]:
-    """For each log that cannot be the archived one, the reason.
+    """Return the logs that cannot be the archived ones, each with the reason.
 
     :raises TransientError: a log gave no answer in time.
     """
@@ -37,7 +37,7 @@ def find_changed_logs(
 def find_shortened_logs(
     cluster: Cluster, expected: Progress, ids: Mapping[str, str], highs: Mapping[TopicPartition, LogEnd]
 ) -> set[TopicPartition]:
-    """Logs that lost offsets which an earlier planner saw and no run has.
+    """Return logs that lost offsets which an earlier planner saw and no run has.
 
     :raises TransientError: a log gave no answer in time.
     """

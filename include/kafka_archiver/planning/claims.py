@@ -27,7 +27,7 @@ def claim_topics(context: Context, line: Line, topics: Iterable[str]) -> None:
 
 
 def require_unclaimed(context: Context, line: Line, topics: Iterable[str]) -> list[str]:
-    """The topics that no archive has claimed yet; the others are this archive's. Writes nothing.
+    """Return the topics that no archive has claimed yet; the others are this archive's. Writes nothing.
 
     :raises PolicyError: another archive has one of them in the same place, or has left objects of it there.
     """
@@ -37,12 +37,12 @@ def require_unclaimed(context: Context, line: Line, topics: Iterable[str]) -> li
 
 
 def blocked_topics(context: Context, line: Line, topics: Iterable[str]) -> dict[str, str]:
-    """The topics that the archive cannot take, each with the reason."""
+    """Return the topics that the archive cannot take, each with the reason."""
     return _reasons_against(context, line, _owners(context, topics))
 
 
 def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
-    """The archive that has each topic in this place; None: no archive has it."""
+    """Return the archive that has each topic in this place; None: no archive has it."""
     in_order = sorted(topics)
     return dict(zip(in_order, each(context.ledger.claimed, in_order, _REQUESTS), strict=True))
 

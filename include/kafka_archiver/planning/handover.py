@@ -58,7 +58,7 @@ def check_handover(context: Context, states: Sequence[PartitionState], known: Kn
 
 
 def live_members_message(group: str, members: list[str]) -> str:
-    """The message about a group with members."""
+    """Return the message about a group with members."""
     named = ", ".join(map(foreign, members[:5]))
     return (
         f"group {group} has live members: {named}. The archive keeps its position in this group, and no other client "

@@ -12,7 +12,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 def left_out(
     planned: Iterable[PartitionPlan], known: Known, asked: Mapping[TopicPartition, Older], scheduled: bool
 ) -> dict[TopicPartition, tuple[Range, ...]]:
-    """The offsets of each log that no plan has, before the place where scheduled runs began or begin now.
+    """Return the offsets of each log that no plan has, before the place where scheduled runs began or begin now.
 
     Only logs that have such offsets, and about which there is something new to ask.
 
@@ -38,7 +38,7 @@ def left_out(
 
 
 def with_older(planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, Older]) -> tuple[PartitionPlan, ...]:
-    """The same partitions, with what is known about the offsets that they leave out."""
+    """Return the same partitions, with what is known about the offsets that they leave out."""
     return tuple(
         p.model_copy(update={"older": older[p.name].ranges, "older_than": older[p.name].than}) if p.name in older else p
         for p in planned

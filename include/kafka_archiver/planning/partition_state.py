@@ -55,7 +55,7 @@ class Decision(NamedTuple):
     observed: str
 
     def __str__(self) -> str:
-        """The decision as plans have it."""
+        """Return the decision as plans have it."""
         return ": ".join(self)
 
 

@@ -14,7 +14,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition, share, subtract
 def plan_forward(
     limit: int, partition_states: Iterable[PartitionState], known: Known, starts: Mapping[TopicPartition, Beginning]
 ) -> list[PartitionPlan]:
-    """The partitions' part of a scheduled run: from the end of the last run to the end of the log.
+    """Return the partitions' part of a scheduled run: from the end of the last run to the end of the log.
 
     :param limit: the most offsets of all partitions together.
     :param known: what settled and planned runs cover already, by partition.
@@ -54,7 +54,8 @@ def plan_backfill(
     candidates: Mapping[TopicPartition, Range],
     limit: int | None = None,
 ) -> list[PartitionPlan]:
-    """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group is not moved.
+    """Return the partitions' part of a backfill: the offsets of the interval that no plan covers. The group is not
+    moved.
 
     :param candidates: the offsets that Kafka's time index puts into the interval, or all that are left out.
     :param limit: the most offsets of all partitions together.
@@ -82,7 +83,7 @@ def plan_backfill(
 
 
 def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
-    """A partition's plan: the planner's decisions and the brokers' state."""
+    """Return a partition's plan: the planner's decisions and the brokers' state."""
     return PartitionPlan(
         topic=state.name.topic,
         topic_id=state.topic_id,

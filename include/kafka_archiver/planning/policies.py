@@ -12,7 +12,7 @@ from kafka_archiver.planning.partition_state import Beginning, Decision, Partiti
 
 
 def recreated_message(state: PartitionState, before: PartitionProgress) -> str:
-    """The message about a topic with another id."""
+    """Return the message about a topic with another id."""
     return (
         f"topic {state.name.topic} was deleted and made again: the ledger knows it as {before.topic_id}, the brokers "
         f"as {state.topic_id}. Its offsets mean other records now."
@@ -20,7 +20,7 @@ def recreated_message(state: PartitionState, before: PartitionProgress) -> str:
 
 
 def truncated_message(state: PartitionState, start: int) -> str:
-    """The message about a log that ends before the archive's position."""
+    """Return the message about a log that ends before the archive's position."""
     return (
         f"the archive of {state.name} stands at {start}, past the end of the log at {state.high}: the topic was "
         "truncated, an unclean leader election lost records, or somebody moved the group too far. Find out the cause."

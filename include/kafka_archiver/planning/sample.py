@@ -13,7 +13,7 @@ _PATIENCE_SECONDS = 5.0
 def sample_values(
     context: Context, settings: Settings, partitions: Iterable[PartitionPlan], column: str
 ) -> Iterator[bytes]:
-    """Keys or values that are not null, of the first offsets of some partitions of one topic.
+    """Yield keys or values that are not null, of the first offsets of some partitions of one topic.
 
     :raises TransientError: the brokers do not answer.
     """

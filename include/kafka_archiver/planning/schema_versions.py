@@ -8,7 +8,7 @@ from kafka_archiver.model.schemas import Schema, Version
 
 
 def written_schema(versions: Sequence[Version], evolution: Evolution, configured: Schema | None = None) -> Schema:
-    """The schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
+    """Return the schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
     FORWARD, and the latest for the others. No deleted version, unless all are deleted.
 
     :param versions: at least one, oldest first.
@@ -19,7 +19,7 @@ def written_schema(versions: Sequence[Version], evolution: Evolution, configured
 
 
 def subject_writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
-    """The schemas of one subject's versions, one for each id.
+    """Return the schemas of one subject's versions, one for each id.
 
     :param versions: oldest first.
     :param target: the schema that the run writes all of them as; None: each one as itself.
@@ -40,13 +40,13 @@ def subject_writers(versions: Sequence[Version], target: Schema | None, guids: b
 
 
 def unframed_writer(schema: Schema) -> tuple[Writer, ...]:
-    """The schema of bytes without a frame."""
+    """Return the schema of bytes without a frame."""
     return (Writer(fingerprint=schema.fingerprint, written_as=schema.fingerprint),)
 
 
 def merge_writers(registered: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
-    """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
-    An id that the registry gives to another schema by now stays with the schema of the first plan.
+    """Return the schemas of a further plan of the same records: also those that the registry has lost since the first
+    plan. An id that the registry gives to another schema by now stays with the schema of the first plan.
 
     :param registered: those that the registry has now. :param before: those of the first plan.
     :param projected: the run writes all schemas of a subject as one; else each one as itself.
@@ -64,7 +64,7 @@ def merge_writers(registered: Sequence[Writer], before: Sequence[Writer], projec
 
 
 def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentError:
-    """The error for a subject without versions."""
+    """Return the error for a subject without versions."""
     return PermanentError(
         f"the schema registry at {url} has no subject {subject}, which has the schemas of the {column}s of topic "
         f"{topic} by `source.{column}.subject`: nothing was planned. Register the schema, or name the right strategy, "
@@ -73,7 +73,7 @@ def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentErro
 
 
 def no_guid(version: Version, column: str, url: str) -> PermanentError:
-    """The error for a registry that does not know the ids that headers have."""
+    """Return the error for a registry that does not know the ids that headers have."""
     return PermanentError(
         f"the schema registry at {url} gives no GUID for version {version.number} of subject {version.subject}, and "
         f"`source.{column}.schema_id` is header: nothing was planned. GUIDs need Confluent's registry 8.0 or later; "

@@ -45,7 +45,7 @@ def freeze_schemas(
     before: Sequence[TopicSchemas] = (),
     infers: bool = True,
 ) -> FrozenSchemas:
-    """The schemas that the records of a plan may be written with.
+    """Return the schemas that the records of a plan may be written with.
 
     Call it after the high watermarks were read: a producer registers a schema before its first record, so every record
     of the plan has a schema that the registry knows now.
@@ -74,14 +74,14 @@ def freeze_schemas(
 
 
 def infer_schema(values: Iterable[bytes]) -> Schema:
-    """The schema of JSON documents."""
+    """Return the schema of JSON documents."""
     from kafka_archiver.records.decode.json_text import infer
 
     return infer.infer(values)
 
 
 def complete_schema(configured: Schema) -> Schema:
-    """The schema that the YAML gives, of a list of columns too.
+    """Return the schema that the YAML gives, of a list of columns too.
 
     :raises ConfigError: it is a list of other things.
     """
@@ -142,7 +142,7 @@ class _Sources:
         self.texts: dict[str, Schema] = {}
 
     def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
-        """The schemas of a topic's keys, values or header."""
+        """Return the schemas of a topic's keys, values or header."""
         schema = self._configured(topic, column, decoding)
         if schema:
             self._keep(schema)
@@ -155,7 +155,7 @@ class _Sources:
         )
 
     def _configured(self, topic: str, column: str, decoding: Given) -> Schema | None:
-        """The schema that the YAML gives, or that the topic's records have."""
+        """Return the schema that the YAML gives, or that the topic's records have."""
         if decoding.infers:
             before = self._before.get((topic, column))
             if before and not before.framed and not self._infers:
@@ -165,7 +165,7 @@ class _Sources:
         return decoding.given and complete_schema(decoding.given)
 
     def _registered(self, topic: str, column: str, decoding: Decoding, configured: Schema | None) -> TopicSchemas:
-        """The schemas of bytes that begin with a schema's id."""
+        """Return the schemas of bytes that begin with a schema's id."""
         if self._registry is None:
             assert self._context.registry, "the YAML was checked"
             self._registry = self._context.registry()

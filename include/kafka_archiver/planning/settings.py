@@ -14,7 +14,7 @@ from kafka_archiver.records.formats import resolve
 
 
 def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Settings:
-    """The archive's settings, complete with the defaults of its format, and what its transforms depend on.
+    """Return the archive's settings, complete with the defaults of its format, and what its transforms depend on.
 
     :param keys: the secret keys of transforms by name; None: leave their fingerprints out, which only plans need.
     :raises ConfigError: the format does not exist or does not have the codec, the content or an option; or Python does
@@ -30,7 +30,7 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
 
 
 def frozen_transform(transform: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
-    """The transforms with the digests of their code and the fingerprints of their keys, as they are now.
+    """Return the transforms with the digests of their code and the fingerprints of their keys, as they are now.
 
     :param file: the YAML. :param keys: as of `settings_of`.
     :raises ConfigError: Python does not find the code, or there is no such key.

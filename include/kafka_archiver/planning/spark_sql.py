@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 def with_analysed_sql(
     context: "Context", settings: Settings, frozen: "FrozenSchemas", topics: set[str], before: Plan | None
 ) -> Settings:
-    """The settings with what Spark says of their SQL.
+    """Return the settings with what Spark says of their SQL.
 
     :param topics: that the plan reads. :param before: the plan before, whose answer may still be right.
     :raises ConfigError: Spark does not take the SQL, or no format has its columns.
@@ -61,7 +61,9 @@ def with_analysed_sql(
 
 
 def _answered(settings: Settings, before: Plan | None) -> Sql | None:
-    """The SQL with what Spark said of it before; None: it was other SQL, other settings, another Spark or Java."""
+    """Return the SQL with what Spark said of it before; None: it was other SQL, other settings, another Spark or
+    Java.
+    """
     sql = before and before.settings.transform and before.settings.transform.sql
     if not before or not sql or sql.spark != importlib.metadata.version("pyspark"):
         return None

@@ -43,7 +43,7 @@ class Survey(NamedTuple):
 
 
 def survey(context: Context, line: Line, expected: Progress) -> Survey:
-    """The partitions as the brokers describe them.
+    """Return the partitions as the brokers describe them.
 
     They are asked a second time if something seems to be lost: the first answer may be an old one.
 
@@ -223,7 +223,7 @@ def unsettled_partition_plans(line: Line, forward: bool = False) -> dict[TopicPa
 
 
 def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The ends up to which records may be read. Waits up to `source.settle` seconds for open transactions."""
+    """Return the ends up to which records may be read. Waits up to `source.settle` seconds for open transactions."""
     source = context.archive.source
     if source.isolation == "read_uncommitted":
         return dict(highs)

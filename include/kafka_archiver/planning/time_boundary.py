@@ -76,7 +76,7 @@ class TimeBoundary:
         return {o: times[o] for o in offsets[begin : begin + _RECORDS] if o < self._end}
 
     def _far(self) -> Iterator[int]:
-        """The offsets 1, 4, 16, 64, … behind the index's answer."""
+        """Yield the offsets 1, 4, 16, 64, … behind the index's answer."""
         by = 1
         while self._first + by < self._end:
             yield self._first + by

@@ -60,7 +60,7 @@ def _than(gone: Iterable[Range], known: Older | None, present: datetime) -> date
 
 
 def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The first hour (since 1970) at whose start each log has nothing before this end."""
+    """Return the first hour (since 1970) at whose start each log has nothing before this end."""
     low = dict.fromkeys(ends, 0)
     high = dict.fromkeys(ends, LAST_MS // MS_PER_HOUR + 1)
     latest = latest_times(cluster, ends, LAST_MS)
@@ -85,7 +85,7 @@ def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
 def find_hidden_logs(
     cluster: Cluster, first: Mapping[TopicPartition, int | None], milliseconds: int
 ) -> set[TopicPartition]:
-    """The logs that may have records of this time or later although the brokers found none.
+    """Return the logs that may have records of this time or later although the brokers found none.
 
     A broker searches only the first segment whose latest time is late enough. If `delete_records` let the log begin in
     the middle of that segment, the record with that time may be gone, and later segments are not searched.
@@ -101,7 +101,7 @@ def find_hidden_logs(
 
 
 def latest_times(cluster: Cluster, names: Collection[TopicPartition], at_worst: int) -> dict[TopicPartition, int]:
-    """The latest timestamp of each log; -1 for an empty one.
+    """Return the latest timestamp of each log; -1 for an empty one.
 
     :param at_worst: used if the brokers give no time: they hold it back until the record is replicated.
     """

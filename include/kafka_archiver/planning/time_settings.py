@@ -17,7 +17,9 @@ _PACKAGE = "tzdata.zoneinfo"
 
 
 def with_zone_data(settings: Settings) -> Settings:
-    """The settings with the data of the zones and locales that they name. Only what differs from UTC and English."""
+    """Return the settings with the data of the zones and locales that they name. Only what differs from UTC and
+    English.
+    """
     options = options_of(settings.layout, settings.layout_options)
     update: dict[str, Any] = {}
     if isinstance(options, Clock):
@@ -32,7 +34,7 @@ def with_zone_data(settings: Settings) -> Settings:
 
 
 def with_wall_clock(settings: Settings, moment: datetime, old: Plan | None = None) -> Settings:
-    """The settings with the time of the wall clock: a revision of a run has that of the run.
+    """Return the settings with the time of the wall clock: a revision of a run has that of the run.
 
     :param moment: of planning. :param old: the plan that this one repeats.
     """
@@ -53,7 +55,7 @@ def _frozen(timezone: str, locale: str) -> dict[str, Any]:
 
 
 def _zone(name: str) -> bytes:
-    """The data of a zone that exists."""
+    """Return the data of a zone that exists."""
     for directory in TZPATH:
         path = Path(directory, *name.split("/"))
         if path.is_file():
@@ -62,7 +64,7 @@ def _zone(name: str) -> bytes:
 
 
 def locale_names(locale: str) -> Names:
-    """The names of months and days in a locale, as Unicode's CLDR has them."""
+    """Return the names of months and days in a locale, as Unicode's CLDR has them."""
     # Imported late: most archives need no names.
     from babel import Locale
 

@@ -36,7 +36,7 @@ def _finish(context: Context, run: str, archive: Callable[[str], object]) -> Non
 
 
 def unsettled_runs(context: Context, runs: Sequence[str]) -> list[str]:
-    """The last run, and the earlier ones that are not settled yet."""
+    """Return the last run, and the earlier ones that are not settled yet."""
     *earlier, own = runs
     progress = context.ledger.progress()
     settled = progress.settled if progress else 0
@@ -44,4 +44,4 @@ def unsettled_runs(context: Context, runs: Sequence[str]) -> list[str]:
 
 
 def _nothing(_: str) -> None:
-    """A run without offsets has its manifest already."""
+    """Do nothing: a run without offsets has its manifest already."""

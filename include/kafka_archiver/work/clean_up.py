@@ -32,7 +32,7 @@ def clean_up(ledger: Ledger, present: datetime, since: datetime | None = None) -
 
 
 def find_leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
-    """The leftovers that may be removed.
+    """Return the leftovers that may be removed.
 
     :param before: leftovers that began later may be in use.
     :param since: look only at runs that ended later; None: at all runs.
@@ -79,7 +79,7 @@ def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
 
 
 def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
-    """The settled runs, newest first."""
+    """Yield the settled runs, newest first."""
     for number in range(last, 0, -1):
         plan = ledger.planned(number)
         commit = ledger.commit(plan.run) if plan else None

@@ -127,7 +127,7 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
 
 
 def load_settling(ledger: Ledger, before: Progress, plan: Plan, commit: Commit) -> Settling:
-    """An ended run with its documents.
+    """Return an ended run with its documents.
 
     :raises IntegrityError: its manifest, or that of the run that it supersedes, is not the one that was committed.
     """

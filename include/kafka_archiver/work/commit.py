@@ -81,7 +81,7 @@ def _move_group(context: Context, plan: Plan) -> None:
 
 
 def _committed_progress(context: Context) -> Progress:
-    """The progress after every run of the line up to the first one that has not ended."""
+    """Return the progress after every run of the line up to the first one that has not ended."""
     line = read_line(context)
     progress = line.settled
     for waiting in line.waiting:
@@ -92,7 +92,7 @@ def _committed_progress(context: Context) -> Progress:
 
 
 def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicPartition, tuple[int | None, int]]:
-    """The partitions where the group has to move: its present offset, and the target."""
+    """Return the partitions where the group has to move: its present offset, and the target."""
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
     partitions = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
     progress = {p.name: p for p in reached.partitions}

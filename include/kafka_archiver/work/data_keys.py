@@ -13,7 +13,7 @@ _LOOKED_AT = 20
 
 
 def with_data_key(context: Context, plan: Plan) -> Plan:
-    """The plan with a data key of its own, if its settings ask for encryption.
+    """Return the plan with a data key of its own, if its settings ask for encryption.
 
     Call it before the plan is appended to the line. If that fails, the key stays unused.
 

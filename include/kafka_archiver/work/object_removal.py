@@ -31,7 +31,7 @@ def remove_objects(ledger: Ledger, run: str, kept: Collection[str] = ()) -> None
 
 
 def replaced_runs(ledger: Ledger, plan: Plan) -> Iterator[str]:
-    """The run in whose place a run comes, and those before that in whose place that one was to come."""
+    """Yield the run in whose place a run comes, and those before that in whose place that one was to come."""
     run = plan.supersedes
     while run:
         yield run
@@ -41,7 +41,7 @@ def replaced_runs(ledger: Ledger, plan: Plan) -> Iterator[str]:
 
 
 def visible_keys(ledger: Ledger, run: str, intent: Intent | None) -> set[str]:
-    """The keys of the objects that attempts of a run may have made visible."""
+    """Return the keys of the objects that attempts of a run may have made visible."""
     manifest = ledger.manifest(run)
     return {*(intent.keys if intent else ()), *(o.key for o in (manifest.stored if manifest else ()))}
 

@@ -29,7 +29,7 @@ class PlannedWork:
     replays: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The value for XCom."""
+        """Return the value for XCom."""
         return {
             "runs": list(self.runs),
             "archive": list(self.archive),
@@ -40,7 +40,7 @@ class PlannedWork:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
+        """Return the inverse of `to_dict`."""
         return cls(
             tuple(data["runs"]),
             tuple(data["archive"]),
@@ -51,7 +51,7 @@ class PlannedWork:
 
 
 def prepare_work(context: Context, unfinished: Iterable[Plan], own: Plan) -> PlannedWork:
-    """The work for the unfinished plans and, last, this plan."""
+    """Return the work for the unfinished plans and, last, this plan."""
     plans = [*(p for p in unfinished if p.run != own.run), own]
     for earlier in plans[:-1]:
         log.info("finishing the unfinished run %s first (%s)", earlier.run, describe_plan(earlier))
@@ -70,7 +70,7 @@ def prepare_work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Pla
 
 
 def describe_plan(plan: Plan) -> str:
-    """A summary of a plan: the number of offsets, and the ranges of the first partitions."""
+    """Return a summary of a plan: the number of offsets, and the ranges of the first partitions."""
     ranges = [f"{p.name} {r}" for p in plan.partitions for r in p.offset_ranges]
     shown = ", ".join(ranges[:8]) + (f" and {len(ranges) - 8} more" if len(ranges) > 8 else "")
     return f"{plan.count:,} offsets of {len(plan.partitions)} partitions" + (f": {shown}" if shown else "")

@@ -50,7 +50,7 @@ def rebuild_hour(context: Context, start: datetime, keep: bool = False, fewer: b
 
 
 def runs_of_hour(context: Context, start: datetime) -> list[str]:
-    """The runs that have records of an hour.
+    """Return the runs that have records of an hour.
 
     :raises ConfigError: no run has records of the hour.
     """
@@ -64,7 +64,7 @@ def runs_of_hour(context: Context, start: datetime) -> list[str]:
 
 
 def replaceable_plan(context: Context, run: str) -> Plan:
-    """The revision of a run that a rebuild would replace. Raises as `rebuild_run`."""
+    """Return the revision of a run that a rebuild would replace. Raises as `rebuild_run`."""
     line = read_line(context)
     old, final = effective_revision(context, line, run)
     _present_partitions(context, line.expected(context.ledger), old, final)
@@ -74,7 +74,7 @@ def replaceable_plan(context: Context, run: str) -> Plan:
 def _rebuild_all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> PlannedWork:
     planned: list[str] = []
     for run in runs:
-        planned.append(_plan(context, run, keep, fewer, planned).run)
+        planned.append(plan_rebuild(context, run, keep, fewer, planned).run)
     line = read_line(context)
     rebuilds = [w.plan for w in line.waiting if w.plan.run in planned]
     # Also rebuilds that are settled already, when the task is cleared.
@@ -82,8 +82,12 @@ def _rebuild_all(context: Context, runs: Sequence[str], keep: bool, fewer: bool)
     return prepare_work(context, [*(p for p in line.unfinished if p not in rebuilds), *rebuilds[:-1]], rebuilds[-1])
 
 
-def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str]) -> Plan:
-    """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
+def plan_rebuild(context: Context, run: str, keep: bool = False, fewer: bool = False, own: Sequence[str] = ()) -> Plan:
+    """Append the plan of a rebuild to the line, or return that of one that was begun already.
+
+    :param keep: as of `rebuild_run`, which also says what is raised. :param fewer: as there.
+    :param own: other rebuilds that are at work, and stay.
+    """
     settings = settings_of(context.archive, context.keys)
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
@@ -104,7 +108,7 @@ def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str
 
 
 def _begun_rebuild(line: Line, run: str, settings: Settings, keep: bool, fewer: bool) -> Plan | None:
-    """An unfinished rebuild of this run, if it is as requested."""
+    """Return an unfinished rebuild of this run, if it is as requested."""
     for plan in unfinished_revisions(line, run, "rebuild"):
         as_wanted = (plan.settings.asked(), plan.keep_superseded) == (settings, keep)
         if as_wanted and (plan.takes_over or plan.refuses_fewer != fewer):
@@ -113,7 +117,7 @@ def _begun_rebuild(line: Line, run: str, settings: Settings, keep: bool, fewer: 
 
 
 def _present_partitions(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
-    """The same ranges, with the present start of the logs.
+    """Return the same ranges, with the present start of the logs.
 
     :param final: whether the run is final. If a run has written nothing yet, a policy decides about missing offsets.
     :raises PolicyError: the log does not have the offsets.

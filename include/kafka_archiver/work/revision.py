@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def effective_revision(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
-    """The revision that counts, or that has to be finished; and whether it is final.
+    """Return the revision that counts, or that has to be finished; and whether it is final.
 
     :raises ConfigError: there is no such run.
     :raises IntegrityError: another run has its place in the line.
@@ -76,7 +76,7 @@ def append_revision(
 
 
 def unfinished_revisions(line: Line, run: str, origin: Literal["rebuild", "dead_letters"]) -> Iterator[Plan]:
-    """The unfinished revisions of a run that have this origin, the last one first."""
+    """Yield the unfinished revisions of a run that have this origin, the last one first."""
     interval = run.partition("+")[0]
     for waiting in reversed(line.waiting):
         if waiting.plan.interval.id == interval and waiting.plan.origin == origin and waiting.outcome is None:
@@ -84,7 +84,7 @@ def unfinished_revisions(line: Line, run: str, origin: Literal["rebuild", "dead_
 
 
 def revised_plan(context: Context, line: Line, old: Plan, clocks: ClockReading, **own: Any) -> Plan:
-    """A plan for the end of the line, in place of `old`. `clocks`: read before anything else that it has of the
+    """Return a plan for the end of the line, in place of `old`. `clocks`: read before anything else that it has of the
     present.
 
     :param own: what is not as in `old`; at least origin, settings, policies and partitions.
@@ -138,7 +138,7 @@ def rewriting_plan(
 
 
 def next_revision(context: Context, line: Line, old: Plan) -> int:
-    """The next free revision of this interval."""
+    """Return the next free revision of this interval."""
     waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
     revision = max([old.revision, *waiting]) + 1
     # Given-up rebuilds have used revisions, too, whatever is left of them.
@@ -148,7 +148,9 @@ def next_revision(context: Context, line: Line, old: Plan) -> int:
 
 
 def time_origin(context: Context, old: Plan) -> Plan:
-    """The plan whose time a revision of `old` keeps: that of the run itself, unless `old` has a wall clock's time."""
+    """Return the plan whose time a revision of `old` keeps: that of the run itself, unless `old` has a wall clock's
+    time.
+    """
     if not old.revision or old.settings.time.at is not None:
         return old
     return context.ledger.plan(old.interval.id) or old

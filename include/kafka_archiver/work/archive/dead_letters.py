@@ -79,7 +79,7 @@ def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, sto
 
 
 def missing_dead_letters(plan: Plan, store: Store) -> list[DeadLetters]:
-    """The objects of dead letters that a plan reads and that are not in the store as promised."""
+    """Return the objects of dead letters that a plan reads and that are not in the store as promised."""
 
     def check(item: DeadLetters) -> DeadLetters | None:
         return None if compare(store, item.key, item.bytes, item.checksum).same else item

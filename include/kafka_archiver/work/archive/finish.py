@@ -73,7 +73,7 @@ def finish_run(
 
 
 def intended_manifest(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
-    """The manifest of an attempt that made everything visible, and died before it wrote the manifest."""
+    """Return the manifest of an attempt that made everything visible, and died before it wrote the manifest."""
     if intent is None or not intent.done or plan.origin == "repair":
         return None
     log.info("run %s: attempt %d wrote all objects but no manifest: writing it now", plan.run, intent.attempt)
@@ -82,7 +82,9 @@ def intended_manifest(plan: Plan, intent: Intent | None, ledger: Ledger) -> Mani
 
 
 def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
-    """An earlier attempt's account and objects of a chunk that Kafka no longer has in full, if all objects exist."""
+    """Return an earlier attempt's account and objects of a chunk that Kafka no longer has in full, if all objects
+    exist.
+    """
     earlier = next((a for a in before.chunks if a.chunk == account.chunk), None)
     if earlier is None or earlier.lost >= account.lost:
         return None
@@ -146,7 +148,7 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
 
 
 def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
-    """The offsets of each partition at which there is no record, of partitions that have such."""
+    """Return the offsets of each partition at which there is no record, of partitions that have such."""
     absent: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:
         if account.absent:
@@ -158,7 +160,7 @@ def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
 def _prove_absence(
     policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
-    """Absence is proved only for offsets inside the present log; offsets outside of it may be lost."""
+    """Count missing offsets outside of the present log as lost: absence is proved only for those inside."""
     log = logs[TopicPartition(account.topic, account.partition)]
     proven = account.losing(log)
     if proven is not account and policies.lost_offsets != "record_loss":

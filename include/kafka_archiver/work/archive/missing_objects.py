@@ -33,7 +33,10 @@ THREADS = 16
 
 
 def require_encoding(plan: Plan) -> None:
-    """:raises PermanentError: this release would write other bytes."""
+    """Require the encoding of the plan.
+
+    :raises PermanentError: this release would write other bytes.
+    """
     try:
         encoding = get_format(plan.settings.format).encoding
     except ConfigError:
@@ -87,7 +90,9 @@ def write_missing_objects(
 
 
 def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
-    """The jobs that rejected the records of a plan one after the other; none if it did not replay dead letters."""
+    """Return the jobs that rejected the records of a plan one after the other; none if it did not replay dead
+    letters.
+    """
     # A replay replays all dead letters of a run, so one plan wrote those that are left.
     by = next((ledger.writer_of(writer, item.key) for item in writer.letters), None)
     if by is None:
@@ -103,7 +108,7 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
 
 
 def _readable_again(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:
-    """The chunks of a plan that can be read again, all of them or as far as Kafka has them.
+    """Return the chunks of a plan that can be read again, all of them or as far as Kafka has them.
 
     :param source: the plan as it is read: without its dead letters if they come from Kafka.
     """

@@ -64,7 +64,10 @@ def publish(
 
 
 def refuse_closed_intent(intent: Intent | None) -> None:
-    """:raises PermanentError: another run has taken this one's place."""
+    """Refuse a run that was replaced.
+
+    :raises PermanentError: another run has taken this one's place.
+    """
     if intent and intent.closed:
         raise PermanentError(
             f"run {intent.run} of archive {intent.archive} has been replaced by another run meanwhile: none of its "

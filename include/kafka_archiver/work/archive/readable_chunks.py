@@ -10,7 +10,7 @@ from kafka_archiver.work.archive.read_policies import ReadPolicies
 
 
 def readable_chunks(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:
-    """The chunks, each as far as the log still has it. `finish` accounts for the rest of a shortened chunk."""
+    """Return the chunks, each as far as the log still has it. `finish` accounts for the rest of a shortened chunk."""
     planned = {p.name: p.topic_id for p in plan.partitions}
     readable = []
     for chunk in plan.chunks():

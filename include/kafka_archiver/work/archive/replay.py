@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def matching_entry(item: ObjectEntry, store: Store) -> ObjectEntry | None:
-    """The entry with the object's present ETag; None when the stored object is not what the entry says."""
+    """Return the entry with the object's present ETag; None when the stored object is not what the entry says."""
     comparison = compare(store, item.key, item.bytes, item.checksum, item.etag)
     return item.model_copy(update={"etag": comparison.stat.etag}) if comparison.same and comparison.stat else None
 

@@ -36,7 +36,7 @@ class RunWithLetters(NamedTuple):
 
 
 def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | None) -> list[RunWithLetters]:
-    """The runs with dead letters, in the line's order.
+    """Return the runs with dead letters, in the line's order.
 
     :param selection: names of runs; the hours of the letters; None: all runs. For the last two, every run of the
         archive is looked at.
@@ -66,7 +66,7 @@ def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | N
 
 
 def _at(context: Context, number: int) -> RunWithLetters | None:
-    """The run at a place of the line, if it counts."""
+    """Return the run at a place of the line, if it counts."""
     plan = context.ledger.planned(number)
     counts = plan and context.ledger.is_final(plan.run) and context.ledger.superseded_by(plan.run) is None
     return _with_letters(context, plan) if plan and counts else None

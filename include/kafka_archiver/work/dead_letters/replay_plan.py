@@ -72,18 +72,18 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
 
 
 def as_dead_letters(entry: ObjectEntry) -> DeadLetters:
-    """An object of dead letters as a plan freezes it."""
+    """Return an object of dead letters as a plan freezes it."""
     return DeadLetters(key=entry.key, rows=entry.rows, bytes=entry.bytes, checksum=entry.checksum)
 
 
 def settings_for(context: Context, old: Plan) -> Settings:
-    """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
+    """Return today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
     kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
     settings = settings_of(context.archive, context.keys).model_copy(update=kept)
     return with_wall_clock(settings, old.planned_at, time_origin(context, old))
 
 
 def schemas_for(context: Context, old: Plan, settings: Settings) -> FrozenSchemas:
-    """The schemas of today with which the letters of a run are decoded. Raises as `freeze_schemas` does."""
+    """Return the schemas of today with which the letters of a run are decoded. Raises as `freeze_schemas` does."""
     partitions = [p.again() for p in old.partitions]
     return freeze_schemas(context, settings, partitions, old.schemas, infers=False)

@@ -27,7 +27,7 @@ from kafka_archiver.planning.time_settings import with_wall_clock
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.data_keys import with_data_key
-from kafka_archiver.work.plan.changed_code import plan_changed_anew
+from kafka_archiver.work.plan.changed_code import replan_changed
 from kafka_archiver.work.plan.fill import Fill, ranges_to_fill
 from kafka_archiver.work.planned_work import PlannedWork, describe_plan, prepare_work
 
@@ -55,10 +55,7 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
         )
     overtaken, how = "", Advice("")
     for _ in range(TRIES):
-        line = tidy_line(context, read_line(context))
-        if plan_changed_anew(context, line):
-            overtaken = "runs were planned anew, because their code has changed"
-            continue
+        line = replan_changed(context, tidy_line(context, read_line(context)))
         own = _existing_plan(context, line, interval)
         if own:
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
@@ -83,7 +80,7 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
 
 
 def _existing_plan(context: Context, line: Line, interval: Interval) -> Plan | None:
-    """The plan that the interval has.
+    """Return the plan that the interval has.
 
     :raises PolicyError: the plan is of another schedule.
     """
@@ -107,7 +104,7 @@ def is_planned_since(context: Context, interval: Interval, moment: datetime) -> 
 
 
 def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
-    """The plan that would be made now. Writes nothing.
+    """Return the plan that would be made now. Writes nothing.
 
     :raises PolicyError: the brokers' state needs a person's decision.
     """
@@ -132,7 +129,7 @@ def count_left_out(context: Context, since: datetime | None) -> dict[TopicPartit
 def _propose(
     context: Context, interval: Interval, origin: Origin, line: Line, fill: Fill | None = None
 ) -> tuple[Plan, FrozenSchemas]:
-    """The plan that would be made now, and its schemas. Writes nothing."""
+    """Return the plan that would be made now, and its schemas. Writes nothing."""
     archive = context.archive
     # First, so that a format that cannot be written fails before anything is planned.
     settings = settings_of(archive, context.keys)

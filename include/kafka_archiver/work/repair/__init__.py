@@ -29,7 +29,9 @@ __all__ = [
 
 
 def write_again(context: Context, runs: Sequence[str]) -> PlannedWork:
-    """The work of a DAG run that writes missing objects of these runs again, as long as Kafka has the records."""
+    """Return the work of a DAG run that writes missing objects of these runs again, as long as Kafka has the
+    records.
+    """
     line = tidy_line(context, read_line(context))
     asked = [effective_revision(context, line, run) for run in runs]
     plans = list({plan.run: plan for plan, _ in asked}.values())

@@ -49,7 +49,7 @@ def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
 
 
 def _settled(ledger: Ledger, progress: Progress | None) -> int:
-    """The number of settled runs; without the progress, up to the last run with a `settled.json`."""
+    """Return the number of settled runs; without the progress, up to the last run with a `settled.json`."""
     if progress:
         done = sum("settled" in documents for documents in ledger.runs().values())
         return settled_runs(progress.settled, max(ledger.numbers(), default=0), done)

@@ -61,7 +61,7 @@ def record_lost(context: Context, run: str, keys: Collection[str], given_up: Col
 
 
 def _line(context: Context, run: str, own: str = "") -> Line:
-    """The tidied line. Rebuilds of other runs stay, because they may be at work."""
+    """Return the tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
     other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
     return tidy_line(context, line, [*other_runs, own])

@@ -76,7 +76,7 @@ def _interval(run: str | None) -> str:
 
 
 def _whole(context: Context, wrong: Collection[Finding]) -> set[str]:
-    """The keys of the objects that are whole, or need not be there any more."""
+    """Return the keys of the objects that are whole, or need not be there any more."""
     keys: dict[str, set[str]] = defaultdict(set)
     for finding in wrong:
         keys[_interval(finding.run)].add(finding.subject)
@@ -100,7 +100,7 @@ def _is_right(store: Store, entries: Mapping[str, ObjectEntry], key: str) -> boo
 
 
 def _counting(context: Context, intervals: Mapping[str, object]) -> Iterator[tuple[Plan, Manifest]]:
-    """The revision of each interval that counts, if it is final and its documents are sound."""
+    """Yield the revision of each interval that counts, if it is final and its documents are sound."""
     ledger = context.ledger
     for interval in intervals:
         with suppress(DocumentError, IntegrityError):

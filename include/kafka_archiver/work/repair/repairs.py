@@ -110,8 +110,8 @@ def _why_gone(entry: ObjectEntry, log: Range | None) -> str:
 
 
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:
-    """The intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown which
-    revision's objects count.
+    """Return the intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown
+    which revision's objects count.
     """
     places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECT_DAMAGE}
@@ -123,7 +123,7 @@ def _interval(run: str | None) -> str:
 
 
 def _line(context: Context, unsound: Collection[str]) -> Line:
-    """The line; if the progress cannot be read and is computed again, with all runs as waiting."""
+    """Return the line; if the progress cannot be read and is computed again, with all runs as waiting."""
     beginning = Progress(archive=context.archive.archive)
     for settled in None, beginning:
         with suppress(DocumentError):
@@ -138,7 +138,7 @@ def _is_derived(key: str) -> bool:
 
 
 def _promised(context: Context, report: Report, unsound: Collection[str]) -> Iterable[tuple[Plan, ObjectEntry]]:
-    """The objects of final runs that are not as promised."""
+    """Yield the objects of final runs that are not as promised."""
     manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
     for finding in report.findings:
         run = finding.run
@@ -162,7 +162,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
 
 
 def _unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
-    """The missing and damaged objects of runs that are not final and have a manifest."""
+    """Yield the missing and damaged objects of runs that are not final and have a manifest."""
     for waiting in line.waiting:
         plan = waiting.plan
         if waiting.is_open and waiting.outcome is None and plan.run not in anew:
@@ -196,7 +196,7 @@ def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
 
 
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
-    """Runs that cannot be finished as planned, each with the reason."""
+    """Yield runs that cannot be finished as planned, each with the reason."""
     for plan in line.unfinished:
         # A written run only needs its commit.
         if line.outcome_of(plan.run) is not None or plan.origin == "repair" or context.ledger.manifest(plan.run):
@@ -211,7 +211,7 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
 
 
 def _in_kafka(context: Context, plans: Iterable[Plan]) -> dict[tuple[str, TopicPartition], Range]:
-    """For each run and partition, the offsets in Kafka that still mean the same records."""
+    """Return the offsets in Kafka that still mean the same records, of each run and partition."""
     partitions: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
     ids = context.cluster.topic_ids({p.topic for _, p in partitions})
 

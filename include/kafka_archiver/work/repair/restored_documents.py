@@ -48,7 +48,7 @@ class DocumentSources:
     registry: OpenRegistry = None
 
     def give(self, key: str) -> bytes | None:
-        """A document from the other documents; None if they do not have it, or the stored one is right."""
+        """Return a document from the other documents; None if they do not have it, or the stored one is right."""
         number, place = split_line_document(self.ledger.archive, key), split_run_document(self.ledger.archive, key)
         document: Plan | Manifest | SchemaDocument | None = None
         try:

@@ -49,7 +49,7 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
 def sidecar_bytes(
     store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None
 ) -> bytes | None:
-    """A sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
+    """Return a sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
 
     :param key: the data key of the plan, if it has one.
     """
@@ -82,7 +82,9 @@ def sidecar_bytes(
 
 
 def _offsets(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
-    """The offsets of an object's rows, if no other offsets lie between them; else None: values alone do not say."""
+    """Return the offsets of an object's rows, if no other offsets lie between them; else None: values alone do not
+    say.
+    """
     present = np.ones(whole.last_offset + 1 - whole.first_offset, bool)
     for account in manifest.chunks:
         if (account.topic, account.partition, account.start) == (whole.topic, whole.partition, whole.chunk_start):
@@ -93,7 +95,7 @@ def _offsets(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
 
 
 def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> Iterator[pa.RecordBatch]:
-    """Batches of values with a column of offsets; batches of records as they are."""
+    """Yield batches of values with a column of offsets; batches of records as they are."""
     row = 0
     for batch in batches:
         if "offset" in batch.schema.names or offsets is None:
