@@ -1,17 +1,14 @@
 """The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding, Given
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.planning.sample import sample_values
+from kafka_archiver.planning.given_schemas import complete_schema, infer_schema, sample_values
 from kafka_archiver.planning.schema_versions import (
     merge_writers,
     no_guid,
@@ -71,58 +68,6 @@ def freeze_schemas(
         # Before the plan is made: a plan that cannot be carried out would stay.
         Variants(settings, topic, schemas, sources.texts)
     return FrozenSchemas(schemas, sources.texts)
-
-
-def infer_schema(values: Iterable[bytes]) -> Schema:
-    """Return the schema of JSON documents."""
-    from kafka_archiver.records.decode.json_text import infer
-
-    return infer.infer(values)
-
-
-def complete_schema(configured: Schema) -> Schema:
-    """Return the schema that the YAML gives, of a list of columns too.
-
-    :raises ConfigError: it is a list of other things.
-    """
-    from kafka_archiver.records.decode.json_text.columns import from_columns
-
-    columns = json.loads(configured.text) if configured.kind == "JSON" else None
-    return from_columns(columns) if isinstance(columns, list) else configured
-
-
-def require_readable(archive: Archive, settings: Settings) -> None:
-    """Check the schemas that the YAML gives: that the decoders can read them, the format store their columns, and that
-    they have the fields by which records are filed.
-
-    :param settings: complete, as a plan has them.
-    :raises ConfigError: they cannot.
-    """
-    from kafka_archiver.records.pipeline.decode import decodings, fields_of, require_known, storable
-
-    own: list[TopicSchemas] = []
-    texts: dict[str, Schema] = {}
-    names = settings.model_dump(include={"key_decode", "value_decode"})
-    for column, decoding in archive.source.with_schemas.items():
-        if decoding.given:
-            try:
-                schema = complete_schema(decoding.given)
-            except ConfigError as error:
-                raise ConfigError(f"source.{column}.schema: {error}") from None
-            texts[schema.fingerprint] = schema
-            message = decoding.message or ""
-            own.append(
-                TopicSchemas(topic="", column=column, framed=False, writers=unframed_writer(schema), message=message)
-            )
-        else:
-            # Planning reads the schema from the registry, or infers it.
-            names[f"{column}_decode"] = "bytes"
-    known = settings.model_copy(update=names)
-    decoded = decodings(known, "", own, texts)
-    columns = {schemas.column for schemas in own}
-    require_known(settings, fields_of([item for item in decoded if item.column in columns]))
-    if (own or settings.transform) and known == settings:
-        storable(settings, "", decoded)
 
 
 class _Sources:
