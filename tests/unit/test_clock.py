@@ -43,7 +43,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock(pattern: str, zone: str = "UTC", every: int = 0, locale: str = "en") -> Clock:
-    data = packed(freezing._zone(zone)) if zone != "UTC" else ""
+    data = packed(freezing._zone_file(zone)) if zone != "UTC" else ""
     names = freezing.locale_names(locale)
     return Clock(Form(parsed(pattern), zone=zone, zone_data=data, every_ms=every, names=names))
 

@@ -23,7 +23,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 _NOTHING: tuple[Decision, ...] = ()
 # Troubles that a run's error names; `airflow archive doctor` has all.
-_NAMED = 10
+_MOST_NAMED = 10
 
 
 def beginnings(archive: Archive, states: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning]:
@@ -33,7 +33,7 @@ def beginnings(archive: Archive, states: list[PartitionState], known: Known) -> 
     :raises PolicyError: a policy says `fail`; the error has everything that would stop this run.
     """
     if errors := policy_errors(archive, states, known):
-        raise _together(archive, errors)
+        raise _joined_error(archive, errors)
     outcomes = beginnings_or_errors(archive, states, known)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Beginning)}
 
@@ -46,11 +46,11 @@ def advice_for_errors(archive: Archive, errors: Sequence[PolicyError]) -> Advice
     return choose_all(archive.archive, {error.policy: error.choice for error in errors})
 
 
-def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
-    first, more = errors[0], len(errors) - _NAMED
+def _joined_error(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
+    first, more = errors[0], len(errors) - _MOST_NAMED
     if len(errors) == 1:
         return first
-    descriptions = " ".join(error.found for error in errors[:_NAMED]) + (f" And {more} more." if more > 0 else "")
+    descriptions = " ".join(error.found for error in errors[:_MOST_NAMED]) + (f" And {more} more." if more > 0 else "")
     if len({error.policy for error in errors}) > 1:
         text, actions = advice_for_errors(archive, errors)
         kinds = dict.fromkeys(kind for error in errors for kind in error.kinds)
@@ -118,12 +118,12 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now
             start, decided = moved_group(archive, state, start, remembered)
     if start > state.high:
         return begin_generation(archive, state, generation + 1, truncated_message(state, start))
-    if gone := _gone(state, before, start, generation):
+    if gone := _count_gone(state, before, start, generation):
         decided += lost_offsets(archive, state, start, gone)
     return Beginning(start, generation, decided=decided)
 
 
-def _gone(state: PartitionState, before: PartitionProgress | None, start: int, generation: int) -> int:
+def _count_gone(state: PartitionState, before: PartitionProgress | None, start: int, generation: int) -> int:
     """Return the number of unarchived offsets between the archive's position and the log's start."""
     if start >= state.log_start:
         return 0

@@ -22,10 +22,14 @@ def find_changed_logs(
     """
     same = [p for p in expected.partitions if p.name in starts and ids[p.topic] == p.topic_id and p.reached]
     # If the scheduled runs' own position is past the log's end, the policies handle it.
-    ended = {p.name: _ended(p, highs[p.name].offset) for p in same if (p.next or 0) <= highs[p.name].offset < p.reached}
+    ended = {
+        p.name: _ended_message(p, highs[p.name].offset)
+        for p in same
+        if (p.next or 0) <= highs[p.name].offset < p.reached
+    }
     known = {p.name: p for p in same if p.reached <= highs[p.name].offset}
     cut = cuts(cluster, {name: LogEnd(p.reached, p.leader_epoch) for name, p in known.items()}, highs)
-    reasons = ended | {name: _cut(known[name]) for name in cut}
+    reasons = ended | {name: _cut_message(known[name]) for name in cut}
     asked = [
         p
         for name, p in known.items()
@@ -51,14 +55,14 @@ def find_shortened_logs(
     return {name for name, end in ends.items() if highs[name].offset < end.offset} | set(cuts(cluster, ends, highs))
 
 
-def _ended(known: PartitionProgress, end: int) -> str:
+def _ended_message(known: PartitionProgress, end: int) -> str:
     return (
         f"the log of {known.name} is not the one that was archived: it ends at {end}, and it was archived up to "
         f"{known.reached}. It was cut: the topic was truncated, or an unclean leader election lost records."
     )
 
 
-def _cut(known: PartitionProgress) -> str:
+def _cut_message(known: PartitionProgress) -> str:
     return (
         f"the log of {known.name} is not the one that was archived: it was archived up to {known.reached} under leader "
         f"epoch {known.leader_epoch}, and the records at these offsets now were written later. An unclean leader "

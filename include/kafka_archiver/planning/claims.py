@@ -23,7 +23,9 @@ def claim_topics(context: Context, line: Line, topics: Iterable[str]) -> None:
     :raises PolicyError: as `require_unclaimed`.
     """
     free = require_unclaimed(context, line, topics)
-    _refuse(_foreign(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True))))
+    _refuse_first(
+        _claimed_by_others(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True)))
+    )
 
 
 def require_unclaimed(context: Context, line: Line, topics: Iterable[str]) -> list[str]:
@@ -32,7 +34,7 @@ def require_unclaimed(context: Context, line: Line, topics: Iterable[str]) -> li
     :raises PolicyError: another archive has one of them in the same place, or has left objects of it there.
     """
     owners = _owners(context, topics)
-    _refuse(_reasons_against(context, line, owners))
+    _refuse_first(_reasons_against(context, line, owners))
     return [topic for topic, owner in owners.items() if owner is None]
 
 
@@ -51,33 +53,35 @@ def _reasons_against(context: Context, line: Line, owners: Mapping[str, str | No
     own = {p.topic for p in line.settled.partitions} | {p.topic for w in line.waiting for p in w.plan.partitions}
     new = [topic for topic, owner in owners.items() if owner is None and topic not in own]
     # Two short listings, only for new topics.
-    keys = dict(zip(new, each(lambda topic: _object_of(context, topic), new, _REQUESTS), strict=True))
+    keys = dict(zip(new, each(lambda topic: _first_object_of(context, topic), new, _REQUESTS), strict=True))
     # Claims are written before objects. If another planner of this archive wrote the objects, the claim exists now.
     present_owners = {**owners, **_owners(context, [topic for topic, key in keys.items() if key])}
-    left = {t: _left(context.store.url, t, key) for t, key in keys.items() if key and present_owners[t] is None}
-    return _foreign(context, present_owners) | left
+    left = {
+        t: _leftover_message(context.store.url, t, key) for t, key in keys.items() if key and present_owners[t] is None
+    }
+    return _claimed_by_others(context, present_owners) | left
 
 
-def _object_of(context: Context, topic: str) -> str | None:
+def _first_object_of(context: Context, topic: str) -> str | None:
     settings = resolve(context.archive.settings)
     listed = (s.key for prefix in prefixes([topic], Settings(), settings) for s in context.store.list(prefix))
     return next((key for key in listed if (place := place_of(key, settings)) and place.topic == topic), None)
 
 
-def _foreign(context: Context, owners: Mapping[str, str | None]) -> dict[str, str]:
+def _claimed_by_others(context: Context, owners: Mapping[str, str | None]) -> dict[str, str]:
     return {
-        topic: _claimed_by(context.store.url, topic, owner)
+        topic: _claimed_message(context.store.url, topic, owner)
         for topic, owner in owners.items()
         if owner is not None and owner != context.archive.archive
     }
 
 
-def _refuse(reasons: Mapping[str, str]) -> None:
+def _refuse_first(reasons: Mapping[str, str]) -> None:
     for reason in reasons.values():
         raise PolicyError(reason)
 
 
-def _claimed_by(url: str, topic: str, owner: str) -> str:
+def _claimed_message(url: str, topic: str, owner: str) -> str:
     places = [topic_prefix(topic), topic_prefix(topic, dead_letter=True), ledger_prefix(owner)]
     owner = foreign(owner)
     return (
@@ -88,7 +92,7 @@ def _claimed_by(url: str, topic: str, owner: str) -> str:
     )
 
 
-def _left(url: str, topic: str, key: str) -> str:
+def _leftover_message(url: str, topic: str, key: str) -> str:
     return (
         f"no archive has topic {topic} in this place, {url}, but objects of it are there ({foreign(key, 1024)}), and "
         "this archive would write the same keys. Give this archive another `store.url`; if it was renamed, give it its "

@@ -52,12 +52,12 @@ def interval_offsets(
     tolerated = wider // timedelta(milliseconds=1)
     begins: dict[TopicPartition, TimeBoundary] = {}
     ends: dict[TopicPartition, TimeBoundary] = {}
-    for name, limit in _limits(states, known, first, unseen).items():
+    for name, limit in _search_limits(states, known, first, unseen).items():
         if name not in unseen and (begin := first[name]) is not None:
             begins[name] = TimeBoundary(begin_ms, begin, limit, tolerated)
         if (end := last[name]) is not None:
             ends[name] = TimeBoundary(end_ms, end, limit, tolerated)
-    _search(cluster, begins, ends)
+    _search_boundaries(cluster, begins, ends)
     guard = GUARD if disorder else 0
     ranges = {}
     for state in states:
@@ -80,7 +80,7 @@ def interval_offsets(
     return IntervalOffsets(ranges, tuple(moved) if disorder else ())
 
 
-def _limits(
+def _search_limits(
     states: Sequence[PartitionState],
     known: Known,
     first: Mapping[TopicPartition, int | None],
@@ -99,7 +99,7 @@ def _limits(
     return limits
 
 
-def _search(cluster: Cluster, *searches: Mapping[TopicPartition, TimeBoundary]) -> None:
+def _search_boundaries(cluster: Cluster, *searches: Mapping[TopicPartition, TimeBoundary]) -> None:
     """Ask for times of records until all boundaries are known.
 
     :raises TransientError: a log gave no answer in time.

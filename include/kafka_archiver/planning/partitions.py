@@ -28,12 +28,12 @@ def plan_forward(
     granted = share({name: sum(r.size for r in ranges) for name, ranges in left.items()}, limit)
     planned = []
     for state in states:
-        start, ranges = starts[state.name].start, _first(left[state.name], granted[state.name])
+        start, ranges = starts[state.name].start, _first_offsets(left[state.name], granted[state.name])
         whole = sum(r.size for r in left[state.name]) == granted[state.name]
         end = max(start, state.log_end if whole else ranges[-1].end if ranges else start)
         lost = subtract(Range(start, max(start, state.log_start)), covered[state.name])
         planned.append(
-            _planned(
+            _partition_plan(
                 state,
                 generation=starts[state.name].generation,
                 start=start,
@@ -75,14 +75,14 @@ def plan_backfill(
         generation = before.generation if before else generation_of(state, known)
         start, end = candidates[state.name]
         ranges = subtract(Range(start, end), taken_ranges(before, generation, 0))
-        planned.append(_planned(state, generation=generation, start=start, end=end, ranges=ranges))
+        planned.append(_partition_plan(state, generation=generation, start=start, end=end, ranges=ranges))
     if limit is None:
         return planned
     granted = share({p.name: p.count for p in planned}, limit)
-    return [p.model_copy(update={"ranges": _first(p.offset_ranges, granted[p.name])}) for p in planned]
+    return [p.model_copy(update={"ranges": _first_offsets(p.offset_ranges, granted[p.name])}) for p in planned]
 
 
-def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
+def _partition_plan(state: PartitionState, **decided: Any) -> PartitionPlan:
     """Return a partition's plan: the planner's decisions and the brokers' state."""
     return PartitionPlan(
         topic=state.name.topic,
@@ -100,7 +100,7 @@ def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
     )
 
 
-def _first(ranges: tuple[Range, ...], count: int) -> tuple[Range, ...]:
+def _first_offsets(ranges: tuple[Range, ...], count: int) -> tuple[Range, ...]:
     taken_: list[Range] = []
     for item in ranges:
         if count <= 0:

@@ -41,9 +41,9 @@ def with_analysed_sql(
     from kafka_archiver.records.pipeline.transform.questions import Question, columns_for, fields_for, parses_json
     from kafka_archiver.records.pipeline.variants import Variants
 
-    sql = _answered(settings, before) or transform.sql
+    sql = _answered_sql(settings, before) or transform.sql
     columns_of = {t: columns_for(fields_for(settings, t, frozen.schemas, frozen.texts)) for t in sorted(topics)}
-    digests = {topic: _digest(columns) for topic, columns in columns_of.items()}
+    digests = {topic: _digest_of_columns(columns) for topic, columns in columns_of.items()}
     if new := {topic: columns for topic, columns in columns_of.items() if sql.seen.get(topic) != digests[topic]}:
         folder = (str(Path(context.archive.file).absolute().parent),) if context.archive.file else ()
         json_ = parses_json(settings, next(iter(new)), frozen.schemas)
@@ -60,7 +60,7 @@ def with_analysed_sql(
     return analysed
 
 
-def _answered(settings: Settings, before: Plan | None) -> Sql | None:
+def _answered_sql(settings: Settings, before: Plan | None) -> Sql | None:
     """Return the SQL with what Spark said of it before; None: it was other SQL, other settings, another Spark or
     Java.
     """
@@ -72,5 +72,5 @@ def _answered(settings: Settings, before: Plan | None) -> Sql | None:
     return sql if before.settings.asked() == settings.asked() else None
 
 
-def _digest(columns: Mapping[str, JsonValue]) -> str:
+def _digest_of_columns(columns: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest()[:32]

@@ -51,12 +51,12 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     :raises TransientError: as `look`, or only a broker that may lead no more says that something is lost.
     :raises PolicyError: the brokers do not show topics that were archived before.
     """
-    result = _if_nothing_is_missing(context, line, expected)
+    result = _survey_if_complete(context, line, expected)
     if result is None:
         context.cluster.look_anew()
         result = survey_once(context, line, expected)
     for state in result.states:
-        if state.unsure and _lacks(state, expected):
+        if state.unsure and _lacks_records(state, expected):
             raise TransientError(
                 f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
                 "broker that may lead no more. Check the brokers; the next attempt asks again"
@@ -72,7 +72,7 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     return result
 
 
-def _if_nothing_is_missing(context: Context, line: Line, expected: Progress) -> Survey | None:
+def _survey_if_complete(context: Context, line: Line, expected: Progress) -> Survey | None:
     """Look once. None: a topic or records seem to be missing."""
     try:
         result = survey_once(context, line, expected)
@@ -81,13 +81,13 @@ def _if_nothing_is_missing(context: Context, line: Line, expected: Progress) -> 
             raise
         log.info("%s; asking again, later and anew", error)
         return None
-    lacking = [state.name for state in result.states if _lacks(state, expected)]
+    lacking = [state.name for state in result.states if _lacks_records(state, expected)]
     if lacking:
         log.info("%s seems to have lost records; asking again, later and anew", lacking[0])
     return None if lacking else result
 
 
-def _lacks(state: PartitionState, expected: Progress) -> bool:
+def _lacks_records(state: PartitionState, expected: Progress) -> bool:
     """Return whether the brokers do not have what the archive knows, or has not read yet."""
     known = expected.partition(state.name)
     if known is None or known.topic_id != state.topic_id:
@@ -113,7 +113,7 @@ def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     highs = cluster.high_watermarks(names)
     _refuse_older_epochs(expected, ids, highs)
     ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
-    begins = _begins(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
+    begins = _start_offsets(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
     if cluster.topics(source.wanted) != topics:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"
@@ -245,7 +245,7 @@ def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[
         time.sleep(min(left, POLL_SECONDS))
 
 
-def _begins(
+def _start_offsets(
     context: Context, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> Mapping[TopicPartition, int]:
     """Return the offset to which `source.start` points in each log."""

@@ -38,7 +38,7 @@ def prove_older(
     """
     # The last hole of all that a log still has tells of the others, too.
     ends = {name: holes[-1].end for name, holes in left_out.items() if holes[-1].end > starts[name]}
-    hours = _hours(cluster, ends if index else {})
+    hours = _hours_behind(cluster, ends if index else {})
     still = cluster.log_starts(left_out)
     evidence = {}
     for name, holes in left_out.items():
@@ -46,20 +46,20 @@ def prove_older(
         unknown = starts[name] if index else holes[-1].end
         gone = [Range(hole.start, min(hole.end, unknown)) for hole in holes if hole.start < unknown]
         if gone:
-            moments.append(_than(gone, known.get(name), present))
+            moments.append(_hour_of_gone(gone, known.get(name), present))
         if still[name] == starts[name]:
             evidence[name] = Older(topic=name.topic, partition=name.partition, ranges=holes, than=max(moments))
     return evidence
 
 
-def _than(gone: Iterable[Range], known: Older | None, present: datetime) -> datetime:
+def _hour_of_gone(gone: Iterable[Range], known: Older | None, present: datetime) -> datetime:
     """Return the hour before which all offsets are that are gone of a log."""
     if known and not any(subtract(hole, (Range(*r) for r in known.ranges)) for hole in gone):
         return known.than
     return hour_start(to_hour(present) + 1)
 
 
-def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+def _hours_behind(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Return the first hour (since 1970) at whose start each log has nothing before this end."""
     low = dict.fromkeys(ends, 0)
     high = dict.fromkeys(ends, LAST_MS // MS_PER_HOUR + 1)

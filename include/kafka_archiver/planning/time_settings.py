@@ -23,11 +23,11 @@ def with_zone_data(settings: Settings) -> Settings:
     options = options_of(settings.layout, settings.layout_options)
     update: dict[str, Any] = {}
     if isinstance(options, Clock):
-        frozen = _frozen(options.timezone, options.locale)
+        frozen = _frozen_zone(options.timezone, options.locale)
         if frozen:
             update["layout_options"] = {**settings.layout_options, **frozen}
     if settings.time.timezone != "UTC" or settings.time.locale != "en":
-        frozen = _frozen(settings.time.timezone, settings.time.locale)
+        frozen = _frozen_zone(settings.time.timezone, settings.time.locale)
         names = {kind: tuple(listed) for kind, listed in frozen.get("names", {}).items()}
         update["time"] = settings.time.model_copy(update={**frozen, "names": names})
     return settings.model_copy(update=update) if update else settings
@@ -45,16 +45,16 @@ def with_wall_clock(settings: Settings, moment: datetime, old: Plan | None = Non
     return settings.model_copy(update={"time": settings.time.model_copy(update={"at": at})})
 
 
-def _frozen(timezone: str, locale: str) -> dict[str, Any]:
+def _frozen_zone(timezone: str, locale: str) -> dict[str, Any]:
     frozen: dict[str, Any] = {}
     if timezone != "UTC":
-        frozen["zone_data"] = packed(_zone(timezone))
+        frozen["zone_data"] = packed(_zone_file(timezone))
     if locale != "en":
         frozen["names"] = {kind: list(listed) for kind, listed in locale_names(locale).items()}
     return frozen
 
 
-def _zone(name: str) -> bytes:
+def _zone_file(name: str) -> bytes:
     """Return the data of a zone that exists."""
     for directory in TZPATH:
         path = Path(directory, *name.split("/"))

@@ -17,12 +17,12 @@ def archive_runs(context: Context, work: PlannedWork, archive: Callable[[str], o
     """
     *earlier, own = work.runs
     for run in earlier:
-        _finish(context, run, archive if run in work.archive else _nothing)
+        _finish_run(context, run, archive if run in work.archive else _write_nothing)
     if own in work.archive:
         archive(own)
 
 
-def _finish(context: Context, run: str, archive: Callable[[str], object]) -> None:
+def _finish_run(context: Context, run: str, archive: Callable[[str], object]) -> None:
     if context.ledger.manifest(run) is None:
         archive(run)
     try:
@@ -43,5 +43,5 @@ def unsettled_runs(context: Context, runs: Sequence[str]) -> list[str]:
     return [*(run for run in earlier if (plan := context.ledger.plan(run)) and plan.number > settled), own]
 
 
-def _nothing(_: str) -> None:
+def _write_nothing(_: str) -> None:
     """Do nothing: a run without offsets has its manifest already."""

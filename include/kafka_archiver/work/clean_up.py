@@ -47,11 +47,11 @@ def find_leftovers(ledger: Ledger, before: datetime, since: datetime | None = No
     layouts = [plan.settings for plan in (*waiting, *([newest] if newest else ()))]
     uploads = _uploads(ledger, topics, layouts)
     # Rebuilds that were given up are not in use, even if runs before them are not settled.
-    ended = [*given_up, *_settled(ledger, progress.settled, since)]
+    ended = [*given_up, *_settled_plans(ledger, progress.settled, since)]
     return [
         *_probes(ledger, before),
         *stray_uploads(uploads, progress, in_use, before, layouts),
-        *_existing(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
+        *_existing(ledger, _map_all(lambda plan: _leftovers_of(ledger, plan, before), ended)),
     ]
 
 
@@ -78,7 +78,7 @@ def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
     return commit is not None and commit.outcome == "given_up" and commit.committed_at < before
 
 
-def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
+def _settled_plans(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
     """Yield the settled runs, newest first."""
     for number in range(last, 0, -1):
         plan = ledger.planned(number)
@@ -89,16 +89,16 @@ def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan
         yield plan
 
 
-def _of_ended(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+def _leftovers_of(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     try:
-        return _left_by(ledger, plan, before)
+        return _left_by_run(ledger, plan, before)
     except IntegrityError as damage:
         # Without a sound manifest, objects that the archive needs would look like leftovers.
         log.warning("leftovers of run %s are kept: %s", plan.run, damage)
         return []
 
 
-def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+def _left_by_run(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     commit: Commit | None = ledger.commit(plan.run)
     if commit is None or commit.committed_at >= before:
         return []
@@ -109,7 +109,7 @@ def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
     if commit.outcome == "replaced":
         # Its objects may be kept: by the replacement's manifest, or by `keep_superseded`.
-        other = _comes_after(ledger, commit)
+        other = _replacement_of(ledger, commit)
         if other is None or other.keep_superseded:
             return []
         by = ledger.sound_manifest(other.run)
@@ -119,7 +119,7 @@ def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     return of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, superseded)
 
 
-def _comes_after(ledger: Ledger, commit: Commit) -> Plan | None:
+def _replacement_of(ledger: Ledger, commit: Commit) -> Plan | None:
     """Return the plan that has come in the place of a replaced run, perhaps over other replaced ones; None: not yet."""
     end: Commit | None = commit
     while end and end.outcome == "replaced":
@@ -129,11 +129,11 @@ def _comes_after(ledger: Ledger, commit: Commit) -> Plan | None:
 
 def _uploads(ledger: Ledger, topics: Iterable[str], layouts: Iterable[Settings]) -> list[ListedUpload]:
     listed = prefixes(topics, Settings(), *layouts)
-    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], listed)
+    return _map_all(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], listed)
 
 
 def _existing(ledger: Ledger, candidates: Sequence[Leftover]) -> list[Leftover]:
-    return _each(lambda item: [item] if ledger.store.head(item.key) else [], candidates)
+    return _map_all(lambda item: [item] if ledger.store.head(item.key) else [], candidates)
 
 
 def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
@@ -143,6 +143,6 @@ def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
     return [*objects, *uploads]
 
 
-def _each(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
+def _map_all(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
     with ThreadPoolExecutor(THREADS) as pool:
         return [result for results in pool.map(work, items) for result in results]

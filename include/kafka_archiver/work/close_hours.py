@@ -78,7 +78,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
                 "committed it.",
                 *go_on(context.archive.archive, run),
             )
-    _settle(context)
+    _settle_all(context)
     changed: list[ChangedHour] = []
     stretches: list[ClosedStretch] = []
     for run, commit in effective:
@@ -95,7 +95,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
     return ClosedHours(changed, stretches)
 
 
-def _settle(context: Context) -> None:
+def _settle_all(context: Context) -> None:
     """Settle the runs of the line up to the first one that has not ended."""
     overtaken = 0
     while overtaken < TRIES:
@@ -114,7 +114,7 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
     """Settle one run. False when another process was faster."""
     ledger = context.ledger
     change = load_settling(ledger, before, plan, commit)
-    proofs = _prove(ledger, change)
+    proofs = _prove_hours(ledger, change)
     # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
     if change.manifest and not plan.keep_superseded:
         for run in replaced_runs(ledger, plan):
@@ -140,7 +140,7 @@ def load_settling(ledger: Ledger, before: Progress, plan: Plan, commit: Commit) 
     return Settling(before, plan, commit.outcome, manifest, superseded, commit.committed_at)
 
 
-def _prove(ledger: Ledger, change: Settling) -> list[HourProof]:
+def _prove_hours(ledger: Ledger, change: Settling) -> list[HourProof]:
     """Write the proofs that change. Returns the proofs of all hours that the run might change."""
     hours = set(change.hours)
     if reach := change.reaches:

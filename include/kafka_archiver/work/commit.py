@@ -14,7 +14,7 @@ from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import TopicPartition
 
 log = logging.getLogger(__name__)
-FOLLOWS = "moved_group: follow_ledger"
+FOLLOWS_LEDGER = "moved_group: follow_ledger"
 
 
 def commit(context: Context, runs: Sequence[str]) -> None:
@@ -29,7 +29,7 @@ def commit(context: Context, runs: Sequence[str]) -> None:
         if manifest.plan_digest != plan.digest:
             raise IntegrityError(f"run {run}: manifest.json is of another plan: restore it from a version or copy")
         context.ledger.require_in_line(plan)
-        stored = stored or _commit(context, plan, manifest)
+        stored = stored or _create_commit(context, plan, manifest)
         if stored.outcome != "committed":
             log.warning(
                 "run %s is left alone: it was %s by %s meanwhile", run, stored.outcome.replace("_", " "), stored.by
@@ -48,7 +48,7 @@ def commit(context: Context, runs: Sequence[str]) -> None:
             log.info("a %s does not move group %s", plan.origin, plan.group)
 
 
-def _commit(context: Context, plan: Plan, manifest: Manifest) -> Commit:
+def _create_commit(context: Context, plan: Plan, manifest: Manifest) -> Commit:
     return context.ledger.create_commit(
         Commit(
             archive=plan.archive,
@@ -65,7 +65,7 @@ def _move_group(context: Context, plan: Plan) -> None:
     """Move the group to the end of the committed runs. Repeated if other processes have committed more meanwhile."""
     reached = _committed_progress(context)
     while True:
-        targets = _targets(context, plan, reached)
+        targets = _group_targets(context, plan, reached)
         offsets = {name: target for name, (_, target) in targets.items()}
         context.cluster.move_group(plan.group, offsets, group_stamp(plan.archive, max(plan.number, reached.settled)))
         for name, (before, offset) in list(targets.items())[:20]:
@@ -91,7 +91,7 @@ def _committed_progress(context: Context) -> Progress:
     return progress
 
 
-def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicPartition, tuple[int | None, int]]:
+def _group_targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicPartition, tuple[int | None, int]]:
     """Return the partitions where the group has to move: its present offset, and the target."""
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
     partitions = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
@@ -112,7 +112,7 @@ def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicParti
         begins = (
             partition.generation > 0 and place is not None and stamped_number(place.stamp, plan.archive) < plan.number
         )
-        follows = any(FOLLOWS in decided for decided in partition.decided) and reached.settled <= plan.number
+        follows = any(FOLLOWS_LEDGER in decided for decided in partition.decided) and reached.settled <= plan.number
         if place is None or place.offset < target or ((begins or follows) and place.offset != target):
             targets[partition.name] = place.offset if place else None, target
     return targets

@@ -9,7 +9,7 @@ from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.plan import Plan
 
 # Plans that may have had no encryption.
-_LOOKED_AT = 20
+_MOST_PLANS = 20
 
 
 def with_data_key(context: Context, plan: Plan) -> Plan:
@@ -38,7 +38,7 @@ def _require_same_master(context: Context, last: int) -> None:
 
     :param last: the last plan of the line.
     """
-    for number in range(last, max(last - _LOOKED_AT, 0), -1):
+    for number in range(last, max(last - _MOST_PLANS, 0), -1):
         before = context.ledger.planned(number)
         # Without its document, no master key would help.
         if before and before.data_key and context.ledger.has_data_key(before.data_key):

@@ -122,11 +122,11 @@ def _present_partitions(context: Context, expected: Progress, old: Plan, final: 
     :param final: whether the run is final. If a run has written nothing yet, a policy decides about missing offsets.
     :raises PolicyError: the log does not have the offsets.
     """
-    starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
+    starts = _require_all_offsets(context, expected, old) if final or context.ledger.manifest(old.run) else {}
     return tuple(p.again().model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
 
 
-def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
+def _require_all_offsets(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
     """Check that Kafka has all offsets of the run. Returns the start of each log."""
     read = [p for p in old.partitions if p.ranges]
     ids = context.cluster.topic_ids({p.topic for p in read})

@@ -26,23 +26,23 @@ def require_all_results(plan: Plan, chunks: Sequence[Chunk], results: Sequence[C
     """
     number_of = Counter((result.chunk.name, result.chunk.start) for result in results)
     # Of a chunk that the log no longer has in full, only the rest was read.
-    missing = [c for c in chunks if (c.name, c.start) not in number_of and _whole(plan, c) not in number_of]
+    missing = [c for c in chunks if (c.name, c.start) not in number_of and _whole_chunk(plan, c) not in number_of]
     if missing:
         more = f", nor have {len(missing) - 1:,} others" if len(missing) > 1 else ""
-        raise _fault(plan, f"{missing[0]} was given to the engine, and has no result{more}")
+        raise _engine_fault(plan, f"{missing[0]} was given to the engine, and has no result{more}")
     if len(results) != len(chunks):
         twice = [f"{place} has {number}" for place, number in number_of.items() if number > 1]
-        raise _fault(
+        raise _engine_fault(
             plan, f"{len(chunks)} chunks were given to the engine, and have {len(results)} results {twice[:3]}"
         )
 
 
-def _whole(plan: Plan, chunk: Chunk) -> tuple[TopicPartition, int] | None:
+def _whole_chunk(plan: Plan, chunk: Chunk) -> tuple[TopicPartition, int] | None:
     whole = plan.chunk_of(chunk.name, chunk.start)
     return (whole.name, whole.start) if whole else None
 
 
-def _fault(plan: Plan, what: str) -> IntegrityError:
+def _engine_fault(plan: Plan, what: str) -> IntegrityError:
     return IntegrityError(
         f"run {plan.run}: {what}. Nothing of this attempt is stored; this is a fault of the engine, please report it"
     )

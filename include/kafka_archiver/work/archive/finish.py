@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafka_archiver.values.gaps import Rows
 
 log = logging.getLogger(__name__)
-_LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
+_FATES_LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
 
 
 def finish_run(
@@ -61,7 +61,7 @@ def finish_run(
     if plan.supersedes and not plan.takes_over:
         _refuse_fewer(plan, accounts, ledger.manifest(plan.supersedes))
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
-    kept = {account.chunk: _whole(account, before, store) for account in accounts if account.lost}
+    kept = {account.chunk: _complete_before(account, before, store) for account in accounts if account.lost}
     adopted = {chunk: some for chunk, some in kept.items() if some}
     accounts = [adopted[a.chunk][0] if a.chunk in adopted else a for a in accounts]
     _refuse_to_lose(plan, accounts, before.keys, store)
@@ -81,7 +81,9 @@ def intended_manifest(plan: Plan, intent: Intent | None, ledger: Ledger) -> Mani
     return ledger.create_manifest(manifest_of(plan, before, intent) if before else intent.manifest(plan))
 
 
-def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
+def _complete_before(
+    account: ChunkAccount, before: Intent, store: Store
+) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
     """Return an earlier attempt's account and objects of a chunk that Kafka no longer has in full, if all objects
     exist.
     """
@@ -112,8 +114,8 @@ def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Seque
 
 def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
     """Refuse a rebuild with fewer records than the archive has: Kafka may have compacted since."""
-    before = _absent(old.chunks if old else ())
-    for name, rows in sorted(_absent(accounts).items()):
+    before = _absent_offsets(old.chunks if old else ())
+    for name, rows in sorted(_absent_offsets(accounts).items()):
         # Offsets are compared, not counts: records of aborted transactions may have taken the place of missing ones.
         if fewer := beside(rows, before[name]) if name in before else count(rows):
             raise IntegrityError(
@@ -128,12 +130,12 @@ def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | 
 
 def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest) -> None:
     """Refuse a rebuild that would take archived records out of the archive: today's settings filter or reject them."""
-    counts = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_LEFT_OUT)}
+    counts = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_FATES_LEFT_OUT)}
     if counts["archived"] >= old.account["archived"]:
         return
     more = [
         f"{counts[fate] - old.account[fate]:,} more {wording}"
-        for fate, wording in _LEFT_OUT.items()
+        for fate, wording in _FATES_LEFT_OUT.items()
         if counts[fate] > old.account[fate]
     ]
     fewer = rebuild_with_fewer(plan.archive, plan.supersedes or "")
@@ -147,7 +149,7 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
     )
 
 
-def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
+def _absent_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
     """Return the offsets of each partition at which there is no record, of partitions that have such."""
     absent: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:

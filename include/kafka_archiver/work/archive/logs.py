@@ -38,12 +38,12 @@ def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed:
     :raises TransientError: a log gave no answer in time, or only a broker that may lead no more says that it has lost
         records.
     """
-    logs, _ = _ask(cluster, plan, progress, replayed)
-    if not _lacking(logs, plan):
+    logs, _ = _ask_once(cluster, plan, progress, replayed)
+    if not _lacking_partitions(logs, plan):
         return logs
     cluster.look_anew()
-    logs, highs = _ask(cluster, plan, progress, replayed)
-    for name in _lacking(logs, plan):
+    logs, highs = _ask_once(cluster, plan, progress, replayed)
+    for name in _lacking_partitions(logs, plan):
         if name in highs and highs[name].unsure:
             raise TransientError(
                 f"{name} seems to have lost records of run {plan.run}, but {highs[name].unsure}: nothing is called "
@@ -52,13 +52,13 @@ def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed:
     return logs
 
 
-def _lacking(logs: Logs, plan: Plan) -> list[TopicPartition]:
+def _lacking_partitions(logs: Logs, plan: Plan) -> list[TopicPartition]:
     """Return the partitions whose logs do not have all that the run reads."""
     ranges = {p.name: p.offset_ranges for p in plan.partitions}
     return [n for n, log in logs.ranges.items() if any(subtract(each, (log,)) for each in ranges[n])]
 
 
-def _ask(
+def _ask_once(
     cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool
 ) -> tuple[Logs, Mapping[TopicPartition, LogEnd]]:
     """Ask the brokers once."""
@@ -77,11 +77,11 @@ def _ask(
     other = changed(cluster, witnesses, starts)
     ranges = {p.name: Range(max(p.end, p.log_end), max(p.end, p.log_end)) for p in plan.partitions}
     ranges |= {n: Range(starts[n], cut.get(n, highs[n].offset)) for n in mine if n not in other}
-    doubts = other | {name: _cut(plan.run, mine[name], offset) for name, offset in cut.items()}
+    doubts = other | {name: _cut_message(plan.run, mine[name], offset) for name, offset in cut.items()}
     return Logs(ranges, ids, doubts), highs
 
 
-def _cut(run: str, planned: PartitionPlan, offset: int) -> str:
+def _cut_message(run: str, planned: PartitionPlan, offset: int) -> str:
     return (
         f"the log of {planned.name} reached {planned.end} or more under leader epoch {planned.leader_epoch} when run "
         f"{run} was planned, and is the same one only up to {offset} now: it was truncated, as by an unclean leader "

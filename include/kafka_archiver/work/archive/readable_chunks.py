@@ -17,14 +17,14 @@ def readable_chunks(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bo
         log = logs.ranges[chunk.name]
         left = Range(max(chunk.start, log.start), min(chunk.end, log.end))
         if left != chunk.range and not replayed and policies.lost_offsets != "record_loss":
-            reason, how = _gone(plan, chunk, logs, planned[chunk.name])
+            reason, how = _explain_gone(plan, chunk, logs, planned[chunk.name])
             raise PolicyError(reason, advice=how.text, actions=how.actions)
         if left.size:
             readable.append(chunk.model_copy(update={"start": left.start, "end": left.end}))
     return readable
 
 
-def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> tuple[str, Advice]:
+def _explain_gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> tuple[str, Advice]:
     """Return what is gone, and what to do."""
     log, topic_id = logs.ranges[chunk.name], logs.ids[chunk.topic]
     if plan.supersedes and not plan.takes_over:

@@ -39,8 +39,8 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
 
     # Objects that are as promised stay: under KMS, writing them again would change their ETags.
     intact = {item.key for item in stored.stored if matching_entry(item, store)}
-    again = _only(results, lambda item: as_promised(item) and item.upload.key not in intact)
-    abort(_only(results, lambda item: not as_promised(item) or item.upload.key in intact), store)
+    again = _with_objects(results, lambda item: as_promised(item) and item.upload.key not in intact)
+    abort(_with_objects(results, lambda item: not as_promised(item) or item.upload.key in intact), store)
     if again:
         retake_intent(ledger, plan, stored)
     rewritten = {e.key for e in complete(again, store)}
@@ -97,5 +97,5 @@ def retake_intent(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
     take_intent(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
 
 
-def _only(results: Sequence[ChunkResult], condition: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
+def _with_objects(results: Sequence[ChunkResult], condition: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
     return [replace(result, objects=tuple(filter(condition, result.objects))) for result in results]

@@ -35,7 +35,7 @@ def freeze_fatal_records(ledger: Ledger, plan: Plan, job: WriteJob, fatal: Fatal
     :raises PermanentError: the run has a manifest, which says otherwise; or there are too many such records.
     """
     if job.bad_record == "fail":
-        raise _bad(fatal.records, plan.archive)
+        raise _bad_record_error(fatal.records, plan.archive)
     if ledger.manifest(plan.run):
         raise PermanentError(
             f"{fatal}. Run {plan.run} has a manifest already, and that record ended no process when it was written: "
@@ -64,7 +64,7 @@ def freeze_fatal_records(ledger: Ledger, plan: Plan, job: WriteJob, fatal: Fatal
     )
 
 
-def _bad(records: Sequence[RecordAside], archive: str) -> BadRecordError:
+def _bad_record_error(records: Sequence[RecordAside], archive: str) -> BadRecordError:
     first = records[0]
     same = {r.offset: r.reason for r in records if (r.topic, r.partition) == (first.topic, first.partition)}
     return BadRecordError(first.topic, first.partition, same, *choices(archive))

@@ -46,12 +46,12 @@ def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | N
     if selection is None or isinstance(selection, HourRange):
         with ThreadPoolExecutor(THREADS) as pool:
             candidates = [
-                lettered for lettered in pool.map(lambda n: _at(context, n), range(1, line.last + 1)) if lettered
+                lettered for lettered in pool.map(lambda n: _run_at(context, n), range(1, line.last + 1)) if lettered
             ]
         return [
             lettered
             for lettered in candidates
-            if lettered.letters and (selection is None or _is_of(lettered, selection))
+            if lettered.letters and (selection is None or _has_letters_of(lettered, selection))
         ]
     plans = {}
     for run in selection:
@@ -65,7 +65,7 @@ def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | N
     return [lettered for number in sorted(plans) if (lettered := _with_letters(context, plans[number])).letters]
 
 
-def _at(context: Context, number: int) -> RunWithLetters | None:
+def _run_at(context: Context, number: int) -> RunWithLetters | None:
     """Return the run at a place of the line, if it counts."""
     plan = context.ledger.planned(number)
     counts = plan and context.ledger.is_final(plan.run) and context.ledger.superseded_by(plan.run) is None
@@ -77,9 +77,9 @@ def _with_letters(context: Context, plan: Plan) -> RunWithLetters:
     return RunWithLetters(plan, manifest.dead_letters if manifest else ())
 
 
-def _is_of(lettered: RunWithLetters, hours: HourRange) -> bool:
-    return any(hour in _range(hours) for item in lettered.letters for hour in item.hours if hour is not None)
+def _has_letters_of(lettered: RunWithLetters, hours: HourRange) -> bool:
+    return any(hour in _hour_numbers(hours) for item in lettered.letters for hour in item.hours if hour is not None)
 
 
-def _range(hours: HourRange) -> Iterator[int] | range:
+def _hour_numbers(hours: HourRange) -> Iterator[int] | range:
     return range(to_hour(hours.first), to_hour(hours.last) + 1)

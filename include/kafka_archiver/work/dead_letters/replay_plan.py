@@ -29,15 +29,15 @@ def replay_letters(context: Context, selection: Iterable[str] | HourRange | None
     """
     plans: list[Plan] = []
     for lettered in runs_with_letters(context, selection):
-        plans.append(_plan(context, lettered.plan.run, [plan.run for plan in plans]))
+        plans.append(_plan_replay(context, lettered.plan.run, [plan.run for plan in plans]))
     line = read_line(context)
     planned = {plan.run for plan in plans}
     if not plans:
-        return _nothing(context, line)
+        return _nothing_to_replay(context, line)
     return prepare_work(context, [*(p for p in line.unfinished if p.run not in planned), *plans[:-1]], plans[-1])
 
 
-def _nothing(context: Context, line: Line) -> PlannedWork:
+def _nothing_to_replay(context: Context, line: Line) -> PlannedWork:
     final = [w.plan.run for w in line.waiting if w.outcome == "committed"]
     settled = (context.ledger.planned(number) for number in range(line.settled.settled, 0, -1))
     last = final[-1] if final else next((p.run for p in settled if p and context.ledger.is_final(p.run)), None)
@@ -47,7 +47,7 @@ def _nothing(context: Context, line: Line) -> PlannedWork:
     return PlannedWork((last,), (), final=(last,))
 
 
-def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
+def _plan_replay(context: Context, run: str, own: Sequence[str]) -> Plan:
 
     def begun(line: Line) -> Plan | None:
         plan = next(unfinished_revisions(line, run, "dead_letters"), None)

@@ -43,7 +43,7 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
     existing = context.ledger.current(interval.id)
     plan = existing or propose(context, interval, origin)
     line = read_line(context)
-    stops = _stops(context, line) if existing else []
+    stops = _errors_of_next_run(context, line) if existing else []
     return Preview(
         archive=context.archive.archive,
         run=plan.run,
@@ -58,7 +58,7 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
     )
 
 
-def _stops(context: Context, line: Line) -> Sequence[ArchiverError]:
+def _errors_of_next_run(context: Context, line: Line) -> Sequence[ArchiverError]:
     try:
         expected = line.expected(context.ledger)
         states = survey(context, line, expected).states

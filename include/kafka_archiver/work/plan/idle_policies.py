@@ -29,11 +29,11 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
     if idle:
         raise ConfigError(
             f"the run's `policies` {idle} decide nothing: interval {interval} was planned at "
-            f"{isoformat(own.planned_at)}, and its run {own.run} is final. {_when(interval)}"
+            f"{isoformat(own.planned_at)}, and its run {own.run} is final. {_explain_interval(interval)}"
         )
 
 
-def _when(planned: Interval) -> str:
+def _explain_interval(planned: Interval) -> str:
     """Say when the choices of a DAG run would decide something; `planned` is an interval that has a plan."""
     return (
         f"A run of the interval from {isoformat(planned.start)} replays its plan. Trigger the DAG without a date: such "

@@ -123,7 +123,7 @@ def count_left_out(context: Context, since: datetime | None) -> dict[TopicPartit
     expected = line.expected(context.ledger)
     observed = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}
-    return {p.name: p.count for p in _fill(context, observed, known, Fill(since), None) if p.count}
+    return {p.name: p.count for p in _plan_fill(context, observed, known, Fill(since), None) if p.count}
 
 
 def _propose(
@@ -142,11 +142,11 @@ def _propose(
         check_handover(context, observed.states, known)
     assumed = None
     if fill:
-        partitions = _fill(context, observed, known, fill, archive.source.max_records_per_run)
+        partitions = _plan_fill(context, observed, known, fill, archive.source.max_records_per_run)
     elif origin == "backfill":
-        partitions, assumed = _backfill(context, interval, observed, known)
+        partitions, assumed = _plan_backfill(context, interval, observed, known)
     else:
-        partitions = _forward(context, observed, known)
+        partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
     missing = left_out(partitions, known, asked, origin != "backfill")
@@ -165,7 +165,7 @@ def _propose(
         origin=origin,
         # A run that fills the archive proves no hour alone.
         max_disorder_ms=assumed,
-        ordered_within_ms=_declared(archive),
+        ordered_within_ms=_declared_disorder(archive),
         loss_rules=2,
         hour_rules=2,
         planned_at=observed.at.earliest,
@@ -180,12 +180,12 @@ def _propose(
     return plan, frozen
 
 
-def _forward(context: Context, observed: Survey, known: Known) -> list[PartitionPlan]:
+def _plan_forward(context: Context, observed: Survey, known: Known) -> list[PartitionPlan]:
     starts = beginnings(context.archive, observed.states, known)
     return plan_forward(context.archive.source.max_records_per_run, observed.states, known, starts)
 
 
-def _backfill(
+def _plan_backfill(
     context: Context, interval: Interval, observed: Survey, known: Known
 ) -> tuple[list[PartitionPlan], int | None]:
     """Return the partitions' part of a backfill, and what it assumes about the order of times (ms)."""
@@ -199,14 +199,14 @@ def _backfill(
             candidates.unordered[0],
         )
     partitions = plan_backfill(observed.states, known, candidates.ranges)
-    return partitions, None if candidates.unordered else _declared(archive)
+    return partitions, None if candidates.unordered else _declared_disorder(archive)
 
 
-def _declared(archive: Archive) -> int | None:
+def _declared_disorder(archive: Archive) -> int | None:
     """Return `timestamp.max_disorder` in milliseconds."""
     declared = archive.timestamp.max_disorder
     return None if declared is None else declared // timedelta(milliseconds=1)
 
 
-def _fill(context: Context, observed: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
+def _plan_fill(context: Context, observed: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
     return plan_backfill(observed.states, known, ranges_to_fill(context, observed, known, fill), limit)

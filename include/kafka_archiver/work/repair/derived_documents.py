@@ -23,32 +23,32 @@ def derive_documents(ledger: Ledger) -> list[str]:
 
     :raises IntegrityError: a document of a committed run is not the one that was committed.
     """
-    return list(_derive(ledger))
+    return list(_derive_each(ledger))
 
 
-def _derive(ledger: Ledger) -> Iterator[str]:
+def _derive_each(ledger: Ledger) -> Iterator[str]:
     before = ledger.store.version(progress_document(ledger.archive))
-    stored = _parsed(ledger, before and before.data)
+    stored = _parsed_progress(ledger, before and before.data)
     with Books.open() as books:
         replay = Replay(ledger.archive, books)
-        for number in range(1, _settled(ledger, stored) + 1):
-            yield from _settle(ledger, replay, number)
+        for number in range(1, _count_settled(ledger, stored) + 1):
+            yield from _settle_again(ledger, replay, number)
         for hour in sorted({*ledger.hours(), *books.hours()}, key=lambda hour: -1 if hour is None else hour):
-            yield from _mend(ledger, books, hour, replay.progress.settled)
+            yield from _mend_proof(ledger, books, hour, replay.progress.settled)
     if replay.progress.settled and stored != replay.progress:
         key, data = progress_document(ledger.archive), replay.progress.to_json()
         if ledger.store.create(key, data) if before is None else ledger.store.replace(key, data, before.etag):
             yield key
 
 
-def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
+def _parsed_progress(ledger: Ledger, data: bytes | None) -> Progress | None:
     try:
         return None if data is None else Progress.from_json(data, progress_document(ledger.archive))
     except DocumentError:
         return None
 
 
-def _settled(ledger: Ledger, progress: Progress | None) -> int:
+def _count_settled(ledger: Ledger, progress: Progress | None) -> int:
     """Return the number of settled runs; without the progress, up to the last run with a `settled.json`."""
     if progress:
         done = sum("settled" in documents for documents in ledger.runs().values())
@@ -61,7 +61,7 @@ def _settled_key(ledger: Ledger, run: str) -> str:
     return run_document(ledger.archive, run, "settled")
 
 
-def _settle(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
+def _settle_again(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
     """Settle the next run again."""
     plan = ledger.planned(number)
     commit = ledger.commit(plan.run) if plan else None
@@ -79,7 +79,7 @@ def _settle(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
         yield key
 
 
-def _mend(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Iterator[str]:
+def _mend_proof(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Iterator[str]:
     key = hour_document(ledger.archive, hour)
     version = ledger.store.version(key)
     try:

@@ -19,7 +19,7 @@ def give_up_offsets(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
     :raises ConfigError: the run does not read them, or has ended, or everything of it is written.
     :raises TransientError: other processes were faster at every try.
     """
-    _require_reads(ledger, _plan(ledger, run), offsets)
+    _require_reads(ledger, _plan_of(ledger, run), offsets)
     for _ in range(TRIES):
         before = ledger.set_aside(run)
         aside = (before.document or SetAside(archive=ledger.archive, run=run)).with_unread(offsets)
@@ -31,7 +31,7 @@ def give_up_offsets(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
     raise TransientError(f"attempts of run {run} set records aside at the same time; try again")
 
 
-def _plan(ledger: Ledger, run: str) -> Plan:
+def _plan_of(ledger: Ledger, run: str) -> Plan:
     plan = ledger.plan(run)
     if plan is None:
         raise ConfigError(

@@ -32,10 +32,10 @@ def record_lost(context: Context, run: str, keys: Collection[str], given_up: Col
     :raises TransientError: other planners were faster at every try.
     """
     for _ in range(TRIES):
-        line = _line(context, run)
+        line = _tidied_line(context, run)
         old, final = effective_revision(context, line, run)
         if old.origin == "repair" and not final:
-            _end(context, old)
+            _finish_repair(context, old)
             continue
         before = context.ledger.sound_manifest(old.run)
         if before is None:
@@ -51,23 +51,25 @@ def record_lost(context: Context, run: str, keys: Collection[str], given_up: Col
         lost = [key for key in sorted(requested) if key in given_up or not is_there(context.store, known[key])]
         if not lost:
             return old
-        repair_plan = _plan(context, line, old, final, before, lost)
+        repair_plan = _plan_repair(context, line, old, final, before, lost)
         if not append_plan(context, line, repair_plan):
             continue
-        if _line(context, run, repair_plan.run).outcome_of(repair_plan.run) is None and _end(context, repair_plan):
+        if _tidied_line(context, run, repair_plan.run).outcome_of(repair_plan.run) is None and _finish_repair(
+            context, repair_plan
+        ):
             log.warning("run %s: %d objects of run %s are recorded as lost", repair_plan.run, len(lost), old.run)
             return repair_plan
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
-def _line(context: Context, run: str, own: str = "") -> Line:
+def _tidied_line(context: Context, run: str, own: str = "") -> Line:
     """Return the tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
     other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
     return tidy_line(context, line, [*other_runs, own])
 
 
-def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
+def _plan_repair(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
     return revised_plan(
         context,
         line,
@@ -83,7 +85,7 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
     )
 
 
-def _end(context: Context, plan: Plan) -> bool:
+def _finish_repair(context: Context, plan: Plan) -> bool:
     """Finish a repair. False when another process has given it up."""
     context.ledger.file_plan(plan)
     write_repair_manifest(context, plan)

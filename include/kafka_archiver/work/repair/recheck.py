@@ -35,7 +35,7 @@ def recheck_objects(context: Context, runs: Collection[str]) -> tuple[Report, in
     :returns: the report as it is now, and how many objects it no longer has; None if it has nothing to look at.
     :raises TransientError: others were faster at every try.
     """
-    key, intervals = audit_document(context.archive.archive), {_interval(run) for run in runs}
+    key, intervals = audit_document(context.archive.archive), {_interval_of(run) for run in runs}
     for _ in range(TRIES):
         if (before := context.store.version(key)) is None:
             return None
@@ -44,10 +44,10 @@ def recheck_objects(context: Context, runs: Collection[str]) -> tuple[Report, in
         except DocumentError:
             # Only another audit can replace it.
             return None
-        wrong = [f for f in report.damage if f.kind in OBJECT_DAMAGE and _interval(f.run) in intervals]
+        wrong = [f for f in report.damage if f.kind in OBJECT_DAMAGE and _interval_of(f.run) in intervals]
         if not wrong:
             return None
-        whole = _whole(context, wrong)
+        whole = _whole_objects(context, wrong)
         log.info(
             "%d of %d objects that the audit at %s calls wrong are whole again: %s",
             len(whole),
@@ -57,13 +57,13 @@ def recheck_objects(context: Context, runs: Collection[str]) -> tuple[Report, in
         )
         if not whole:
             return report, 0
-        after = _without(report, wrong, whole, context)
+        after = _without_whole(report, wrong, whole, context)
         if context.store.replace(key, after.to_json(), before.etag):
             return after, len(whole)
     raise TransientError(f"others have written {key} {TRIES} times; try again")
 
 
-def _without(report: Report, wrong: Collection[Finding], whole: Collection[str], context: Context) -> Report:
+def _without_whole(report: Report, wrong: Collection[Finding], whole: Collection[str], context: Context) -> Report:
     out = {(f.kind, f.subject) for f in wrong if f.subject in whole}
     left = tuple(f for f in report.findings if (f.kind, f.subject) not in out)
     number = len(whole) + (report.mended.objects if report.mended else 0)
@@ -71,18 +71,18 @@ def _without(report: Report, wrong: Collection[Finding], whole: Collection[str],
     return report.model_copy(update={"findings": left, "verdict": verdict(left), "mended": mended})
 
 
-def _interval(run: str | None) -> str:
+def _interval_of(run: str | None) -> str:
     return (run or "").partition("+")[0]
 
 
-def _whole(context: Context, wrong: Collection[Finding]) -> set[str]:
+def _whole_objects(context: Context, wrong: Collection[Finding]) -> set[str]:
     """Return the keys of the objects that are whole, or need not be there any more."""
     keys: dict[str, set[str]] = defaultdict(set)
     for finding in wrong:
-        keys[_interval(finding.run)].add(finding.subject)
+        keys[_interval_of(finding.run)].add(finding.subject)
     numbers: list[int] = []
     present, gone = set[str](), set[str]()
-    for plan, manifest in _counting(context, keys):
+    for plan, manifest in _effective_documents(context, keys):
         here = sorted(keys[plan.interval.id])
         entries = {o.key: o for o in manifest.stored if o.key in here}
         answers = each(partial(_is_right, context.store, entries), here, THREADS)
@@ -90,7 +90,7 @@ def _whole(context: Context, wrong: Collection[Finding]) -> set[str]:
         numbers.append(plan.number)
         present |= right & entries.keys()
         gone |= right - entries.keys()
-    return gone | _read(context, numbers, present)
+    return gone | _read_objects(context, numbers, present)
 
 
 def _is_right(store: Store, entries: Mapping[str, ObjectEntry], key: str) -> bool:
@@ -99,7 +99,7 @@ def _is_right(store: Store, entries: Mapping[str, ObjectEntry], key: str) -> boo
     return is_there(store, entry) if entry else store.head(key) is None
 
 
-def _counting(context: Context, intervals: Mapping[str, object]) -> Iterator[tuple[Plan, Manifest]]:
+def _effective_documents(context: Context, intervals: Mapping[str, object]) -> Iterator[tuple[Plan, Manifest]]:
     """Yield the revision of each interval that counts, if it is final and its documents are sound."""
     ledger = context.ledger
     for interval in intervals:
@@ -115,7 +115,7 @@ def _counting(context: Context, intervals: Mapping[str, object]) -> Iterator[tup
                 yield plan, manifest
 
 
-def _read(context: Context, numbers: Collection[int], keys: set[str]) -> set[str]:
+def _read_objects(context: Context, numbers: Collection[int], keys: set[str]) -> set[str]:
     """Read these objects, and return those whose content is right."""
     reading = Reading(context.store, context.ledger, len(keys), log.info)
     for finding in reading.read(sorted(numbers), set(), keys):

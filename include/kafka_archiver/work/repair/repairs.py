@@ -22,7 +22,7 @@ from kafka_archiver.work.repair.restored_documents import DocumentSources
 from kafka_archiver.work.repair.sidecars import sidecar_bytes
 
 THREADS = 16
-_DERIVED = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
+_DERIVED_KINDS = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
 Objects = Mapping[str, tuple[ObjectEntry, ...]]
 
 
@@ -63,16 +63,16 @@ def find_repairs(context: Context, report: Report, given_up: Collection[str] = (
     :raises ConfigError: one of these objects is not missing or damaged.
     """
     unreadable = [f.subject for f in report.findings if f.kind == "unreadable" and _is_derived(f.subject)]
-    derived = (*(f.subject for f in report.findings if f.kind in _DERIVED), *unreadable)
+    derived = (*(f.subject for f in report.findings if f.kind in _DERIVED_KINDS), *unreadable)
     documents = DocumentSources(context.ledger, context.registry)
     restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if documents.give(key) is not None)
-    unsound = _unsound(report, unreadable)
+    unsound = _unsound_intervals(report, unreadable)
     mended = {*derived, *restored}
-    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval(f.run) in unsound]
+    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval_of(f.run) in unsound]
     left = tuple(f for f in blocking if f.subject not in mended)
-    line = _line(context, unsound)
+    line = _sound_line(context, unsound)
     anew = dict(_unfinishable(context, line))
-    damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
+    damaged = [*_damaged_promises(context, report, unsound), *_damaged_of_unfinished(context, line, anew)]
     on_record = {f.subject for f in report.findings if f.kind == "lost"}
     if unknown := set(given_up) - {entry.key for _, entry in damaged} - on_record:
         raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or not of archive {report.archive}")
@@ -109,20 +109,20 @@ def _why_gone(entry: ObjectEntry, log: Range | None) -> str:
     return ""
 
 
-def _unsound(report: Report, derived: Collection[str]) -> set[str]:
+def _unsound_intervals(report: Report, derived: Collection[str]) -> set[str]:
     """Return the intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown
     which revision's objects count.
     """
     places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECT_DAMAGE}
-    return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
+    return {_interval_of(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
 
 
-def _interval(run: str | None) -> str:
+def _interval_of(run: str | None) -> str:
     return (run or "").partition("+")[0]
 
 
-def _line(context: Context, unsound: Collection[str]) -> Line:
+def _sound_line(context: Context, unsound: Collection[str]) -> Line:
     """Return the line; if the progress cannot be read and is computed again, with all runs as waiting."""
     beginning = Progress(archive=context.archive.archive)
     for settled in None, beginning:
@@ -137,7 +137,7 @@ def _is_derived(key: str) -> bool:
     return "/hours/" in key or key.endswith(("/progress.json", "/settled.json"))
 
 
-def _promised(context: Context, report: Report, unsound: Collection[str]) -> Iterable[tuple[Plan, ObjectEntry]]:
+def _damaged_promises(context: Context, report: Report, unsound: Collection[str]) -> Iterable[tuple[Plan, ObjectEntry]]:
     """Yield the objects of final runs that are not as promised."""
     manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
     for finding in report.findings:
@@ -146,7 +146,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
             finding.severity != "problem"
             or finding.kind not in OBJECT_DAMAGE
             or run is None
-            or _interval(run) in unsound
+            or _interval_of(run) in unsound
         ):
             continue
         if run not in manifests:
@@ -161,16 +161,16 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
             yield plan, entry
 
 
-def _unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
+def _damaged_of_unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
     """Yield the missing and damaged objects of runs that are not final and have a manifest."""
     for waiting in line.waiting:
         plan = waiting.plan
         if waiting.is_open and waiting.outcome is None and plan.run not in anew:
             manifest = context.ledger.manifest(plan.run)
-            yield from ((plan, entry) for entry in _not_there(context, manifest) if manifest)
+            yield from ((plan, entry) for entry in _missing_objects(context, manifest) if manifest)
 
 
-def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
+def _missing_objects(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
     def check_one(entry: ObjectEntry) -> ObjectEntry | None:
         return None if is_there(context.store, entry) else entry
 

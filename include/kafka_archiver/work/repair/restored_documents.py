@@ -27,10 +27,10 @@ Item = TypeVar("Item")
 def restore_document(ledger: Ledger, key: str, registry: OpenRegistry = None) -> None:
     """Write a document as the other documents or the registry give it; a document that is right already stays."""
     if (data := DocumentSources(ledger, registry).give(key)) is not None:
-        _put(ledger.store, key, data)
+        _write_document(ledger.store, key, data)
 
 
-def _put(store: Store, key: str, data: bytes) -> None:
+def _write_document(store: Store, key: str, data: bytes) -> None:
     # Another process may write the missing document, too.
     if not store.create(key, data) and (version := store.version(key)):
         store.replace(key, data, version.etag)
@@ -103,15 +103,15 @@ class DocumentSources:
     @cached_property
     def _line(self) -> dict[str, Plan]:
         """The plans of the line that can be read, by run."""
-        return {plan.run: plan for plan in _readable(self.ledger.planned, self.ledger.numbers())}
+        return {plan.run: plan for plan in _readable_plans(self.ledger.planned, self.ledger.numbers())}
 
     @cached_property
     def _copies(self) -> dict[int, Plan]:
         """The plans beside the other documents of their runs, by number."""
-        return {plan.number: plan for plan in _readable(self.ledger.plan, self.ledger.runs())}
+        return {plan.number: plan for plan in _readable_plans(self.ledger.plan, self.ledger.runs())}
 
 
-def _readable(read: Callable[[Item], Plan | None], items: Iterable[Item]) -> Iterator[Plan]:
+def _readable_plans(read: Callable[[Item], Plan | None], items: Iterable[Item]) -> Iterator[Plan]:
     for item in items:
         with suppress(DocumentError):
             if plan := read(item):

@@ -43,7 +43,7 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
             data = sidecar_bytes(context.store, writer, manifest, entry, key)
             if data is None:
                 raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
-            _write(context.store, plan, entry.key, data)
+            _write_sidecar(context.store, plan, entry.key, data)
 
 
 def sidecar_bytes(
@@ -66,7 +66,7 @@ def sidecar_bytes(
     )
     format_ = get_format(settings.format)
     encoder = format_.encoder(target)
-    offsets = _offsets(manifest, whole)
+    offsets = _offsets_of_rows(manifest, whole)
     if not isinstance(encoder, HasSidecar) or (settings.content == "value" and offsets is None):
         return None
     with from_store(store, whole.key, (lambda _: key) if key else None) as source:
@@ -81,7 +81,7 @@ def sidecar_bytes(
     return data if spelt(crc32(data)) == entry.checksum else None
 
 
-def _offsets(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
+def _offsets_of_rows(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
     """Return the offsets of an object's rows, if no other offsets lie between them; else None: values alone do not
     say.
     """
@@ -106,7 +106,7 @@ def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> 
             row += batch.num_rows
 
 
-def _write(store: Store, plan: Plan, key: str, data: bytes) -> None:
+def _write_sidecar(store: Store, plan: Plan, key: str, data: bytes) -> None:
     # As the run's attempts did: so a store whose ETags are MD5s gives the same ETag.
     with working_directory(None) as directory, Sender(store, 1) as sender:
         parts = PartStream(sender.new(key), plan.settings.part_bytes, directory)
