@@ -13,7 +13,7 @@ from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.records.writer.disk import abandoned, sweep
-from kafka_archiver.work.clean_up import leftovers, remove
+from kafka_archiver.work.clean_up import find_leftovers, remove_leftovers
 
 
 @answering
@@ -23,14 +23,14 @@ def clean(args: Namespace) -> Answer:
 
     def look(archive: Archive) -> tuple[Ledger, list[Leftover]]:
         ledger = open_ledger(archive)
-        return ledger, leftovers(ledger, before)
+        return ledger, find_leftovers(ledger, before)
 
     found, failures = ask_each(args.archives, look)
     rows = list(_rows(found))
     removed = not args.dry_run and (not rows or args.yes or agreed(f"Remove {_count(rows)}?"))
     if removed:
         for ledger, items in found:
-            remove(ledger, items)
+            remove_leftovers(ledger, items)
         sweep(None)
     title = f"Leftovers: {_count(rows)}; {'removed' if removed else 'nothing was removed'}" if rows else "Leftovers"
     columns = ("archive", "kind", "run", "what")

@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.plan import left_out_of
+from kafka_archiver.work.plan import count_left_out
 
 
 @answering
@@ -24,7 +24,7 @@ def fill(args: Namespace) -> Answer:
     archive = find_archive(args.archive)
     # Airflow's times are a subclass of datetime whose arithmetic differs.
     since = datetime.fromtimestamp(args.since.timestamp(), UTC) if args.since else None
-    left = left_out_of(open_archive(archive), since)
+    left = count_left_out(open_archive(archive), since)
     if not left or args.dry_run:
         return _answer(archive, False, left, {})
     name, limit = dag_id(archive.archive), archive.source.max_records_per_run
@@ -39,7 +39,7 @@ def fill(args: Namespace) -> Answer:
         print(f"{count(now, 'offset')} to go.")
         if (state := run_to_its_end(name, {"fill": _asked(since)}, print)) != "success":
             raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
-        before, after = now, left_out_of(open_archive(archive), since)
+        before, after = now, count_left_out(open_archive(archive), since)
     return _answer(archive, True, left, after)
 
 

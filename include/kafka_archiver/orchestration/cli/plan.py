@@ -9,7 +9,7 @@ from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.schedule import interval_from, last_interval, second_before
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.plan import Preview, has_newer, preview
+from kafka_archiver.work.plan import Preview, is_planned_since, preview
 
 
 @answering
@@ -19,7 +19,7 @@ def show_plan(args: Namespace) -> Answer:
     context, interval = open_archive(archive), last_interval(archive, now)
     if args.interval_start:
         interval = interval_from(archive, args.interval_start)
-    elif not args.backfill and has_newer(context, interval, now) is False:
+    elif not args.backfill and is_planned_since(context, interval, now) is False:
         # The last interval has a plan already: a run that is triggered now gets an interval of its own.
         interval = second_before(now)
     found = preview(context, interval, "backfill" if args.backfill else "scheduled")

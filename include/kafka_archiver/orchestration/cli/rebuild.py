@@ -7,7 +7,7 @@ from typing import Any
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.history import find_plan
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import dag_id
@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.metadata.start import require_active, run_to_i
 from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.rebuild import Touched, replaceable, runs_of_hour, touched
+from kafka_archiver.work.rebuild import RebuildExtent, rebuild_extent, replaceable_plan, runs_of_hour
 
 # More needs consent also in scripts: an hour may be in runs with records of many hours.
 MANY_OFFSETS, MANY_HOURS = 1_000_000, 48
@@ -41,7 +41,7 @@ def rebuild(args: Namespace) -> None:
     name = dag_id(archive.archive)
     context = open_archive(archive)
     plans, wanted = _wanted(context, args)
-    found = touched(context, plans)
+    found = rebuild_extent(context, plans)
     named = [f"run {plan.run}" for plan in plans[:SHOWN]]
     more = f" and {len(plans) - SHOWN:,} more" if len(plans) > SHOWN else ""
     offsets = f"{count(found.offsets, 'offset')} of {', '.join(named)}{more}"
@@ -60,7 +60,7 @@ def rebuild(args: Namespace) -> None:
         raise SystemExit(1)
 
 
-def _require_consent(name: str, found: Touched, wanted: dict[str, Any]) -> None:
+def _require_consent(name: str, found: RebuildExtent, wanted: dict[str, Any]) -> None:
     """See that somebody can agree to a large rebuild: by `--yes`, or at the terminal.
 
     :raises ConfigError: neither is there.
@@ -81,9 +81,9 @@ def _wanted(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, An
     if args.hour is not None:
         # Airflow's times are a subclass of datetime whose arithmetic differs.
         hour = datetime.fromtimestamp(args.hour.timestamp(), UTC).replace(minute=0, second=0, microsecond=0)
-        return [replaceable(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
+        return [replaceable_plan(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
     run = find_plan(context.ledger, run_name_of(args.run)).run
-    return [replaceable(context, run)], {"run": run}
+    return [replaceable_plan(context, run)], {"run": run}
 
 
 def _say(line: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.audit.report import Report, in_words
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.advice import dag_id, plan_anew, run_now
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
@@ -16,7 +16,15 @@ from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
-from kafka_archiver.work.repair import Repairs, derive, find, give_up, lose, restore, write_sidecars
+from kafka_archiver.work.repair import (
+    Repairs,
+    derive_documents,
+    find_repairs,
+    give_up_offsets,
+    record_lost,
+    restore_document,
+    write_sidecars,
+)
 
 SHOWN = 200
 
@@ -30,7 +38,7 @@ def repair(args: Namespace) -> Answer:
     context, name = open_archive(archive), dag_id(archive.archive)
     if args.lost_offsets:
         return _give_up(context, args)
-    repairs = find(context, _audit(context, args.deep), args.lost or ())
+    repairs = find_repairs(context, _audit(context, args.deep), args.lost or ())
     rows = list(_rows(repairs))
     failures = [in_words(finding) for finding in repairs.left]
     if not repairs or args.dry_run:
@@ -42,13 +50,13 @@ def repair(args: Namespace) -> Answer:
     if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
     for key in repairs.restored:
-        restore(context.ledger, key, context.registry)
+        restore_document(context.ledger, key, context.registry)
     if repairs.derived:
-        derive(context.ledger)
+        derive_documents(context.ledger)
     for run, entries in repairs.sidecars.items():
         write_sidecars(context, run, [entry.key for entry in entries])
     for run, entries in repairs.lost.items():
-        made = lose(context, run, [entry.key for entry in entries], args.lost or ())
+        made = record_lost(context, run, [entry.key for entry in entries], args.lost or ())
         print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
     for run in repairs.anew:
         print(f"Planning run {run} anew, as {plan_anew(archive.archive, run).quoted} does.")
@@ -59,7 +67,7 @@ def repair(args: Namespace) -> Answer:
     # `status` shows the last report, which has what has just been repaired.
     publish(context.store, report)
     tried = {(row["action"], row["what"]) for row in rows}
-    if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
+    if any((row["action"], row["what"]) not in tried for row in _rows(find_repairs(context, report))):
         print("Some remaining findings could not be judged before this repair: run the repair once more.")
     return _answer(archive.archive, rows, True, [in_words(finding) for finding in report.damage])
 
@@ -71,7 +79,7 @@ def _give_up(context: Context, args: Namespace) -> Answer:
     question = f"{total:,} offsets of run {args.run} will be lost for ever ({', '.join(given)}). Give them up?"
     done = not args.dry_run and (args.yes or agreed(question))
     for offsets in args.lost_offsets if done else ():
-        give_up(context.ledger, args.run, offsets)
+        give_up_offsets(context.ledger, args.run, offsets)
     rows = [
         {"action": "give up", "run": args.run, "what": what, "rows": None, "reason": "no client can read them"}
         for what in given

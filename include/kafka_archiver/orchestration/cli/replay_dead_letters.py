@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.history import find_plan
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.metadata.start import require_active, run_to_i
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.dead_letters import Hours, Lettered, outlook, runs_with_letters
+from kafka_archiver.work.dead_letters import HourRange, RunWithLetters, forecast_replay, runs_with_letters
 
 COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
 
@@ -41,7 +41,7 @@ def replay(args: Namespace) -> Answer:
     return _answer(archive.archive, True, [_done(context, one) for one in found])
 
 
-def _wanted(context: Context, args: Namespace) -> tuple[list[str] | Hours | None, dict[str, Any]]:
+def _wanted(context: Context, args: Namespace) -> tuple[list[str] | HourRange | None, dict[str, Any]]:
     """What to replay, and the DAG run's parameter for it."""
     if bool(args.run) + bool(args.hours) + args.all != 1:
         raise ConfigError("Give either runs, or --hours, or --all.")
@@ -51,16 +51,16 @@ def _wanted(context: Context, args: Namespace) -> tuple[list[str] | Hours | None
     if args.all:
         return None, {"all": True}
     # Airflow's times are a subclass of datetime whose arithmetic differs.
-    hours = Hours(*(datetime.fromtimestamp(moment.timestamp(), UTC) for moment in args.hours))
+    hours = HourRange(*(datetime.fromtimestamp(moment.timestamp(), UTC) for moment in args.hours))
     return hours, {"hours": [isoformat(moment) for moment in hours]}
 
 
-def _expected(context: Context, one: Lettered) -> dict[str, Any]:
-    found = outlook(context, one)
+def _expected(context: Context, one: RunWithLetters) -> dict[str, Any]:
+    found = forecast_replay(context, one)
     return {**found._asdict(), "reasons": list(found.reasons), "revision": None}
 
 
-def _done(context: Context, one: Lettered) -> dict[str, Any]:
+def _done(context: Context, one: RunWithLetters) -> dict[str, Any]:
     """What has become of a run's dead letters, by the manifest that counts now."""
     last = context.ledger.last_committed(one.plan.interval.id) or one.plan.run
     before, after = (context.ledger.manifest(run) for run in (one.plan.run, last))

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context.history import RunInFull, run_in_full
+from kafka_archiver.context.history import RunDetails, run_details
 from kafka_archiver.model.manifest import FATES, Manifest, ObjectEntry
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
@@ -15,11 +15,11 @@ from kafka_archiver.values.documents import isoformat
 @answering
 def show_run(args: Namespace) -> Answer:
     """What the ledger records about the run."""
-    run = run_in_full(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
+    run = run_details(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
     return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 
 
-def _plan(run: RunInFull) -> Table:
+def _plan(run: RunDetails) -> Table:
     plan, commit = run.plan, run.commit
     title = (
         f"{plan.archive}: run {plan.run}, {plan.origin}, interval {plan.interval}\n"
@@ -35,7 +35,7 @@ def _plan(run: RunInFull) -> Table:
     return Table(("topic", "partition", "ranges", "offsets", "group before", "group after"), rows, title)
 
 
-def _written(run: RunInFull, manifest: Manifest) -> Iterator[Table]:
+def _written(run: RunDetails, manifest: Manifest) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
         (one.topic, one.partition, *(getattr(one, fate) for fate in FATES), one.offsets) for one in run.accounts
     ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.archives import config_folder, read_archives
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.advice import replay_all
 from kafka_archiver.messages.errors import ArchiverError, TransientError

@@ -15,7 +15,7 @@ from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.planning.given_schemas import require_readable
 from kafka_archiver.planning.settings import settings_of
 
 

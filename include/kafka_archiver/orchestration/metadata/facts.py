@@ -24,7 +24,7 @@ from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_log
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
 from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
-from kafka_archiver.work.work import Work
+from kafka_archiver.work.planned_work import PlannedWork
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
 LAST = 30
@@ -143,7 +143,7 @@ def _failure(row: Row, failed: TaskInstance, session: Session) -> Failure:
     )
 
 
-def _work(row: Row, session: Session) -> Work | None:
+def _work(row: Row, session: Session) -> PlannedWork | None:
     """The result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
     left = select(XComModel).where(
         XComModel.dag_id == row.dag_id,
@@ -153,4 +153,4 @@ def _work(row: Row, session: Session) -> Work | None:
     )
     found = session.scalars(left).first()
     result = XComModel.deserialize_value(found) if found else None
-    return Work.from_dict(result) if isinstance(result, dict) else None
+    return PlannedWork.from_dict(result) if isinstance(result, dict) else None

@@ -18,7 +18,9 @@ class ReadPolicies:
     bad_record: BadRecord = "fail"
 
     def for_run(self, plan: Plan, stored: Manifest | None) -> Self:
-        """The policies for a run with this manifest, if it has one. A rebuild loses nothing, whatever the policy."""
+        """Return the policies for a run with this manifest, if it has one. A rebuild loses nothing, whatever the
+        policy.
+        """
         known = {**asdict(self), **(stored.policies if stored else {})}
         loses_nothing = plan.supersedes and not plan.takes_over
         return type(self)(**{**known, **({"lost_offsets": "fail"} if loses_nothing else {})})

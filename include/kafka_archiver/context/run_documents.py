@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Commit, Manifest
@@ -13,20 +13,20 @@ from kafka_archiver.model.repaired import without_lost
 log = logging.getLogger(__name__)
 
 
-def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
-    """The runs with their commits, without replaced and given-up runs, which must not come back."""
+def effective_runs(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
+    """Yield the runs with their commits, without replaced and given-up runs, which must not come back."""
     for run in runs:
-        made = context.ledger.commit(run)
-        if made and made.outcome != "committed":
-            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+        commit = context.ledger.commit(run)
+        if commit and commit.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, commit.outcome.replace("_", " "), commit.by)
         elif other := context.ledger.superseded_by(run):
             log.warning("run %s is left alone: %s has taken its place", run, other)
         else:
-            yield run, made
+            yield run, commit
 
 
-def written(context: Context, run: str) -> tuple[Plan, Manifest]:
-    """The plan and the manifest of a run.
+def written_documents(context: Context, run: str) -> tuple[Plan, Manifest]:
+    """Return the plan and the manifest of a run.
 
     :raises IntegrityError: one of them is missing, or is not the one that was committed.
     """
@@ -41,7 +41,7 @@ def written(context: Context, run: str) -> tuple[Plan, Manifest]:
     return plan, manifest
 
 
-def write_repair(context: Context, plan: Plan) -> None:
+def write_repair_manifest(context: Context, plan: Plan) -> None:
     """Write the manifest of a repair, if it is missing.
 
     :raises IntegrityError: the repaired run has no manifest, or another than was committed; or the repair is not in the

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.planning.beginnings import taken
-from kafka_archiver.planning.boundary import Boundary
-from kafka_archiver.planning.older import hidden
-from kafka_archiver.planning.state import Known, PartitionState
+from kafka_archiver.planning.beginnings import taken_ranges
+from kafka_archiver.planning.partition_state import Known, PartitionState
+from kafka_archiver.planning.time_boundary import TimeBoundary
+from kafka_archiver.planning.time_index import find_hidden_logs
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
@@ -28,7 +28,7 @@ class IntervalOffsets(NamedTuple):
 
 def interval_offsets(
     cluster: Cluster,
-    seen: Sequence[PartitionState],
+    states: Sequence[PartitionState],
     known: Known,
     interval: Interval,
     isolation: str,
@@ -43,24 +43,24 @@ def interval_offsets(
         with some records behind it, which show whether only one record with a wrong clock ended the range.
     :raises TransientError: a log gave no answer in time.
     """
-    names = [state.name for state in seen]
+    names = [state.name for state in states]
     wider = disorder or timedelta(0)
     begin_ms, end_ms = to_ms(interval.start - wider), to_ms(interval.end + wider)
     first = cluster.offsets_at(names, begin_ms, isolation)
     last = cluster.offsets_at(names, end_ms, isolation)
-    unseen = hidden(cluster, first, begin_ms)
+    unseen = find_hidden_logs(cluster, first, begin_ms)
     tolerated = wider // timedelta(milliseconds=1)
-    begins: dict[TopicPartition, Boundary] = {}
-    ends: dict[TopicPartition, Boundary] = {}
-    for name, limit in _limits(seen, known, first, unseen).items():
+    begins: dict[TopicPartition, TimeBoundary] = {}
+    ends: dict[TopicPartition, TimeBoundary] = {}
+    for name, limit in _search_limits(states, known, first, unseen).items():
         if name not in unseen and (begin := first[name]) is not None:
-            begins[name] = Boundary(begin_ms, begin, limit, tolerated)
+            begins[name] = TimeBoundary(begin_ms, begin, limit, tolerated)
         if (end := last[name]) is not None:
-            ends[name] = Boundary(end_ms, end, limit, tolerated)
-    _search(cluster, begins, ends)
+            ends[name] = TimeBoundary(end_ms, end, limit, tolerated)
+    _search_boundaries(cluster, begins, ends)
     guard = GUARD if disorder else 0
-    found = {}
-    for state in seen:
+    ranges = {}
+    for state in states:
         name, begin, end = state.name, first[state.name], last[state.name]
         if name in ends:
             end = max(ends[name].range.end, end or 0)
@@ -68,7 +68,7 @@ def interval_offsets(
             begin = begins[name].range.start
         stop = state.log_end if end is None else min(end + guard, state.log_end)
         start = state.log_start if name in unseen else stop if begin is None else max(begin, state.log_start)
-        found[name] = Range(min(start, stop), stop)
+        ranges[name] = Range(min(start, stop), stop)
     moved = sorted({name for of in (begins, ends) for name, boundary in of.items() if boundary.is_moved})
     if moved:
         log.info(
@@ -77,47 +77,50 @@ def interval_offsets(
             moved[0],
             len(moved) - 1,
         )
-    return IntervalOffsets(found, tuple(moved) if disorder else ())
+    return IntervalOffsets(ranges, tuple(moved) if disorder else ())
 
 
-def _limits(
-    seen: Sequence[PartitionState],
+def _search_limits(
+    states: Sequence[PartitionState],
     known: Known,
     first: Mapping[TopicPartition, int | None],
     unseen: set[TopicPartition],
 ) -> dict[TopicPartition, int]:
     """Return where to stop the search in each log in which something may be found that no run has."""
-    found = {}
-    for state in seen:
+    limits = {}
+    for state in states:
         before = known.get(state.name)
         # Scheduled runs take the rest.
         limit = state.log_end if before is None or before.next is None else min(state.log_end, before.next)
         begin = state.log_start if state.name in unseen else first[state.name]
-        covered = taken(before, before.generation, 0) if before else []
+        covered = taken_ranges(before, before.generation, 0) if before else []
         if begin is not None and subtract(Range(begin, limit), covered):
-            found[state.name] = limit
-    return found
+            limits[state.name] = limit
+    return limits
 
 
-def _search(cluster: Cluster, *searches: Mapping[TopicPartition, Boundary]) -> None:
+def _search_boundaries(cluster: Cluster, *searches: Mapping[TopicPartition, TimeBoundary]) -> None:
     """Ask for times of records until all boundaries are known.
 
     :raises TransientError: a log gave no answer in time.
     """
     while True:
-        open_ones: dict[TopicPartition, list[Boundary]] = {}
+        undecided: dict[TopicPartition, list[TimeBoundary]] = {}
         for name, boundary in (item for search in searches for item in search.items()):
             if not boundary.is_done:
-                open_ones.setdefault(name, []).append(boundary)
-        if not open_ones:
+                undecided.setdefault(name, []).append(boundary)
+        if not undecided:
             return
-        places = {name: {place for one in of for place in one.places()} for name, of in open_ones.items()}
+        places = {
+            name: {place for boundary in boundaries for place in boundary.places()}
+            for name, boundaries in undecided.items()
+        }
         times = cluster.times_behind(places)
         if silent := sorted(places.keys() - times.keys()):
             raise TransientError(
                 f"no answer from {silent[0]} in time, to see which of its records are of the interval; the next "
                 "attempt asks again"
             )
-        for name, boundaries in open_ones.items():
+        for name, boundaries in undecided.items():
             for boundary in boundaries:
                 boundary.see(times[name])

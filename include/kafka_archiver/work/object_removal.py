@@ -23,30 +23,30 @@ def remove_objects(ledger: Ledger, run: str, kept: Collection[str] = ()) -> None
     :param kept: keys of objects that stay, because a manifest that counts names them.
     """
     plan = ledger.plan(run)
-    keys = visible(ledger, run, close(ledger, run)) - set(kept)
+    keys = visible_keys(ledger, run, close_intent(ledger, run)) - set(kept)
     if plan:
         throw_away(ledger.store, ledger.written_as(plan))
     each(ledger.store.delete, sorted(keys), THREADS)
     log.info("removed %d objects of run %s, which does not count any more", len(keys), run)
 
 
-def replaced_by(ledger: Ledger, plan: Plan) -> Iterator[str]:
-    """The run in whose place a run comes, and those before that in whose place that one was to come."""
+def replaced_runs(ledger: Ledger, plan: Plan) -> Iterator[str]:
+    """Yield the run in whose place a run comes, and those before that in whose place that one was to come."""
     run = plan.supersedes
     while run:
         yield run
-        made = ledger.commit(run)
-        before = ledger.plan(run) if made and made.outcome == "replaced" else None
+        commit = ledger.commit(run)
+        before = ledger.plan(run) if commit and commit.outcome == "replaced" else None
         run = before.supersedes if before else None
 
 
-def visible(ledger: Ledger, run: str, intent: Intent | None) -> set[str]:
-    """The keys of the objects that attempts of a run may have made visible."""
+def visible_keys(ledger: Ledger, run: str, intent: Intent | None) -> set[str]:
+    """Return the keys of the objects that attempts of a run may have made visible."""
     manifest = ledger.manifest(run)
     return {*(intent.keys if intent else ()), *(o.key for o in (manifest.stored if manifest else ()))}
 
 
-def close(ledger: Ledger, run: str) -> Intent:
+def close_intent(ledger: Ledger, run: str) -> Intent:
     """Close a run's intent for ever."""
     for _ in range(TRIES):
         before = ledger.intent(run)

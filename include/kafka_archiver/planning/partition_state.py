@@ -18,8 +18,8 @@ class PartitionState:
     """A partition as the brokers describe it at planning.
 
     :param committed: the group's offset; None when the group has none for this partition.
-    :param ours: the group stands where the archive has left it: also if an older commit arrived late, or no run has
-        moved the group yet.
+    :param group_in_place: the group stands where the archive has left it: also if an older commit arrived late, or no
+        run has moved the group yet.
     :param log_end: the last stable offset for read_committed, else the high watermark.
     :param high: the high watermark; the offsets from `log_end` to it belong to open transactions.
     :param leader_epoch: of the log's end; None where the brokers give none.
@@ -34,7 +34,7 @@ class PartitionState:
     name: TopicPartition
     topic_id: str
     committed: int | None
-    ours: bool
+    group_in_place: bool
     log_start: int
     log_end: int
     high: int
@@ -48,19 +48,19 @@ class PartitionState:
 
 
 class Decision(NamedTuple):
-    """What a policy decided. `found`: the state of the brokers that it decided about."""
+    """A policy's decision. `observed`: the state of the brokers that it decided about."""
 
     policy: str
     choice: str
-    found: str
+    observed: str
 
     def __str__(self) -> str:
-        """The decision as plans have it."""
+        """Return the decision as plans have it."""
         return ": ".join(self)
 
 
 class Beginning(NamedTuple):
-    """Where a partition's range starts: the offset (below the log's start with record_loss) and the generation.
+    """The start of a partition's range: the offset (below the log's start with record_loss) and the generation.
 
     `anew`: the offsets mean other records than those archived before. `decided`: the policies that decided, and
     why.

@@ -17,19 +17,17 @@ from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.aside import aside_of
-from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.intents import refuse_closed
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.publish import publish
+from kafka_archiver.work.archive.engine import Engine, require_all_results
+from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.replay import replay
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.set_aside import set_aside_of
 
 log = logging.getLogger(__name__)
 THREADS = 16
 
 
-def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: Store, ledger: Ledger) -> Manifest:
+def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: Store, ledger: Ledger) -> Manifest:
     """Write the objects and the manifest of a replay of dead letters that has no manifest yet.
 
     :raises BadRecordError: a record still fails, and `policies.bad_record` is `fail`. Nothing has changed.
@@ -41,7 +39,7 @@ def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: S
         raise IntegrityError(
             f"run {plan.supersedes} of archive {plan.archive}, which {plan.run} replays, has no manifest"
         )
-    if missing := not_there(plan, store):
+    if missing := missing_dead_letters(plan, store):
         if ledger.manifest(plan.run) or ledger.commit(plan.run):
             raise TransientError(f"another attempt has ended run {plan.run} meanwhile")
         raise IntegrityError(
@@ -51,11 +49,11 @@ def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: S
         )
     chunks = plan.chunks_of_letters()
     log.info("replaying %d dead letters of run %s", sum(item.rows for item in plan.letters), plan.supersedes)
-    aside = aside_of(ledger, plan.run, None)
+    aside = set_aside_of(ledger, plan.run, None)
     job = WriteJob.of(plan, policies.bad_record, ledger.schemas(plan.fingerprints), ledger.keys_of(plan), aside)
     results = engine.write(plan, chunks, job)
     try:
-        require_all(plan, chunks, results)
+        require_all_results(plan, chunks, results)
         old = {(a.topic, a.partition, a.start): a for a in before.chunks}
         accounts = [
             with_letters(old[r.account.topic, r.account.partition, r.account.start], r.account) for r in results
@@ -63,7 +61,7 @@ def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: S
         intent = ledger.intent(plan.run)
         if stored := ledger.manifest(plan.run):
             return replay(plan, stored, results, store, ledger)
-        refuse_closed(intent.document)
+        refuse_closed_intent(intent.document)
         accounts.sort(key=lambda a: (a.topic, a.partition, a.start))
         done = publish(plan, results, accounts, policies, intent, store, ledger)
     except ArchiverError:
@@ -80,8 +78,8 @@ def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: S
     return manifest
 
 
-def not_there(plan: Plan, store: Store) -> list[DeadLetters]:
-    """The objects of dead letters that a plan reads and that are not in the store as promised."""
+def missing_dead_letters(plan: Plan, store: Store) -> list[DeadLetters]:
+    """Return the objects of dead letters that a plan reads and that are not in the store as promised."""
 
     def check(item: DeadLetters) -> DeadLetters | None:
         return None if compare(store, item.key, item.bytes, item.checksum).same else item

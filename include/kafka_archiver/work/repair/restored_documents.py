@@ -24,20 +24,20 @@ OpenRegistry: TypeAlias = "Callable[[], Registry] | None"
 Item = TypeVar("Item")
 
 
-def restore(ledger: Ledger, key: str, registry: OpenRegistry = None) -> None:
+def restore_document(ledger: Ledger, key: str, registry: OpenRegistry = None) -> None:
     """Write a document as the other documents or the registry give it; a document that is right already stays."""
-    if (data := Others(ledger, registry).give(key)) is not None:
-        _put(ledger.store, key, data)
+    if (data := DocumentSources(ledger, registry).give(key)) is not None:
+        _write_document(ledger.store, key, data)
 
 
-def _put(store: Store, key: str, data: bytes) -> None:
+def _write_document(store: Store, key: str, data: bytes) -> None:
     # Another process may write the missing document, too.
-    if not store.create(key, data) and (found := store.version(key)):
-        store.replace(key, data, found.etag)
+    if not store.create(key, data) and (version := store.version(key)):
+        store.replace(key, data, version.etag)
 
 
 @dataclass(frozen=True)
-class Others:
+class DocumentSources:
     """Rebuilds documents from other documents: the plan in the line and its copy, checked by the commit's digests.
     Schemas come from the registry, checked by their fingerprints.
 
@@ -48,22 +48,22 @@ class Others:
     registry: OpenRegistry = None
 
     def give(self, key: str) -> bytes | None:
-        """A document from the other documents; None if they do not have it, or the stored one is right."""
+        """Return a document from the other documents; None if they do not have it, or the stored one is right."""
         number, place = split_line_document(self.ledger.archive, key), split_run_document(self.ledger.archive, key)
-        given: Plan | Manifest | SchemaDocument | None = None
+        document: Plan | Manifest | SchemaDocument | None = None
         try:
             if number is not None:
-                given = self._as_committed(self._copies.get(number))
+                document = self._as_committed(self._copies.get(number))
             elif place and place[1] == "plan":
-                given = self._as_committed(self._line.get(place[0]))
+                document = self._as_committed(self._line.get(place[0]))
             elif place and place[1] == "manifest":
-                given = self._manifest(place[0])
+                document = self._manifest(place[0])
             elif fingerprint := split_schema_document(self.ledger.archive, key):
-                given = self._schema(fingerprint)
+                document = self._schema(fingerprint)
         except DocumentError:
             # A second document is damaged.
             return None
-        data = given.to_json() if given else None
+        data = document.to_json() if document else None
         return None if data == self.ledger.store.get(key) else data
 
     def _schema(self, fingerprint: str) -> SchemaDocument | None:
@@ -77,12 +77,12 @@ class Others:
         return None
 
     def _as_committed(self, plan: Plan | None) -> Plan | None:
-        made = self.ledger.commit(plan.run) if plan else None
-        return None if plan and made and made.plan_digest != plan.digest else plan
+        commit = self.ledger.commit(plan.run) if plan else None
+        return None if plan and commit and commit.plan_digest != plan.digest else plan
 
     def _manifest(self, run: str) -> Manifest | None:
-        made = self.ledger.commit(run)
-        digest = made.manifest_digest if made else None
+        commit = self.ledger.commit(run)
+        digest = commit.manifest_digest if commit else None
         return next((m for m in self._may_have_been(run) if m.digest == digest), None)
 
     def _may_have_been(self, run: str) -> Iterator[Manifest]:
@@ -103,15 +103,15 @@ class Others:
     @cached_property
     def _line(self) -> dict[str, Plan]:
         """The plans of the line that can be read, by run."""
-        return {plan.run: plan for plan in _readable(self.ledger.planned, self.ledger.numbers())}
+        return {plan.run: plan for plan in _readable_plans(self.ledger.planned, self.ledger.numbers())}
 
     @cached_property
     def _copies(self) -> dict[int, Plan]:
         """The plans beside the other documents of their runs, by number."""
-        return {plan.number: plan for plan in _readable(self.ledger.plan, self.ledger.runs())}
+        return {plan.number: plan for plan in _readable_plans(self.ledger.plan, self.ledger.runs())}
 
 
-def _readable(read: Callable[[Item], Plan | None], items: Iterable[Item]) -> Iterator[Plan]:
+def _readable_plans(read: Callable[[Item], Plan | None], items: Iterable[Item]) -> Iterator[Plan]:
     for item in items:
         with suppress(DocumentError):
             if plan := read(item):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.values.documents import isoformat
@@ -29,12 +29,12 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
     if idle:
         raise ConfigError(
             f"the run's `policies` {idle} decide nothing: interval {interval} was planned at "
-            f"{isoformat(own.planned_at)}, and its run {own.run} is final. {_when(interval)}"
+            f"{isoformat(own.planned_at)}, and its run {own.run} is final. {_explain_interval(interval)}"
         )
 
 
-def _when(planned: Interval) -> str:
-    """When the choices of a DAG run would decide something; `planned` is an interval that has a plan."""
+def _explain_interval(planned: Interval) -> str:
+    """Say when the choices of a DAG run would decide something; `planned` is an interval that has a plan."""
     return (
         f"A run of the interval from {isoformat(planned.start)} replays its plan. Trigger the DAG without a date: such "
         "a run plans what is in Kafka now, and so does the next scheduled run"

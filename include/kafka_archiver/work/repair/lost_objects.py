@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Collection
 
-from kafka_archiver.context.clocks import moment
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.line import Line, append, read_line, tidy
-from kafka_archiver.context.runs import write_repair
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import read_clocks
+from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
+from kafka_archiver.context.run_documents import write_repair_manifest
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import ConfigError, TransientError
@@ -16,12 +16,12 @@ from kafka_archiver.planning.survey import TRIES
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.revision import counting, revised
+from kafka_archiver.work.revision import effective_revision, revised_plan
 
 log = logging.getLogger(__name__)
 
 
-def lose(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
+def record_lost(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
     """Record objects of a run as lost, and prove its hours again. Returns the plan that counts from now on.
 
     A second call continues a stopped one. Objects that have come back meanwhile are not lost.
@@ -32,47 +32,49 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
     :raises TransientError: other planners were faster at every try.
     """
     for _ in range(TRIES):
-        line = _line(context, run)
-        old, final = counting(context, line, run)
+        line = _tidied_line(context, run)
+        old, final = effective_revision(context, line, run)
         if old.origin == "repair" and not final:
-            _end(context, old)
+            _finish_repair(context, old)
             continue
         before = context.ledger.sound_manifest(old.run)
         if before is None:
             raise ConfigError(f"run {old.run} of archive {context.archive.archive} has written nothing yet")
         known = {o.key: o for o in before.stored}
-        wanted = set(keys) - {o.key for o in before.lost_objects}
-        if unknown := wanted - known.keys():
+        requested = set(keys) - {o.key for o in before.lost_objects}
+        if unknown := requested - known.keys():
             raise ConfigError(
                 f"run {run} of archive {context.archive.archive} has been replaced by another run meanwhile, or never "
                 f"had an object {min(unknown)}; nothing has changed.",
                 *advise("Look again: ", repair(context.archive.archive)),
             )
-        lost = [key for key in sorted(wanted) if key in given_up or not is_there(context.store, known[key])]
+        lost = [key for key in sorted(requested) if key in given_up or not is_there(context.store, known[key])]
         if not lost:
             return old
-        made = _plan(context, line, old, final, before, lost)
-        if not append(context, line, made):
+        repair_plan = _plan_repair(context, line, old, final, before, lost)
+        if not append_plan(context, line, repair_plan):
             continue
-        if _line(context, run, made.run).outcome_of(made.run) is None and _end(context, made):
-            log.warning("run %s: %d objects of run %s are recorded as lost", made.run, len(lost), old.run)
-            return made
+        if _tidied_line(context, run, repair_plan.run).outcome_of(repair_plan.run) is None and _finish_repair(
+            context, repair_plan
+        ):
+            log.warning("run %s: %d objects of run %s are recorded as lost", repair_plan.run, len(lost), old.run)
+            return repair_plan
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
-def _line(context: Context, run: str, own: str = "") -> Line:
-    """The tidied line. Rebuilds of other runs stay, because they may be at work."""
+def _tidied_line(context: Context, run: str, own: str = "") -> Line:
+    """Return the tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
-    others = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
-    return tidy(context, line, [*others, own])
+    other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
+    return tidy_line(context, line, [*other_runs, own])
 
 
-def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
-    return revised(
+def _plan_repair(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
+    return revised_plan(
         context,
         line,
         old,
-        moment(context),
+        read_clocks(context),
         takes_over=not final,
         lost_objects=tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
         origin="repair",
@@ -83,10 +85,10 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
     )
 
 
-def _end(context: Context, plan: Plan) -> bool:
+def _finish_repair(context: Context, plan: Plan) -> bool:
     """Finish a repair. False when another process has given it up."""
     context.ledger.file_plan(plan)
-    write_repair(context, plan)
+    write_repair_manifest(context, plan)
     commit(context, [plan.run])
     if not context.ledger.is_final(plan.run):
         return False

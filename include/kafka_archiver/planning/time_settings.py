@@ -16,23 +16,25 @@ from kafka_archiver.values.intervals import to_ms
 _PACKAGE = "tzdata.zoneinfo"
 
 
-def with_clocks(settings: Settings) -> Settings:
-    """The settings with the data of the zones and locales that they name. Only what differs from UTC and English."""
+def with_zone_data(settings: Settings) -> Settings:
+    """Return the settings with the data of the zones and locales that they name. Only what differs from UTC and
+    English.
+    """
     options = options_of(settings.layout, settings.layout_options)
     update: dict[str, Any] = {}
     if isinstance(options, Clock):
-        frozen = _frozen(options.timezone, options.locale)
+        frozen = _frozen_zone(options.timezone, options.locale)
         if frozen:
             update["layout_options"] = {**settings.layout_options, **frozen}
     if settings.time.timezone != "UTC" or settings.time.locale != "en":
-        frozen = _frozen(settings.time.timezone, settings.time.locale)
+        frozen = _frozen_zone(settings.time.timezone, settings.time.locale)
         names = {kind: tuple(listed) for kind, listed in frozen.get("names", {}).items()}
         update["time"] = settings.time.model_copy(update={**frozen, "names": names})
     return settings.model_copy(update=update) if update else settings
 
 
-def at_planning(settings: Settings, moment: datetime, old: Plan | None = None) -> Settings:
-    """The settings with the time of the wall clock: a revision of a run has that of the run.
+def with_wall_clock(settings: Settings, moment: datetime, old: Plan | None = None) -> Settings:
+    """Return the settings with the time of the wall clock: a revision of a run has that of the run.
 
     :param moment: of planning. :param old: the plan that this one repeats.
     """
@@ -43,17 +45,17 @@ def at_planning(settings: Settings, moment: datetime, old: Plan | None = None) -
     return settings.model_copy(update={"time": settings.time.model_copy(update={"at": at})})
 
 
-def _frozen(timezone: str, locale: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _frozen_zone(timezone: str, locale: str) -> dict[str, Any]:
+    frozen: dict[str, Any] = {}
     if timezone != "UTC":
-        found["zone_data"] = packed(_zone(timezone))
+        frozen["zone_data"] = packed(_zone_file(timezone))
     if locale != "en":
-        found["names"] = {kind: list(listed) for kind, listed in locale_names(locale).items()}
-    return found
+        frozen["names"] = {kind: list(listed) for kind, listed in locale_names(locale).items()}
+    return frozen
 
 
-def _zone(name: str) -> bytes:
-    """The data of a zone that exists."""
+def _zone_file(name: str) -> bytes:
+    """Return the data of a zone that exists."""
     for directory in TZPATH:
         path = Path(directory, *name.split("/"))
         if path.is_file():
@@ -62,22 +64,22 @@ def _zone(name: str) -> bytes:
 
 
 def locale_names(locale: str) -> Names:
-    """The names of months and days in a locale, as Unicode's CLDR has them."""
+    """Return the names of months and days in a locale, as Unicode's CLDR has them."""
     # Imported late: most archives need no names.
     from babel import Locale
 
-    found = Locale.parse(locale, sep="-")
+    data = Locale.parse(locale, sep="-")
 
     def listed(names: Any, numbers: range) -> list[str]:
         return [str(names[number]) for number in numbers]
 
-    months, days = found.months["format"], found.days["format"]
-    halves = found.day_periods["format"]["abbreviated"]
+    months, days = data.months["format"], data.days["format"]
+    halves = data.day_periods["format"]["abbreviated"]
     return {
         "months": listed(months["wide"], range(1, 13)),
         "months_short": listed(months["abbreviated"], range(1, 13)),
         "days": listed(days["wide"], range(7)),
         "days_short": listed(days["abbreviated"], range(7)),
         "halves": [str(halves["am"]), str(halves["pm"])],
-        "eras": [str(found.eras["abbreviated"][1])],
+        "eras": [str(data.eras["abbreviated"][1])],
     }

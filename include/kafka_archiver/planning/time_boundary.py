@@ -1,4 +1,4 @@
-"""Where the records of a log begin to be of a time or later, although single ones have wrong clocks. Pure.
+"""Finds where the records of a log begin to be of a time or later, although single ones have wrong clocks. Pure.
 
 Kafka's time index gives the first record of a time or later. One record of the year 2090 is that for every hour after
 it. So the times of records behind it are asked for, here and there: if some are earlier, a binary search follows, by
@@ -21,7 +21,7 @@ _RECORDS = 3
 _AROUND = 3
 
 
-class Boundary:
+class TimeBoundary:
     """The search for one time in one log.
 
     :param time: milliseconds since 1970.
@@ -36,11 +36,11 @@ class Boundary:
         self._low, self._width = 0, 0
         self._looked = first >= end
         self.is_moved = False
-        """Whether records behind the index's answer are earlier."""
+        """True if records behind the index's answer are earlier."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the boundary is known."""
+        """True if the boundary is known."""
         return self._looked and self._width <= SMALL
 
     @property
@@ -66,8 +66,8 @@ class Boundary:
         if not self._looked:
             self._look([(place, self._at(place, offsets, times)) for place in self._far()])
         else:
-            seen = {o: t for place in self.places() for o, t in self._at(place, offsets, times).items()}
-            self._go([time for time in seen.values() if time >= 0])
+            near_places = {o: t for place in self.places() for o, t in self._at(place, offsets, times).items()}
+            self._go([time for time in near_places.values() if time >= 0])
         while not self.is_done and not (self._first < self._middle < self._end):
             self._halve(left=self._middle >= self._end)
 
@@ -76,15 +76,15 @@ class Boundary:
         return {o: times[o] for o in offsets[begin : begin + _RECORDS] if o < self._end}
 
     def _far(self) -> Iterator[int]:
-        """The offsets 1, 4, 16, 64, … behind the index's answer."""
+        """Yield the offsets 1, 4, 16, 64, … behind the index's answer."""
         by = 1
         while self._first + by < self._end:
             yield self._first + by
             by *= 4
 
-    def _look(self, seen: Sequence[tuple[int, Mapping[int, int]]]) -> None:
+    def _look(self, times_at: Sequence[tuple[int, Mapping[int, int]]]) -> None:
         self._looked = True
-        early = [place for place, times in seen if any(0 <= time < self._earliest for time in times.values())]
+        early = [place for place, times in times_at if any(0 <= time < self._earliest for time in times.values())]
         if not early:
             return
         self.is_moved = True
@@ -92,8 +92,8 @@ class Boundary:
         self._end = min(self._end, self._first + 16 * (early[-1] - self._first))
         self._width = 1 << self._end.bit_length()
 
-    def _go(self, times: Sequence[int]) -> None:
-        self._halve(left=2 * sum(time >= self._time for time in times) > len(times) or not times)
+    def _go(self, known_times: Sequence[int]) -> None:
+        self._halve(left=2 * sum(time >= self._time for time in known_times) > len(known_times) or not known_times)
 
     @property
     def _middle(self) -> int:

@@ -20,21 +20,23 @@ from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.aside import aside_of
-from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.letters import not_there
+from kafka_archiver.work.archive.dead_letters import missing_dead_letters
+from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.logs import read_logs
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.readable import readable
-from kafka_archiver.work.archive.replay import replay, stored_as
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.readable_chunks import readable_chunks
+from kafka_archiver.work.archive.replay import matching_entry, replay
+from kafka_archiver.work.archive.set_aside import set_aside_of
 
 log = logging.getLogger(__name__)
 THREADS = 16
 
 
 def require_encoding(plan: Plan) -> None:
-    """:raises PermanentError: this release would write other bytes."""
+    """Require the encoding of the plan.
+
+    :raises PermanentError: this release would write other bytes.
+    """
     try:
         encoding = get_format(plan.settings.format).encoding
     except ConfigError:
@@ -48,13 +50,13 @@ def require_encoding(plan: Plan) -> None:
         )
 
 
-def write_missing(
+def write_missing_objects(
     plan: Plan, stored: Manifest, engine: Engine, cluster: Cluster, store: Store, ledger: Ledger
 ) -> Manifest:
     """Write the missing and damaged objects of a manifest again. Raises as `replay`."""
 
     def missing(item: ObjectEntry) -> ObjectEntry | None:
-        return None if stored_as(item, store) else item
+        return None if matching_entry(item, store) else item
 
     gone = [item for item in each(missing, stored.stored, THREADS) if item]
     if not gone:
@@ -66,18 +68,21 @@ def write_missing(
         for writer in writers.values():
             require_encoding(writer)
             wrote_before = ledger.manifest(writer.run)
-            theirs, aside = ReadPolicies().for_run(writer, wrote_before), aside_of(ledger, writer.run, wrote_before)
+            policies, aside = (
+                ReadPolicies().for_run(writer, wrote_before),
+                set_aside_of(ledger, writer.run, wrote_before),
+            )
             schemas, keys = ledger.schemas(writer.fingerprints), ledger.keys_of(writer)
-            job = WriteJob.of(writer, theirs.bad_record, schemas, keys, aside)
+            job = WriteJob.of(writer, policies.bad_record, schemas, keys, aside)
             source = writer
-            if not_there(writer, store):
+            if missing_dead_letters(writer, store):
                 # Kafka may have their records.
                 source = writer.model_copy(update={"letters": ()})
                 job = replace(job, rejected_by=_rejected_by(writer, ledger))
-            chunks = _there(writer, source, cluster, ledger)
+            chunks = _readable_again(writer, source, cluster, ledger)
             wrote = engine.write(source, chunks, job) if chunks else []
             results += wrote
-            require_all(source, chunks, wrote)
+            require_all_results(source, chunks, wrote)
         return replay(plan, stored, results, store, ledger)
     except ArchiverError:
         abort(results, store)
@@ -85,7 +90,9 @@ def write_missing(
 
 
 def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
-    """The jobs that rejected the records of a plan one after the other; none if it did not replay dead letters."""
+    """Return the jobs that rejected the records of a plan one after the other; none if it did not replay dead
+    letters.
+    """
     # A replay replays all dead letters of a run, so one plan wrote those that are left.
     by = next((ledger.writer_of(writer, item.key) for item in writer.letters), None)
     if by is None:
@@ -96,20 +103,20 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
             "they cannot be told from the others in Kafka.",
             *advise("To plan the run anew: ", plan_anew(by.archive, by.run)),
         )
-    aside = aside_of(ledger, by.run, ledger.manifest(by.run))
+    aside = set_aside_of(ledger, by.run, ledger.manifest(by.run))
     return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints), aside=aside))
 
 
-def _there(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:
-    """The chunks of a plan that can be read again, all of them or as far as Kafka has them.
+def _readable_again(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:
+    """Return the chunks of a plan that can be read again, all of them or as far as Kafka has them.
 
     :param source: the plan as it is read: without its dead letters if they come from Kafka.
     """
     if source.letters:
         return source.chunks_of_letters()
-    chunks = readable(source, ReadPolicies(), read_logs(cluster, source, ledger.progress(), True), True)
+    chunks = readable_chunks(source, ReadPolicies(), read_logs(cluster, source, ledger.progress(), True), True)
     if not writer.letters:
         return chunks
-    wanted = {(chunk.name, chunk.start) for chunk in writer.chunks_of_letters()}
+    lettered = {(chunk.name, chunk.start) for chunk in writer.chunks_of_letters()}
     wholes = [(chunk, source.chunk_of(chunk.name, chunk.start)) for chunk in chunks]
-    return [chunk for chunk, whole in wholes if whole and (whole.name, whole.start) in wanted]
+    return [chunk for chunk, whole in wholes if whole and (whole.name, whole.start) in lettered]

@@ -13,13 +13,13 @@ log = logging.getLogger(__name__)
 TRIES = 5
 
 
-def give_up(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
+def give_up_offsets(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
     """Record that attempts of a run do not read these offsets.
 
     :raises ConfigError: the run does not read them, or has ended, or everything of it is written.
     :raises TransientError: other processes were faster at every try.
     """
-    _require_reads(ledger, _plan(ledger, run), offsets)
+    _require_reads(ledger, _plan_of(ledger, run), offsets)
     for _ in range(TRIES):
         before = ledger.set_aside(run)
         aside = (before.document or SetAside(archive=ledger.archive, run=run)).with_unread(offsets)
@@ -31,7 +31,7 @@ def give_up(ledger: Ledger, run: str, offsets: OffsetsAside) -> None:
     raise TransientError(f"attempts of run {run} set records aside at the same time; try again")
 
 
-def _plan(ledger: Ledger, run: str) -> Plan:
+def _plan_of(ledger: Ledger, run: str) -> Plan:
     plan = ledger.plan(run)
     if plan is None:
         raise ConfigError(
@@ -46,8 +46,8 @@ def _require_reads(ledger: Ledger, plan: Plan, offsets: OffsetsAside) -> None:
 
     if plan.letters or plan.origin == "repair":
         refuse(f"run {plan.run} reads nothing from Kafka")
-    if made := ledger.commit(plan.run):
-        refuse(f"run {plan.run} has ended ({made.outcome.replace('_', ' ')})")
+    if commit := ledger.commit(plan.run):
+        refuse(f"run {plan.run} has ended ({commit.outcome.replace('_', ' ')})")
     if ledger.manifest(plan.run):
         refuse(f"run {plan.run} has read everything, and its manifest says so")
     ranges = [each for p in plan.partitions if p.name == offsets.name for each in p.offset_ranges]

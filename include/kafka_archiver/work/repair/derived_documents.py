@@ -13,97 +13,97 @@ from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.keys import hour_document, progress_document, run_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof, paged
-from kafka_archiver.work.close_hours import put_proof, settling
+from kafka_archiver.work.close_hours import load_settling, put_proof
 
 log = logging.getLogger(__name__)
 
 
-def derive(ledger: Ledger) -> list[str]:
+def derive_documents(ledger: Ledger) -> list[str]:
     """Write the wrong and missing documents. Returns their keys. Keeps what runs at work have written meanwhile.
 
     :raises IntegrityError: a document of a committed run is not the one that was committed.
     """
-    return list(_derive(ledger))
+    return list(_derive_each(ledger))
 
 
-def _derive(ledger: Ledger) -> Iterator[str]:
+def _derive_each(ledger: Ledger) -> Iterator[str]:
     before = ledger.store.version(progress_document(ledger.archive))
-    stored = _parsed(ledger, before and before.data)
+    stored = _parsed_progress(ledger, before and before.data)
     with Books.open() as books:
         replay = Replay(ledger.archive, books)
-        for number in range(1, _settled(ledger, stored) + 1):
-            yield from _settle(ledger, replay, number)
+        for number in range(1, _count_settled(ledger, stored) + 1):
+            yield from _settle_again(ledger, replay, number)
         for hour in sorted({*ledger.hours(), *books.hours()}, key=lambda hour: -1 if hour is None else hour):
-            yield from _mend(ledger, books, hour, replay.progress.settled)
+            yield from _mend_proof(ledger, books, hour, replay.progress.settled)
     if replay.progress.settled and stored != replay.progress:
         key, data = progress_document(ledger.archive), replay.progress.to_json()
         if ledger.store.create(key, data) if before is None else ledger.store.replace(key, data, before.etag):
             yield key
 
 
-def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
+def _parsed_progress(ledger: Ledger, data: bytes | None) -> Progress | None:
     try:
         return None if data is None else Progress.from_json(data, progress_document(ledger.archive))
     except DocumentError:
         return None
 
 
-def _settled(ledger: Ledger, progress: Progress | None) -> int:
-    """The number of settled runs; without the progress, up to the last run with a `settled.json`."""
+def _count_settled(ledger: Ledger, progress: Progress | None) -> int:
+    """Return the number of settled runs; without the progress, up to the last run with a `settled.json`."""
     if progress:
-        done = sum("settled" in found for found in ledger.runs().values())
+        done = sum("settled" in documents for documents in ledger.runs().values())
         return settled_runs(progress.settled, max(ledger.numbers(), default=0), done)
-    settled = (p.number for p in ledger.following(0) if ledger.store.head(_said(ledger, p.run)))
+    settled = (p.number for p in ledger.following(0) if ledger.store.head(_settled_key(ledger, p.run)))
     return max(settled, default=0)
 
 
-def _said(ledger: Ledger, run: str) -> str:
+def _settled_key(ledger: Ledger, run: str) -> str:
     return run_document(ledger.archive, run, "settled")
 
 
-def _settle(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
+def _settle_again(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
     """Settle the next run again."""
     plan = ledger.planned(number)
-    made = ledger.commit(plan.run) if plan else None
-    if plan is None or made is None:
+    commit = ledger.commit(plan.run) if plan else None
+    if plan is None or commit is None:
         what = f"place {number} of the line" if plan is None else f"the commit of run {plan.run}"
         raise IntegrityError(
             f"{what} of archive {ledger.archive} is gone, so its hours are unknown: restore the document from a "
             "version or copy of the store"
         )
-    one = settling(ledger, replay.progress, plan, made)
-    said = replay.settle(plan, made, one.manifest, one.superseded, ahead=False)
-    key, data = _said(ledger, plan.run), said.to_json()
+    change = load_settling(ledger, replay.progress, plan, commit)
+    settled = replay.settle(plan, commit, change.manifest, change.superseded, ahead=False)
+    key, data = _settled_key(ledger, plan.run), settled.to_json()
     if ledger.store.get(key) != data:
         ledger.store.put(key, data)
         yield key
 
 
-def _mend(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Iterator[str]:
+def _mend_proof(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Iterator[str]:
     key = hour_document(ledger.archive, hour)
-    found = ledger.store.version(key)
+    version = ledger.store.version(key)
     try:
-        stored = HourProof.from_json(found.data, key) if found else None
-        theirs = (stored, ledger.contributions(stored)) if stored else None
+        stored = HourProof.from_json(version.data, key) if version else None
+        present = (stored, ledger.contributions(stored)) if stored else None
         if stored and stored.hour != hour:
-            theirs = None
+            present = None
         elif stored and stored.number > settled:
             return
     except (DocumentError, IntegrityError, ValidationError):
-        theirs = None
-    given = books.proof(hour)
-    if given is None:
-        if found:
+        present = None
+    proof = books.proof(hour)
+    if proof is None:
+        if version:
             ledger.store.delete(key)
             yield key
         return
-    ours = (given, books.contributions(given))
-    if theirs and facts(theirs) == facts(ours):
+    derived = (proof, books.contributions(proof))
+    if present and facts(present) == facts(derived):
         return
     # First without pages, because the stored proof may name the old ones; then the pages, beside a sound proof.
-    proof: HourProof = given.model_copy(update={"runs": ours[1], "pages": (), "replaced": ()})
-    if ledger.put_hour(proof, Stored(None, found and found.etag)):
+    repaired: HourProof = proof.model_copy(update={"runs": derived[1], "pages": (), "replaced": ()})
+    if ledger.put_hour(repaired, Stored(None, version and version.etag)):
         yield key
-        now = ledger.stored_hour(hour)
-        if now.document and paged(now.document)[1]:
-            put_proof(ledger, now.document, now)
+        rewritten = ledger.stored_hour(hour)
+        if rewritten.document and paged(rewritten.document)[1]:
+            put_proof(ledger, rewritten.document, rewritten)

@@ -1,11 +1,11 @@
-"""What a repair would do, by the audit's findings, the open plans, and the offsets that Kafka still has."""
+"""Selects the actions of a repair, by the audit's findings, the open plans, and the offsets that Kafka still has."""
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Report
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
@@ -17,12 +17,12 @@ from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.archive.letters import not_there
-from kafka_archiver.work.repair.restore import Others
-from kafka_archiver.work.repair.sidecars import from_object
+from kafka_archiver.work.archive.dead_letters import missing_dead_letters
+from kafka_archiver.work.repair.restored_documents import DocumentSources
+from kafka_archiver.work.repair.sidecars import sidecar_bytes
 
 THREADS = 16
-_DERIVED = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
+_DERIVED_KINDS = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
 Objects = Mapping[str, tuple[ObjectEntry, ...]]
 
 
@@ -55,7 +55,7 @@ class Repairs:
         return bool(self.again or self.lost or self.anew or self.derived or self.restored or self.sidecars)
 
 
-def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
+def find_repairs(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
     """Find the actions of a repair.
 
     :param report: of an audit of the archive, just now.
@@ -63,26 +63,26 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     :raises ConfigError: one of these objects is not missing or damaged.
     """
     unreadable = [f.subject for f in report.findings if f.kind == "unreadable" and _is_derived(f.subject)]
-    derived = (*(f.subject for f in report.findings if f.kind in _DERIVED), *unreadable)
-    others = Others(context.ledger, context.registry)
-    restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if others.give(key) is not None)
-    unsound = _unsound(report, unreadable)
+    derived = (*(f.subject for f in report.findings if f.kind in _DERIVED_KINDS), *unreadable)
+    documents = DocumentSources(context.ledger, context.registry)
+    restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if documents.give(key) is not None)
+    unsound = _unsound_intervals(report, unreadable)
     mended = {*derived, *restored}
-    others_first = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval(f.run) in unsound]
-    left = tuple(f for f in others_first if f.subject not in mended)
-    line = _line(context, unsound)
+    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval_of(f.run) in unsound]
+    left = tuple(f for f in blocking if f.subject not in mended)
+    line = _sound_line(context, unsound)
     anew = dict(_unfinishable(context, line))
-    damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
+    damaged = [*_damaged_promises(context, report, unsound), *_damaged_of_unfinished(context, line, anew)]
     on_record = {f.subject for f in report.findings if f.kind == "lost"}
     if unknown := set(given_up) - {entry.key for _, entry in damaged} - on_record:
         raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or not of archive {report.archive}")
-    there = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
+    in_kafka = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
     again: dict[str, tuple[ObjectEntry, ...]] = {}
     lost: dict[str, tuple[ObjectEntry, ...]] = {}
     sidecars: dict[str, tuple[ObjectEntry, ...]] = {}
     why_lost: dict[str, str] = {}
     for plan, entry in damaged:
-        gone = _why_gone(entry, there.get((plan.run, TopicPartition(entry.topic, entry.partition))))
+        gone = _why_gone(entry, in_kafka.get((plan.run, TopicPartition(entry.topic, entry.partition))))
         if entry.key in given_up:
             kind, gone = lost, "given up by --lost"
         else:
@@ -94,36 +94,36 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     return Repairs(again, lost, why_lost, anew, derived, restored, left, sidecars)
 
 
-def _why_gone(entry: ObjectEntry, there: Range | None) -> str:
-    """Why Kafka does not have an object's records any more; empty if it may have them.
+def _why_gone(entry: ObjectEntry, log: Range | None) -> str:
+    """Return why Kafka does not have an object's records any more; empty if it may have them.
 
-    :param there: the offsets of the same log that Kafka has; None if the topic is another one, or gone.
+    :param log: the offsets of the same log that Kafka has; None if the topic is another one, or gone.
     """
     place = f"{entry.topic}[{entry.partition}]"
-    if there is None:
+    if log is None:
         return f"topic {entry.topic} was deleted since, perhaps made again"
-    if entry.first_offset < there.start:
-        return f"the object has offsets from {entry.first_offset} on, the log of {place} now starts at {there.start}"
-    if entry.last_offset >= there.end:
-        return f"the object has offsets up to {entry.last_offset}, the log of {place} now ends at {there.end}"
+    if entry.first_offset < log.start:
+        return f"the object has offsets from {entry.first_offset} on, the log of {place} now starts at {log.start}"
+    if entry.last_offset >= log.end:
+        return f"the object has offsets up to {entry.last_offset}, the log of {place} now ends at {log.end}"
     return ""
 
 
-def _unsound(report: Report, derived: Collection[str]) -> set[str]:
-    """The intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown which
-    revision's objects count.
+def _unsound_intervals(report: Report, derived: Collection[str]) -> set[str]:
+    """Return the intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown
+    which revision's objects count.
     """
     places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECT_DAMAGE}
-    return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
+    return {_interval_of(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
 
 
-def _interval(run: str | None) -> str:
+def _interval_of(run: str | None) -> str:
     return (run or "").partition("+")[0]
 
 
-def _line(context: Context, unsound: Collection[str]) -> Line:
-    """The line; if the progress cannot be read and is computed again, with all runs as waiting."""
+def _sound_line(context: Context, unsound: Collection[str]) -> Line:
+    """Return the line; if the progress cannot be read and is computed again, with all runs as waiting."""
     beginning = Progress(archive=context.archive.archive)
     for settled in None, beginning:
         with suppress(DocumentError):
@@ -137,8 +137,8 @@ def _is_derived(key: str) -> bool:
     return "/hours/" in key or key.endswith(("/progress.json", "/settled.json"))
 
 
-def _promised(context: Context, report: Report, unsound: Collection[str]) -> Iterable[tuple[Plan, ObjectEntry]]:
-    """The objects of final runs that are not as promised."""
+def _damaged_promises(context: Context, report: Report, unsound: Collection[str]) -> Iterable[tuple[Plan, ObjectEntry]]:
+    """Yield the objects of final runs that are not as promised."""
     manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
     for finding in report.findings:
         run = finding.run
@@ -146,7 +146,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
             finding.severity != "problem"
             or finding.kind not in OBJECT_DAMAGE
             or run is None
-            or _interval(run) in unsound
+            or _interval_of(run) in unsound
         ):
             continue
         if run not in manifests:
@@ -161,16 +161,16 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
             yield plan, entry
 
 
-def _unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
-    """The missing and damaged objects of runs that are not final and have a manifest."""
+def _damaged_of_unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
+    """Yield the missing and damaged objects of runs that are not final and have a manifest."""
     for waiting in line.waiting:
         plan = waiting.plan
         if waiting.is_open and waiting.outcome is None and plan.run not in anew:
             manifest = context.ledger.manifest(plan.run)
-            yield from ((plan, entry) for entry in _not_there(context, manifest) if manifest)
+            yield from ((plan, entry) for entry in _missing_objects(context, manifest) if manifest)
 
 
-def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
+def _missing_objects(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
     def check_one(entry: ObjectEntry) -> ObjectEntry | None:
         return None if is_there(context.store, entry) else entry
 
@@ -178,13 +178,13 @@ def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]
 
 
 def _is_in_letters(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
-    """Whether the entry is of a replay whose dead letters are still there."""
+    """Return True if the entry is of a replay whose dead letters are still there."""
     writer = context.ledger.writer_of(plan, entry.key)
-    return bool(writer.letters) and not not_there(writer, context.store)
+    return bool(writer.letters) and not missing_dead_letters(writer, context.store)
 
 
 def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
-    """Whether the entry is of a sidecar that its object gives."""
+    """Return True if the entry is of a sidecar that its object gives."""
     if entry.sidecar_of is None:
         return False
     manifest = context.ledger.manifest(plan.run)
@@ -192,11 +192,11 @@ def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
         return False
     writer = context.ledger.writer_of(plan, entry.key)
     key = context.ledger.open_key(writer.data_key) if writer.data_key else None
-    return from_object(context.store, writer, manifest, entry, key) is not None
+    return sidecar_bytes(context.store, writer, manifest, entry, key) is not None
 
 
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
-    """Runs that cannot be finished as planned, each with the reason."""
+    """Yield runs that cannot be finished as planned, each with the reason."""
     for plan in line.unfinished:
         # A written run only needs its commit.
         if line.outcome_of(plan.run) is not None or plan.origin == "repair" or context.ledger.manifest(plan.run):
@@ -211,14 +211,14 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
 
 
 def _in_kafka(context: Context, plans: Iterable[Plan]) -> dict[tuple[str, TopicPartition], Range]:
-    """For each run and partition, the offsets in Kafka that still mean the same records."""
-    wanted: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
-    ids = context.cluster.topic_ids({p.topic for _, p in wanted})
+    """Return the offsets in Kafka that still mean the same records, of each run and partition."""
+    partitions: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
+    ids = context.cluster.topic_ids({p.topic for _, p in partitions})
 
     def same(planned: PartitionPlan) -> bool:
         # If the log was cut since, the written bytes will differ.
         return ids[planned.topic] == planned.topic_id
 
-    names = sorted({p.name for _, p in wanted if same(p)})
+    names = sorted({p.name for _, p in partitions if same(p)})
     starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
-    return {(run, p.name): Range(starts[p.name], max(starts[p.name], ends[p.name])) for run, p in wanted if same(p)}
+    return {(run, p.name): Range(starts[p.name], max(starts[p.name], ends[p.name])) for run, p in partitions if same(p)}

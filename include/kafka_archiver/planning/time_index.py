@@ -1,4 +1,4 @@
-"""What Kafka's time index can prove: that everything before an offset is older than an hour.
+"""Proves, with Kafka's time index, that everything before an offset is older than an hour.
 
 The index is exact in one direction only: all records before the first record at or after a time are older than it.
 About the records behind it the index proves nothing: one record with a wrong clock hides all that follow.
@@ -16,15 +16,15 @@ from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 MARGIN_MS = 1000
 
 
-def older(
+def prove_older(
     cluster: Cluster,
     left_out: Mapping[TopicPartition, tuple[Range, ...]],
     starts: Mapping[TopicPartition, int],
     known: Mapping[TopicPartition, Older],
-    now: datetime,
+    present: datetime,
     index: bool = True,
 ) -> dict[TopicPartition, Older]:
-    """The hour before which the records at all of these offsets are.
+    """Return the hour before which the records at all of these offsets are.
 
     For offsets that the log no longer has, earlier answers still hold. Offsets that are gone and that no planner asked
     about may belong to any hour up to now; later hours are judged as of a moment at which they were gone. A log that
@@ -32,35 +32,35 @@ def older(
 
     :param starts: where each log began when it was looked at.
     :param known: what earlier planners found out.
-    :param now: by the later clock.
+    :param present: by the later clock.
     :param index: whether the index knows the times by which records are filed. If not, what is left out has arrived
         before now, and is taken to be of an hour up to now.
     """
     # The last hole of all that a log still has tells of the others, too.
-    there = {name: holes[-1].end for name, holes in left_out.items() if holes[-1].end > starts[name]}
-    hours = _hours(cluster, there if index else {})
+    ends = {name: holes[-1].end for name, holes in left_out.items() if holes[-1].end > starts[name]}
+    hours = _hours_behind(cluster, ends if index else {})
     still = cluster.log_starts(left_out)
-    found = {}
+    evidence = {}
     for name, holes in left_out.items():
         moments = [hour_start(hours[name])] if name in hours else []
         unknown = starts[name] if index else holes[-1].end
         gone = [Range(hole.start, min(hole.end, unknown)) for hole in holes if hole.start < unknown]
         if gone:
-            moments.append(_than(gone, known.get(name), now))
+            moments.append(_hour_of_gone(gone, known.get(name), present))
         if still[name] == starts[name]:
-            found[name] = Older(topic=name.topic, partition=name.partition, ranges=holes, than=max(moments))
-    return found
+            evidence[name] = Older(topic=name.topic, partition=name.partition, ranges=holes, than=max(moments))
+    return evidence
 
 
-def _than(gone: Iterable[Range], known: Older | None, now: datetime) -> datetime:
-    """Before which hour what is gone of a log is."""
+def _hour_of_gone(gone: Iterable[Range], known: Older | None, present: datetime) -> datetime:
+    """Return the hour before which all offsets are that are gone of a log."""
     if known and not any(subtract(hole, (Range(*r) for r in known.ranges)) for hole in gone):
         return known.than
-    return hour_start(to_hour(now) + 1)
+    return hour_start(to_hour(present) + 1)
 
 
-def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The first hour (since 1970) at whose start each log has nothing before this end."""
+def _hours_behind(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Return the first hour (since 1970) at whose start each log has nothing before this end."""
     low = dict.fromkeys(ends, 0)
     high = dict.fromkeys(ends, LAST_MS // MS_PER_HOUR + 1)
     latest = latest_times(cluster, ends, LAST_MS)
@@ -70,9 +70,10 @@ def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
             names = [name for name in searched if middle[name] == hour]
             time = hour * MS_PER_HOUR - MARGIN_MS
             # Including records of open transactions.
-            found = cluster.offsets_at(names, max(time, 0), "read_uncommitted")
-            for name, offset in found.items():
-                # The answer "none" counts only if no time is late enough: the brokers may not see a record (`hidden`).
+            first = cluster.offsets_at(names, max(time, 0), "read_uncommitted")
+            for name, offset in first.items():
+                # The answer "none" counts only if no time is late enough: brokers may not see a record
+                # (`find_hidden_logs`).
                 if latest[name] < time if offset is None else offset >= ends[name]:
                     high[name] = hour
                 else:
@@ -81,24 +82,26 @@ def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
     return {name: min(hour, LAST_MS // MS_PER_HOUR) for name, hour in low.items()}
 
 
-def hidden(cluster: Cluster, found: Mapping[TopicPartition, int | None], milliseconds: int) -> set[TopicPartition]:
-    """The logs that may have records of this time or later although the brokers found none.
+def find_hidden_logs(
+    cluster: Cluster, first: Mapping[TopicPartition, int | None], milliseconds: int
+) -> set[TopicPartition]:
+    """Return the logs that may have records of this time or later although the brokers found none.
 
     A broker searches only the first segment whose latest time is late enough. If `delete_records` let the log begin in
     the middle of that segment, the record with that time may be gone, and later segments are not searched.
 
-    :param found: the brokers' answers to `offsets_at` for this time.
+    :param first: the brokers' answers to `offsets_at` for this time.
     """
-    nothing = [name for name, offset in found.items() if offset is None]
+    nothing = [name for name, offset in first.items() if offset is None]
     # An open transaction may have such a record.
-    open_ones = cluster.offsets_at(nothing, milliseconds, "read_uncommitted")
-    unknown = [name for name in nothing if open_ones[name] is None]
+    uncommitted = cluster.offsets_at(nothing, milliseconds, "read_uncommitted")
+    unknown = [name for name in nothing if uncommitted[name] is None]
     latest = latest_times(cluster, unknown, LAST_MS)
     return {name for name in unknown if latest[name] >= milliseconds}
 
 
 def latest_times(cluster: Cluster, names: Collection[TopicPartition], at_worst: int) -> dict[TopicPartition, int]:
-    """The latest timestamp of each log; -1 for an empty one.
+    """Return the latest timestamp of each log; -1 for an empty one.
 
     :param at_worst: used if the brokers give no time: they hold it back until the record is replicated.
     """

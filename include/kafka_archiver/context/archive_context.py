@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.asking_spark import ask_spark
 from kafka_archiver.context.keyring import keyring_of
+from kafka_archiver.context.local_spark import ask_spark
 from kafka_archiver.jobs.archive import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.store import Store, open_store
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 def connect(properties: Mapping[str, str]) -> "Cluster":
-    """The brokers, without any request."""
+    """Return the brokers, without any request."""
     from kafka_archiver.kafka.cluster import Cluster
 
     return Cluster(properties)
 
 
-def ask(properties: Mapping[str, str]) -> "Registry":
-    """The schema registry, without any request."""
+def open_registry(properties: Mapping[str, str]) -> "Registry":
+    """Return the schema registry, without any request."""
     from kafka_archiver.records.decode.registry import Registry
 
     return Registry.of(properties)
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -42,15 +42,15 @@ class Context:
     """One archive with its brokers, its store and its ledger.
 
     `clock`: this machine's time, UTC. `registry` opens the schema registry, which only planning needs; None: the
-    archive names none. `keys`: the secret keys of transforms by name. `spark`: says
-    what Spark thinks of SQL.
+    archive names none. `keys`: the secret keys of transforms by name. `spark`: checks
+    SQL.
     """
 
     archive: Archive
     cluster: "Cluster"
     store: Store
     ledger: Ledger
-    clock: Callable[[], datetime] = _now
+    clock: Callable[[], datetime] = _utc_now
     registry: "Callable[[], Registry] | None" = None
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     spark: "Callable[[Question], Answer]" = ask_spark
@@ -59,11 +59,11 @@ class Context:
     def open(
         cls, archive: Archive, endpoints: Endpoints, registry: Callable[[], Mapping[str, str]] | None = None
     ) -> Self:
-        """The context of an archive, without any request to the brokers or the store.
+        """Return the context of an archive, without any request to the brokers or the store.
 
         :param registry: gives the properties of the archive's registry, if it names one.
         """
         store = open_store(archive.store.url, endpoints.store)
-        asked = None if registry is None else lambda: ask(registry())
+        opener = None if registry is None else lambda: open_registry(registry())
         ledger = Ledger(store, archive.archive, keyring_of(endpoints))
-        return cls(archive, connect(endpoints.kafka), store, ledger, registry=asked, keys=endpoints.keys)
+        return cls(archive, connect(endpoints.kafka), store, ledger, registry=opener, keys=endpoints.keys)
