@@ -76,7 +76,7 @@ def _decoder(
 
 
 def _without_schema(name: str, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
-    from kafka_archiver.records.decode.plain import Bytes, String
+    from kafka_archiver.records.decode.plain import BytesDecoder, StringDecoder
 
     if name == "json":
         from kafka_archiver.records.decode.json_text.decoder import json_decoder
@@ -84,4 +84,4 @@ def _without_schema(name: str, writers: Mapping[int, Schema], framed: bool, colu
         return json_decoder(None, writers, framed, column, None)
     if name not in ("bytes", "string"):
         raise ConfigError(f"decode: {name} needs a schema; name a registry in source.registry, or a schema's file")
-    return Bytes(column) if name == "bytes" else String(column)
+    return BytesDecoder(column) if name == "bytes" else StringDecoder(column)

@@ -6,7 +6,7 @@ from kafka_archiver.records.decode.base import Decoded
 from kafka_archiver.records.decode.halves import decode_in_halves
 
 
-class Bytes:
+class BytesDecoder:
     """Bytes as they are."""
 
     def __init__(self, column: str) -> None:
@@ -17,7 +17,7 @@ class Bytes:
         return Decoded(data.cast(pa.binary()), {})
 
 
-class String:
+class StringDecoder:
     """UTF-8 text."""
 
     def __init__(self, column: str) -> None:

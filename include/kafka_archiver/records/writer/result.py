@@ -45,7 +45,7 @@ class WriteJob:
 
     @property
     def runs_code(self) -> bool:
-        """Whether records meet decoders or mappers, which may end the process."""
+        """Return True if records meet decoders or mappers, which may end the process."""
         transform = self.settings.transform
         return bool(
             self.decoded or self.settings.headers or (transform and (transform.mapper or transform.sql))

@@ -11,7 +11,7 @@ from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.records.decode.base import Decoded, Read
 from kafka_archiver.records.decode.fields import field
-from kafka_archiver.records.decode.json_text.nodes import List, Map, Node, Struct
+from kafka_archiver.records.decode.json_text.nodes import JsonMap, JsonNode, List, Struct
 
 # The column that `unknown: column` adds.
 COLUMN = "unknown_properties"
@@ -21,16 +21,16 @@ _list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _SHOWN = 200
 
 
-def strict(node: Node) -> Node:
+def strict(node: JsonNode) -> JsonNode:
     """Return a node with the same columns whose objects have no other names."""
     if isinstance(node, Struct):
         return Struct([(part, strict(inner)) for part, inner in node.parts], frozenset())
     if isinstance(node, List):
         return List(strict(node.item), node.kind.value_field)
-    return Map(strict(node.value), node.kind.item_field) if isinstance(node, Map) else node
+    return JsonMap(strict(node.value), node.kind.item_field) if isinstance(node, JsonMap) else node
 
 
-def unnamed(document: bytes | msgspec.Raw, node: Node) -> str | None:
+def unnamed(document: bytes | msgspec.Raw, node: JsonNode) -> str | None:
     """Return what the document has beyond the names of the columns, as JSON; None if it has nothing more.
 
     Values keep their digits. Objects and lists around such a property are there, and of lists the items without one are
@@ -42,7 +42,7 @@ def unnamed(document: bytes | msgspec.Raw, node: Node) -> str | None:
     return None if unnamed_text is None else unnamed_text.decode()
 
 
-def _unnamed_part(text: bytes, node: Node) -> bytes | None:
+def _unnamed_part(text: bytes, node: JsonNode) -> bytes | None:
     if text == _NULL:
         return None
     if isinstance(node, Struct):
@@ -51,7 +51,7 @@ def _unnamed_part(text: bytes, node: Node) -> bytes | None:
             (name, _unnamed_part(bytes(raw), named[name]) if name in named else bytes(raw))
             for name, raw in _object(text).items()
         )
-    if isinstance(node, Map):
+    if isinstance(node, JsonMap):
         return _joined((name, _unnamed_part(bytes(raw), node.value)) for name, raw in _object(text).items())
     if isinstance(node, List):
         items = [_unnamed_part(bytes(raw), node.item) for raw in _list(text)]

@@ -13,7 +13,7 @@ from ptars import HandlerPool, PtarsConfig
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.base import Decoded, Decoder, Read
-from kafka_archiver.records.decode.frames import Framed, Plain
+from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.halves import decode_in_halves
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
@@ -43,7 +43,7 @@ def protobuf_decoder(
     field = message_field(column, descriptor, whole.theirs, file.docs)
     whole.kind = field.type
     if not framed:
-        return Plain(field, whole.read)
+        return Unframed(field, whole.read)
     reads: dict[int, Read | str] = {}
     for number, writer in writers.items():
         try:

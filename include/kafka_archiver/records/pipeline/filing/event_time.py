@@ -55,9 +55,9 @@ class FileTime:
             elif self._time.missing == "skip":
                 marks.filter(np.unique(offsets[missing]))
             else:
-                said = f"`timestamp.from` is {self._time.source}, but "
+                prefix = f"`timestamp.from` is {self._time.source}, but "
                 no = f"{_field(self._time)} is null or missing"
-                marks.reject({int(offsets[row]): said + wrong.get(row, no) for row in missing.tolist()})
+                marks.reject({int(offsets[row]): prefix + wrong.get(row, no) for row in missing.tolist()})
         return batch.append_column(TIME, numbers(times))
 
 
@@ -90,11 +90,11 @@ class _Read:
         self._extract, self._parse = extract, Parser(time)
 
     def __call__(self, batch: pa.RecordBatch) -> Times:
-        found = self._extract(batch)
-        wrong = {row: f"{self._extract.field} is {what}" for row, what in found.wrong.items()}
-        if pa.types.is_timestamp(found.values.type) or pa.types.is_date(found.values.type):
-            return self._typed(found.values, wrong)
-        indices, texts = as_texts(found.values)
+        extracted = self._extract(batch)
+        wrong = {row: f"{self._extract.field} is {what}" for row, what in extracted.wrong.items()}
+        if pa.types.is_timestamp(extracted.values.type) or pa.types.is_date(extracted.values.type):
+            return self._typed(extracted.values, wrong)
+        indices, texts = as_texts(extracted.values)
         times: list[int] = []
         reasons: dict[int, str] = {}
         for number, text in enumerate(texts):
@@ -114,6 +114,6 @@ class _Read:
         numbers = np.where(present & inside, units(values).fill_null(0).to_numpy(), 0).astype(np.int64)
         unit = str(values.type).split("[")[1].rstrip("]").split(",")[0]
         finer, coarser = _MILLISECONDS[unit]
-        said = f"{self._extract.field} is outside the years 1 to 9999"
-        wrong |= dict.fromkeys(np.flatnonzero(present & ~inside).tolist(), said)
+        reason = f"{self._extract.field} is outside the years 1 to 9999"
+        wrong |= dict.fromkeys(np.flatnonzero(present & ~inside).tolist(), reason)
         return np.where(present & inside, numbers * coarser // finer, NONE), wrong

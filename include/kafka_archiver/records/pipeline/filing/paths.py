@@ -67,31 +67,31 @@ class Paths:
             self._number(dict(zip(varying, place, strict=True))) if is_filed else 0
             for is_filed, place in zip(filed.tolist(), places, strict=True)
         ]
-        found = np.array(numbers, np.int64)
-        parts = found[together] if len(found) else np.zeros(batch.num_rows, np.int64)
+        parts = np.array(numbers, np.int64)
+        parts = parts[together] if len(parts) else np.zeros(batch.num_rows, np.int64)
         self._mark(batch, marks, parts, wrong, dict(zip(varying, labels, strict=True)))
         return parts
 
     def _labels(self, batch: pa.RecordBatch, varying: Sequence[Piece], wrong: dict[int, str]) -> list[Labels]:
-        found: list[Labels] = []
+        labels: list[Labels] = []
         timed = iter(self._times(batch) if any(isinstance(piece, Times) for piece in varying) else ())
         for piece in varying:
             match piece:
                 case Times():
-                    found.append(next(timed))
+                    labels.append(next(timed))
                 case Offsets():
                     starts, rows = np.unique(column(batch, "offset") // piece.size, return_inverse=True)
-                    found.append((rows, [f"{start * piece.size:020d}" for start in starts.tolist()]))
+                    labels.append((rows, [f"{start * piece.size:020d}" for start in starts.tolist()]))
                 case Field():
-                    found.append(self._values(batch, piece, wrong))
+                    labels.append(self._values(batch, piece, wrong))
                 case Own():
                     own = list(piece.labels(batch))
                     unique = {text: number for number, text in enumerate(dict.fromkeys(own))}
                     encoded = [None if text is None else self._segment(text) for text in unique]
-                    found.append((np.array([unique[text] for text in own], np.int64), encoded))
+                    labels.append((np.array([unique[text] for text in own], np.int64), encoded))
                 case _:
                     raise TypeError(f"{piece} is the same for a whole chunk")
-        return found
+        return labels
 
     def _times(self, batch: pa.RecordBatch) -> list[Labels]:
         codes, labels = self._clock.labels(times_of(batch))

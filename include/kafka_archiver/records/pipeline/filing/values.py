@@ -29,10 +29,10 @@ class Extract:
     """
 
     def __init__(self, field: str, settings: Settings) -> None:
-        column, _, rest = field.partition(".")
+        column, _, subpath = field.partition(".")
         self.field, self._column = field, column
-        self._header = rest if column == "header" else None
-        self._path = rest.split(".") if rest and self._header is None else []
+        self._header = subpath if column == "header" else None
+        self._path = subpath.split(".") if subpath and self._header is None else []
         self._decoded: str | None = None
         if self._header is not None:
             named = {header.name for header in settings.headers}
@@ -69,7 +69,9 @@ class Extract:
         if pa.types.is_nested(column.type):
             what = f"a value of type {column.type}"
             valid = column.is_valid().to_pylist()
-            return Found(pa.nulls(len(column), pa.string()), {row: what for row, there in enumerate(valid) if there})
+            return Found(
+                pa.nulls(len(column), pa.string()), {row: what for row, is_present in enumerate(valid) if is_present}
+            )
         # Avro's decoder says of 16 bytes only in the field's metadata that they are a UUID.
         is_uuid = field.metadata is not None and plain(field).type == pa.uuid()
         return Found(_with_hyphens(column) if is_uuid else column, {})
@@ -107,9 +109,9 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
         values = values.cast(pa.string())
     encoded = values.dictionary_encode()
     texts: list[str | None] = []
-    for found in encoded.dictionary.to_pylist():
+    for value in encoded.dictionary.to_pylist():
         try:
-            texts.append(found.decode("utf-8", "surrogatepass") if isinstance(found, bytes) else found)
+            texts.append(value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value)
         except UnicodeDecodeError:
             texts.append(None)
     return encoded.indices, texts
@@ -117,5 +119,5 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
 
 def _with_hyphens(values: pa.Array) -> pa.Array:
     """UUIDs, or their 16 bytes, as text."""
-    found = [UUID(bytes=one) if isinstance(one, bytes) else one for one in values.to_pylist()]
-    return pa.array([None if one is None else str(one) for one in found], pa.string())
+    uuids = [UUID(bytes=uuid) if isinstance(uuid, bytes) else uuid for uuid in values.to_pylist()]
+    return pa.array([None if uuid is None else str(uuid) for uuid in uuids], pa.string())

@@ -1,4 +1,4 @@
-"""What planning asks Spark about a plan's SQL: what it sees of the records of each topic."""
+"""The questions that planning asks Spark about a plan's SQL: the columns that it sees of each topic's records."""
 
 from collections.abc import Mapping, Sequence
 
@@ -50,7 +50,7 @@ def fields_for(
 
     :raises ConfigError: records of the topic have several types.
     """
-    found = {one.column: one for one in decodings(settings, topic, decoded, schemas)}
+    by_column = {decoding.column: decoding for decoding in decodings(settings, topic, decoded, schemas)}
     several = next(
         (s for s in decoded if s.topic == topic and s.column in ("key", "value") and len(s.written) > 1), None
     )
@@ -59,16 +59,18 @@ def fields_for(
             f"transform: the {several.column}s of topic {topic} are written with {len(several.written)} schemas, and "
             "Spark's SQL needs one: set `schema_evolution: BACKWARD`, or a `schema` of your own"
         )
-    fields = {c: found[c].decoders[0].field if c in found else pa.field(c, pa.binary()) for c in ("key", "value")}
+    fields = {
+        c: by_column[c].decoders[0].field if c in by_column else pa.field(c, pa.binary()) for c in ("key", "value")
+    }
     fields["headers"] = pa.field("headers", HEADERS)
     return {name: ForSpark(field.with_name(name)) for name, field in fields.items()}
 
 
 def columns_for(fields: Mapping[str, ForSpark]) -> dict[str, JsonValue]:
     """All columns that Spark gets, as its JSON."""
-    return {**KAFKAS, **{name: spelt(one.field.type) for name, one in fields.items()}}
+    return {**KAFKAS, **{name: spelt(column.field.type) for name, column in fields.items()}}
 
 
 def parses_json(settings: Settings, topic: str, decoded: Sequence[TopicSchemas]) -> bool:
-    """Whether values are JSON without a schema, of which SQL has the fields as text."""
+    """Return True if values are JSON without a schema, of which SQL has the fields as text."""
     return settings.value_decode == "json" and not any((s.topic, s.column) == (topic, "value") for s in decoded)
