@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from pyspark import SparkContext, cloudpickle
 
-from kafka_archiver.messages.errors import ArchiverError, Failure, TransientError
+from kafka_archiver.messages.errors import ArchiverError, Failure, IntegrityError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.spark.failures import MARK, one_line, out_of_memory
@@ -178,15 +178,17 @@ class Finder:
                     program.pid = pid
                 case ["done"]:
                     how = DONE
-                case ["failed", kind, message]:
+                case ["failed", str() as failure]:
                     self._program = None
                     program.close()
-                    raise Failure(kind, message).error()
+                    raise Failure.from_json(failure).error()
                 case ["memory"]:
                     more = self.sink.limits.record_memory_bytes
                     how = f"it needed more than {more:,} bytes of memory" if more else "there was too little memory"
                 case [str() as what, int() as chunk, int() as first, int() as last]:
                     limit = (seconds or READING_SECONDS) if what == "work" else READING_SECONDS
+                case _:
+                    raise IntegrityError(f"a trial of records answered {answer!r}: no answer of this release")
 
 
 class Program:

@@ -83,8 +83,8 @@ def main(requests: IO[bytes], answers: int) -> None:
     Writes a line before each thing that comes, and one when the process has ended.
     """
 
-    def tell(what: str, *numbers: object) -> None:
-        os.write(answers, json.dumps([what, *numbers]).encode() + b"\n")
+    def tell(what: str, *values: object) -> None:
+        os.write(answers, json.dumps([what, *values]).encode() + b"\n")
 
     while True:
         try:
@@ -114,7 +114,7 @@ def _run(trial: Any, tell: Callable[..., None]) -> NoReturn:
         except MemoryError:
             tell("memory")
         except ArchiverError as error:
-            tell("failed", *Failure.of(error))
+            tell("failed", Failure.of(error).to_json())
         sys.stderr.flush()
     except BaseException:  # noqa: BLE001 - the process ends, and its code says how
         traceback.print_exc()

@@ -1,6 +1,7 @@
 """The properties of a document that its schema does not name: found, and treated by `unknown`."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import msgspec
 import numpy as np
@@ -70,14 +71,22 @@ def treated(column: pa.Field, read: Read, unknown: Unknown) -> tuple[pa.Field, R
     :param read: gives them as `Decoded.unnamed`.
     :raises ConfigError: the schema has a property with the name of the added column.
     """
-    if unknown == "drop" or not pa.types.is_struct(column.type):
+    if not pa.types.is_struct(column.type):
         return column, read
-    if unknown == "dead_letter":
-        return column, _rejecting(read)
-    if column.type.get_field_index(COLUMN) >= 0:
-        raise ConfigError(f"`unknown: column` adds the column {COLUMN}, which the JSON Schema names; choose `drop`")
-    kind = pa.struct([*column.type, field(COLUMN, pa.string(), json="any")])
-    return column.with_type(kind), _adding(read, kind)
+    match unknown:
+        case "drop":
+            return column, read
+        case "dead_letter":
+            return column, _rejecting(read)
+        case "column":
+            if column.type.get_field_index(COLUMN) >= 0:
+                raise ConfigError(
+                    f"`unknown: column` adds the column {COLUMN}, which the JSON Schema names; choose `drop`"
+                )
+            kind = pa.struct([*column.type, field(COLUMN, pa.string(), json="any")])
+            return column.with_type(kind), _adding(read, kind)
+        case _:
+            assert_never(unknown)
 
 
 def _rejecting(read: Read) -> Read:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,19 @@ from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.keys import Place
 from kafka_archiver.model.layouts.form import Form, fixed
 from kafka_archiver.model.layouts.text import bucket, segment
-from kafka_archiver.model.layouts.tokens import FIXED, Field, Offsets, Own, Piece, Times
+from kafka_archiver.model.layouts.tokens import (
+    FIXED,
+    Field,
+    Offsets,
+    Own,
+    Partition,
+    Piece,
+    Start,
+    Text,
+    Time,
+    Times,
+    Topic,
+)
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.clock import Clock
@@ -89,8 +101,10 @@ class Paths:
                     unique = {text: number for number, text in enumerate(dict.fromkeys(own))}
                     encoded = [None if text is None else self._segment(text) for text in unique]
                     labels.append((np.array([unique[text] for text in own], np.int64), encoded))
-                case _:
+                case Text() | Topic() | Partition() | Start() | Time():
                     raise TypeError(f"{piece} is the same for a whole chunk")
+                case _:
+                    assert_never(piece)
         return labels
 
     def _times(self, batch: pa.RecordBatch) -> list[Labels]:

@@ -1,6 +1,7 @@
 """The ready-made transforms: mask, hash, drop, rename and flatten, of decoded columns."""
 
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -69,6 +70,8 @@ class Edit:
                     yield (*parts_of(path)[:-1], f"\0{number}"), f"{prefix} {path}", _renamed(name)
             case Flatten(separator=separator):
                 yield ("value",), prefix, lambda field: _flat(field, separator, prefix)
+            case _:
+                assert_never(self._step)
 
 
 def _undecoded(prefix: str, names: Names) -> ConfigError:
