@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput
 from kafka_archiver.records.decode.halves import decode_in_halves
 
 
@@ -26,6 +26,16 @@ class StringDecoder:
     def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
         """See `Decoder.decode`."""
         return decode_in_halves(data, _text, pa.string())
+
+
+def make_bytes(of: DecoderInput) -> Decoder:
+    """Make the decoder `bytes`."""
+    return BytesDecoder(of.column)
+
+
+def make_string(of: DecoderInput) -> Decoder:
+    """Make the decoder `string`."""
+    return StringDecoder(of.column)
 
 
 def _text(data: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.layouts.tokens import Field
 from kafka_archiver.model.plan import Decode as Name
@@ -61,8 +62,13 @@ def decodings(
     return [
         _named(column, name, own.get(column), schemas, settings)
         for column, name in names.items()
-        if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
+        if _has_stage(name) or column in own or column.startswith(HEADER)
     ]
+
+
+def _has_stage(name: Name) -> bool:
+    """Return True if a decoder has work without a schema of the plan, be it to say that it needs one."""
+    return decoder_type(name).has_columns or decoder_type(name).needs_schema
 
 
 def _named(
@@ -261,5 +267,7 @@ def decode_stages(
     """The stages that decode or check keys, values and headers. `kept`: the columns that objects need."""
     typed = {decoding.column for decoding in decodings}
     names = {"key": settings.key_decode, "value": settings.value_decode}
-    checks = [RequireJson(column) for column, name in names.items() if name == "json" and column not in typed]
+    checks = [
+        RequireJson(column) for column, name in names.items() if decoder_type(name).is_json and column not in typed
+    ]
     return [*checks, *(Decode(decoding, kept) for decoding in decodings)]

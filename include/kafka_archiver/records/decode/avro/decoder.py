@@ -12,9 +12,14 @@ from kafka_archiver.records.decode.avro.nodes import AvroNode
 from kafka_archiver.records.decode.avro.resolve import MismatchError, resolve
 from kafka_archiver.records.decode.avro.schema import parse
 from kafka_archiver.records.decode.avro.types import arrow_field
-from kafka_archiver.records.decode.base import Decoded, Decoder, Read
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.slices import numbers
+
+
+def make(of: DecoderInput) -> Decoder:
+    """Make the decoder `avro`."""
+    return avro_decoder(of.required_schema, of.writers, of.framed, of.column)
 
 
 def avro_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:

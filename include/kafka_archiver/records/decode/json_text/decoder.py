@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, Read, renumbered
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.halves import decode_in_halves
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
@@ -25,6 +25,16 @@ Check = Callable[[bytes], None]
 ANY = Schema(kind="JSON", text="{}")
 # Rows at a time: the Python objects of 10,000 take twice the CPU, because they do not fit the processor's caches.
 _ROWS = 1000
+
+
+def make_json(of: DecoderInput) -> Decoder:
+    """Make the decoder `json`. Without a schema nothing is named, so no property is unknown."""
+    return json_decoder(of.schema, of.writers, of.framed, of.column, of.unknown if of.schema else None)
+
+
+def make_json_schema(of: DecoderInput) -> Decoder:
+    """Make the decoder `json_schema`."""
+    return json_schema_decoder(of.required_schema, of.writers, of.framed, of.column, of.unknown)
 
 
 def json_decoder(

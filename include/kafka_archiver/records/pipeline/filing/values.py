@@ -6,6 +6,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.shared.columns import HEADER, VALUE_DECODED
 from kafka_archiver.records.formats.shared.columns import KEY as KEY_DECODED
@@ -38,13 +39,13 @@ class Extract:
             named = {header.name for header in settings.headers}
             self._decoded = f"{HEADER}{self._header}" if self._header in named else None
             return
-        decode = settings.key_decode if column == "key" else settings.value_decode
+        declared = decoder_type(settings.key_decode if column == "key" else settings.value_decode)
         # JSON as it stands in the document: a schema may give a number another text. Only behind a transform the column
         # has what the document has not; a mapper's values may have columns, whatever the decoder is.
         touched = settings.transform is not None and settings.transform.touches((column, *self._path))
-        if decode not in ("bytes", "json", "string") or touched:
+        if declared.needs_schema or touched:
             self._decoded = KEY_DECODED if column == "key" else VALUE_DECODED
-        self._json = decode == "json" or bool(self._path)
+        self._json = declared.is_json or bool(self._path)
 
     @property
     def decoded(self) -> str | None:

@@ -6,6 +6,7 @@ import pyarrow as pa
 from pydantic import Field, JsonValue
 
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.plan import Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.model.transforms import Sql
@@ -73,4 +74,6 @@ def columns_for(fields: Mapping[str, ForSpark]) -> dict[str, JsonValue]:
 
 def parses_json(settings: Settings, topic: str, decoded: Sequence[TopicSchemas]) -> bool:
     """Return True if values are JSON without a schema, of which SQL has the fields as text."""
-    return settings.value_decode == "json" and not any((s.topic, s.column) == (topic, "value") for s in decoded)
+    return decoder_type(settings.value_decode).is_json and not any(
+        (s.topic, s.column) == (topic, "value") for s in decoded
+    )
