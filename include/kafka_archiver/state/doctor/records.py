@@ -25,7 +25,7 @@ def check_records(context: Context) -> Iterator[Finding]:
     Nothing is checked if nothing is decoded or transformed, or if the brokers do not answer.
     """
     archive = context.archive
-    decoded = archive.has_columns or {archive.settings.key_decode, archive.settings.value_decode} != {"bytes"}
+    decoded = archive.has_columns or archive.settings.decodes
     if not decoded and archive.settings.transform is None:
         return
     settings = settings_of(archive, context.keys)
