@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and CONTRIBUTING.md name files, rooms and names of the code: all of them exist."""
+"""The guides name files, rooms and names of the code: all of them exist."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
 CODE = ROOT / "include" / "kafka_archiver"
-BASES = (ROOT, CODE, CODE / "orchestration", CODE / "records", ROOT / "tests")
+BASES = (ROOT, ROOT / "include", CODE, CODE / "orchestration", CODE / "records", ROOT / "tests")
 ARCHITECTURE = ROOT / "docs" / "ARCHITECTURE.md"
 GUIDES = (ARCHITECTURE, ROOT / "CONTRIBUTING.md")
 
@@ -41,6 +41,11 @@ def test_each_path_of_a_guide_exists(guide: Path) -> None:
     paths = paths_in(guide.read_text())
     assert len(paths) > 10, "the search finds the paths no more"
     assert not [path for path in paths if not exists(path)]
+
+
+@pytest.mark.parametrize("guide", sorted(ROOT.glob("docs/*.md")), ids=lambda guide: guide.name)
+def test_each_python_file_of_a_guide_exists(guide: Path) -> None:
+    assert not [path for path in paths_in(guide.read_text()) if path.endswith(".py") and not exists(path)]
 
 
 @pytest.mark.parametrize("path", ["model/gone", "gone/", "model/plan.Gone", "tests/unit/test_gone.py"])
