@@ -163,7 +163,7 @@ def test_a_run_with_a_date_to_come(problems: Ask, airflow_run: MADE) -> None:
     to_come = datetime.now(UTC) + timedelta(days=400)
     name = airflow_run("running", logical_date=to_come)
     [one] = problems().values()
-    assert one["name"] == "date to come"
+    assert one["name"] == "future date"
     assert one["found"].startswith(f"run {name} has the date {to_come:%Y-%m-%dT%H:%M:%S}Z")
 
 

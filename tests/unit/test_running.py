@@ -112,7 +112,7 @@ def test_a_date_to_come(admins: bool, login: str) -> None:
     """Airflow calls it running; it is neither at work nor late."""
     to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
     one = only(sound(run("success", DUE), to_come, needs_no_login=admins))
-    assert (one.kind, one.severity) == ("date to come", "problem")
+    assert (one.kind, one.severity) == ("future date", "problem")
     assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.text
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
     token = f"""TOKEN=$({login} | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')"""
