@@ -11,7 +11,7 @@ from bench.records import START
 from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.orchestration.submit.spark_conf import java_settings

@@ -222,8 +222,8 @@ def _measure(stack: ExitStack, count: int) -> int:
     }
     brokers: Any = OneTopic(logs, first=to_ms(now) // 3_600_000 - HOURS)
     brokers.group = dict.fromkeys(logs, HOURS)
-    stack.enter_context(patch("kafka_archiver.context.context.connect", brokers))
-    stack.enter_context(patch("kafka_archiver.context.context.open_store", lambda *_: store))
+    stack.enter_context(patch("kafka_archiver.context.archive_context.connect", brokers))
+    stack.enter_context(patch("kafka_archiver.context.archive_context.open_store", lambda *_: store))
     page = Page()
     observatory = page.observatory
     observatory._fresh = 3600.0

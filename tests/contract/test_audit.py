@@ -17,7 +17,7 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.repair import derive, lose
+from kafka_archiver.work.repair import derive_documents, record_lost
 from tests.contract.conftest import OpenStore
 from tests.support.lake import HOUR, Lake, hour
 
@@ -400,15 +400,15 @@ class TestDocuments:
 
     def test_a_repair_whose_place_another_one_has_replaces_nothing(self, lake: Lake) -> None:
         key = lake.stored()[0]
-        lose(lake.context, hour(2).id, [key], [key])
+        record_lost(lake.context, hour(2).id, [key], [key])
         ghost = f"{hour(2).id}+r1"
         lake.store.delete(run_document(lake.name, ghost, "settled"))
         for place in line_document(lake.name, 4), progress_document(lake.name):
             lake.store.delete(place)
         lake.logs[P0] = Range(0, 9)
-        derive(lake.ledger)
+        derive_documents(lake.ledger)
         lake.run(8)
-        derive(lake.ledger)
+        derive_documents(lake.ledger)
         kinds = found(lake)
         assert kinds.pop("plan-displaced") == [run_document(lake.name, ghost, "plan")]
         assert kinds == {"object-missing": [key]}

@@ -10,7 +10,7 @@ from kafka_archiver.model.keys import run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.backlog import archive_runs, still_open
+from kafka_archiver.work.backlog import archive_runs, unsettled_runs
 from kafka_archiver.work.plan import plan
 from tests.support.lake import Lake, hour
 
@@ -54,7 +54,7 @@ def test_each_run_is_settled_before_the_next_is_read_and_the_last_is_left_to_its
     archive_runs(lake.context, work, archive)
     assert done == [(run, number) for number, run in enumerate(RUNS)]
     assert lake.ledger.commit(RUNS[-1]) is None
-    assert still_open(lake.context, work.runs) == RUNS[-1:]
+    assert unsettled_runs(lake.context, work.runs) == RUNS[-1:]
     assert lake.brokers.group == {P0: 6}
 
 
@@ -92,7 +92,7 @@ def test_an_attempt_that_dies_half_way_has_done_half(lake: Lake) -> None:
     with pytest.raises(TransientError, match="killed"):
         archive_runs(lake.context, work, archive)
     assert settled(lake) == 2
-    assert still_open(lake.context, work.runs) == RUNS[2:]
+    assert unsettled_runs(lake.context, work.runs) == RUNS[2:]
     # The retry of the task, and a run that comes after it: neither reads again what is done.
     again, archive = jobs(lake)
     archive_runs(lake.context, work, archive)

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.context.runs import write_repair
+from kafka_archiver.context.run_documents import write_repair_manifest
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.keys import line_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.repair import find, lose, restore
+from kafka_archiver.work.repair import find_repairs, record_lost, restore_document
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -55,8 +55,8 @@ def test_where_a_plan_is_gone_nobody_plans_in_its_place_and_repair_puts_it_back(
     lake.logs[P0] = Range(0, 4)
     with pytest.raises(IntegrityError, match=rf"place {gone} of the line of .* is empty.*`airflow archive repair "):
         planner(lake)
-    for key in find(lake.context, lake.audit()).restored:
-        restore(lake.ledger, key)
+    for key in find_repairs(lake.context, lake.audit()).restored:
+        restore_document(lake.ledger, key)
     lake.run(4)
     assert [p.covered for p in lake.progress.partitions] == [((0, 4),)]
     assert lake.audit().verdict == "clean"
@@ -95,9 +95,9 @@ def test_nor_for_one_whose_place_is_empty(lake: Lake) -> None:
     [key] = lake.stored()
     lake.store.delete(key)
     lake.logs[P0] = Range(1, 1)
-    repair = lose(lake.context, run, [key])
+    repair = record_lost(lake.context, run, [key])
     delete(lake, 2)
     with pytest.raises(IntegrityError, match=r"place 2 of the line .* is empty, and run"):
         commit(lake.context, [repair.run])
     with pytest.raises(IntegrityError, match=r"place 2 of the line .* is empty, and run"):
-        write_repair(lake.context, repair)
+        write_repair_manifest(lake.context, repair)

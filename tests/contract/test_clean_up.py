@@ -15,8 +15,8 @@ from kafka_archiver.store import Store
 from kafka_archiver.values.checksum import crc32
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.clean_up import clean_up, leftovers, remove
-from kafka_archiver.work.plan import Work
+from kafka_archiver.work.clean_up import clean_up, find_leftovers, remove_leftovers
+from kafka_archiver.work.plan import PlannedWork
 from tests.contract.conftest import OpenStore
 from tests.support import lake as lakes
 from tests.support.lake import FIRST, hour
@@ -55,7 +55,7 @@ class Lake(lakes.Lake):
         assert self.ledger.put_intent(intent, self.ledger.intent(run))
 
     def settle(self, run: str, until: str = "settled") -> None:
-        self.finish(Work((run,), (run,)), until)
+        self.finish(PlannedWork((run,), (run,)), until)
 
     def upload(self, where: str) -> str:
         self.store.upload_part(self.store.start_upload(where), 1, b"sent", crc32(b"sent"))
@@ -77,7 +77,7 @@ def lake(store: Store) -> Lake:
 def test_nothing_is_left_of_sound_runs(lake: Lake) -> None:
     lake.settle(lake.begin(1))
     before = lake.there()
-    assert leftovers(lake.ledger, soon()) == []
+    assert find_leftovers(lake.ledger, soon()) == []
     assert clean_up(lake.ledger, soon()) == []
     assert lake.there() == before
 
@@ -102,9 +102,9 @@ def test_uploads_of_what_is_settled_go_and_no_others(lake: Lake) -> None:
         "orders/date=2026-11-21/notes.txt",
     ):
         lake.upload(foreign)
-    assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
+    assert find_leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
     before = lake.there()
-    remove(lake.ledger, [item for item in leftovers(lake.ledger, soon()) if item.kind == "upload"])
+    remove_leftovers(lake.ledger, [item for item in find_leftovers(lake.ledger, soon()) if item.kind == "upload"])
     assert before - lake.there() == {f"upload of {stray}" for stray in strays}
 
 
@@ -125,7 +125,7 @@ def test_uploads_of_a_log_that_was_given_up_go(lake: Lake) -> None:
     assert lake.ledger.put_progress(anew, lake.ledger.stored_progress())
     lake.upload(key(30))
     lake.upload(key(30, generation=1))
-    assert [item.key for item in leftovers(lake.ledger, soon())] == [key(30)]
+    assert [item.key for item in find_leftovers(lake.ledger, soon())] == [key(30)]
 
 
 def test_objects_of_a_zombie_and_those_that_a_rebuild_replaced_go(store: Store) -> None:
@@ -156,8 +156,8 @@ def test_old_runs_are_not_looked_at_every_day(store: Store) -> None:
     lake.intend(lake.begin(0), dead)
     lake.settle(RUN)
     lake.store.put(dead, b"of a zombie")
-    assert leftovers(lake.ledger, soon(), since=soon()) == []
-    assert [item.key for item in leftovers(lake.ledger, soon(), since=FIRST - timedelta(days=365))] == [dead]
+    assert find_leftovers(lake.ledger, soon(), since=soon()) == []
+    assert [item.key for item in find_leftovers(lake.ledger, soon(), since=FIRST - timedelta(days=365))] == [dead]
 
 
 def rebuilt(lake: Lake) -> tuple[str, set[str]]:
@@ -186,20 +186,20 @@ def test_a_rebuild_that_was_given_up_goes_whole_but_for_what_is_on_record(lake: 
     """Its plan has a place in the line, so its documents stay; whoever still completes it would take its intent."""
     run, its = given_up(lake, settled)
     before = lake.there()
-    assert leftovers(lake.ledger, FIRST) == []
-    remove(lake.ledger, leftovers(lake.ledger, soon()))
+    assert find_leftovers(lake.ledger, FIRST) == []
+    remove_leftovers(lake.ledger, find_leftovers(lake.ledger, soon()))
     assert before - lake.there() == its
     assert {"plan", "intent", "manifest", "commit"} <= lake.ledger.runs()[run]
     intent = lake.ledger.intent(run).document
     assert intent is not None
     assert intent.closed
-    assert leftovers(lake.ledger, soon()) == []
+    assert find_leftovers(lake.ledger, soon()) == []
 
 
 def test_a_rebuild_that_nobody_has_given_up_stays_however_old(lake: Lake) -> None:
     """It may be at work; the next run of the archive gives it up, and a day later it goes."""
     rebuilt(lake)
-    assert leftovers(lake.ledger, soon() + timedelta(days=365)) == []
+    assert find_leftovers(lake.ledger, soon() + timedelta(days=365)) == []
 
 
 @pytest.mark.parametrize("manifest", [False, True])
@@ -210,12 +210,12 @@ def test_a_run_that_is_not_finished_stays_however_old(lake: Lake, manifest: bool
     if not manifest:
         lake.store.delete(run_document("orders", run, "manifest"))
     lake.upload(key(10))
-    assert leftovers(lake.ledger, soon() + timedelta(days=365)) == []
+    assert find_leftovers(lake.ledger, soon() + timedelta(days=365)) == []
 
 
 def test_a_committed_rebuild_stays(lake: Lake) -> None:
     lake.rebuild(RUN, until="committed")
-    assert leftovers(lake.ledger, soon()) == []
+    assert find_leftovers(lake.ledger, soon()) == []
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -266,8 +266,8 @@ def test_a_crash_anywhere_is_made_good_by_the_next(open_below: OpenStore) -> Non
         left = iter([False] * changes)
         broken = Ledger(Broken(lake.store, lambda _: next(left, True)), "orders")  # type: ignore[arg-type]  # noqa: B023
         with pytest.raises(TransientError, match="gone away"):
-            remove(broken, leftovers(lake.ledger, soon()))
-        remove(lake.ledger, leftovers(lake.ledger, soon()))
+            remove_leftovers(broken, find_leftovers(lake.ledger, soon()))
+        remove_leftovers(lake.ledger, find_leftovers(lake.ledger, soon()))
         assert before - lake.there() == its
 
 
@@ -276,6 +276,6 @@ def test_what_a_killed_doctor_left_goes(store: Store) -> None:
     lake.store.put(probe, b"x")
     lake.upload(probe)
     lake.store.put(f"{probe_prefix('returns')}1", b"of another archive")
-    assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
-    remove(lake.ledger, leftovers(lake.ledger, soon()))
+    assert find_leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
+    remove_leftovers(lake.ledger, find_leftovers(lake.ledger, soon()))
     assert lake.there() == {f"{probe_prefix('returns')}1"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.ledger.ledger import Ledger
@@ -17,12 +17,12 @@ from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.values.intervals import from_ms, to_hour
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Work, plan
+from kafka_archiver.work.plan import PlannedWork, plan
 from kafka_archiver.work.rebuild import rebuild_run
 from kafka_archiver.work.verify import verify
 from tests.support.archiver import hour
@@ -79,11 +79,11 @@ class Logged:
         cluster: Any = self.twin
         return Context(self.archive, cluster, self.store, self.ledger, lambda: from_ms(self.now))
 
-    def plan(self, number: int) -> Work:
+    def plan(self, number: int) -> PlannedWork:
         self.now = DAY + (number + 1) * HOUR + 60_000
         return plan(self.context, hour(number), "scheduled")
 
-    def finish(self, work: Work) -> None:
+    def finish(self, work: PlannedWork) -> None:
         context, policies = self.context, self.archive.policies
         choice = ReadPolicies(policies.lost_offsets, policies.bad_record)
         archive_runs(context, work, ArchiveStep(context.cluster, self.store, self.ledger, self, choice).run)
@@ -173,7 +173,7 @@ def test_a_replay_is_left_to_its_checksums() -> None:
     log.produce("abcde")
     log.run(0)
     log.cut(2, "xyz")
-    log.finish(Work((hour(0).id,), (hour(0).id,)))
+    log.finish(PlannedWork((hour(0).id,), (hour(0).id,)))
     assert log.values == "abcde"
 
 

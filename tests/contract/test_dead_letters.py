@@ -16,8 +16,8 @@ from kafka_archiver.values.intervals import to_hour, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.clean_up import clean_up
 from kafka_archiver.work.close_hours import ClosedHours
-from kafka_archiver.work.dead_letters import Hours, outlook, replay_letters, runs_with_letters
-from kafka_archiver.work.repair import derive, find, lose, restore, write_again
+from kafka_archiver.work.dead_letters import HourRange, forecast_replay, replay_letters, runs_with_letters
+from kafka_archiver.work.repair import derive_documents, find_repairs, record_lost, restore_document, write_again
 from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -150,7 +150,7 @@ def test_a_dry_run_says_what_would_become_of_them_and_why(lake: Lake) -> None:
     configure(lake, decode="json", max_value_bytes=100)
     stored = {s.key: s.etag for s in lake.store.list("")}
     [one] = runs_with_letters(lake.context, None)
-    found = outlook(lake.context, one)
+    found = forecast_replay(lake.context, one)
     assert (found.run, found.letters, found.archived, found.filtered, found.rejected) == (RUN, 3, 1, 0, 2)
     assert [reason.split(";")[0] for reason in found.reasons] == [
         "`source.value.decode` is json, but the value is not one JSON document"
@@ -166,8 +166,8 @@ def test_runs_are_found_by_name_and_by_the_hours_of_their_letters(lake: Lake) ->
         return [one.plan.run for one in runs_with_letters(lake.context, wanted)]
 
     assert found(None) == found([RUN]) == [RUN]
-    assert found(Hours(hour(3).start, hour(5).start)) == [RUN]
-    assert found(Hours(hour(3).start, hour(4).start)) == []
+    assert found(HourRange(hour(3).start, hour(5).start)) == [RUN]
+    assert found(HourRange(hour(3).start, hour(4).start)) == []
     assert found([hour(9).id]) == []
 
 
@@ -213,7 +213,7 @@ def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_
         gone = [key for key in bytes_ if until == "settled" or "+r3." in key]
         for key in gone:
             lake.store.delete(key)
-        assert {e.key for e in find(lake.context, lake.audit()).again[run]} == set(gone)
+        assert {e.key for e in find_repairs(lake.context, lake.audit()).again[run]} == set(gone)
         lake.finish(write_again(lake.context, [run]))
         assert {key: lake.store.get(key) for key in bytes_} == bytes_
         lake.logs[P0] = there
@@ -223,8 +223,8 @@ def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_
     lake.logs[P0] = Range(2, 8)
     with pytest.raises(IntegrityError, match=rf"repair {lake.name} --lost {last.replace('+', '[+]')}"):
         lake.job().run(run)
-    assert [e.key for e in find(lake.context, lake.audit()).lost[run]] == [last]
-    lose(lake.context, run, [last])
+    assert [e.key for e in find_repairs(lake.context, lake.audit()).lost[run]] == [last]
+    record_lost(lake.context, run, [last])
     first = next(key for key in bytes_ if "+r1." in key)
     lake.store.delete(first)
     lake.job().run(f"{RUN}+r4")
@@ -250,11 +250,11 @@ def test_a_manifest_of_a_replay_is_restored_from_the_other_documents(lake: Lake)
     key = f"_ledger/{lake.name}/runs/{run}/manifest.json"
     data = lake.store.get(key)
     lake.store.delete(key)
-    found = find(lake.context, lake.audit())
+    found = find_repairs(lake.context, lake.audit())
     assert found.restored == (key,)
-    restore(lake.ledger, key)
+    restore_document(lake.ledger, key)
     assert lake.store.get(key) == data
-    assert derive(lake.ledger) == []
+    assert derive_documents(lake.ledger) == []
 
 
 def test_a_run_that_is_not_final_has_no_letters_to_replay() -> None:

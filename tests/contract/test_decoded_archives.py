@@ -23,8 +23,8 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.dead_letters import Outlook, outlook, runs_with_letters
-from kafka_archiver.work.plan import Work, plan
+from kafka_archiver.work.dead_letters import ReplayForecast, forecast_replay, runs_with_letters
+from kafka_archiver.work.plan import PlannedWork, plan
 from tests.support.avro_records import ORDER, LocalRegistry, framed, order
 from tests.support.lake import FIRST, Lake, hour
 
@@ -152,9 +152,9 @@ def test_dead_letters_come_back_once_their_schema_is_known(shape: str) -> None:
     later = {**ORDER, "fields": [*ORDER["fields"], {"name": "more", "type": "int", "default": 7}]}
     lake = lake_of(shape, "parquet", framed(101, later, {**order(4), "more": 1}), registry)
 
-    def dry() -> Outlook:
+    def dry() -> ReplayForecast:
         [one] = runs_with_letters(lake.context, None)
-        return outlook(lake.context, one)
+        return forecast_replay(lake.context, one)
 
     run = lake.run(1)
     assert (lake.manifest(run).account["archived"], lake.manifest(run).account["dead_lettered"]) == (4, 1)
@@ -168,7 +168,7 @@ def test_dead_letters_come_back_once_their_schema_is_known(shape: str) -> None:
     assert [stored.key for stored in lake.store.list("")] == documents
     replayed = lake.replay()
     registry.down = True
-    lake.finish(Work((replayed,), (replayed,)))
+    lake.finish(PlannedWork((replayed,), (replayed,)))
     assert (lake.manifest(replayed).account["archived"], lake.manifest(replayed).account["dead_lettered"]) == (5, 0)
     rows = sorted(
         (row for key in lake.stored() for row in parquet(lake.store.get(key) or b"")), key=lambda row: row["_offset"]

@@ -10,7 +10,7 @@ from kafka_archiver.model import proof as proofs
 from kafka_archiver.model.keys import run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.repair import Repairs, derive, find
+from kafka_archiver.work.repair import Repairs, derive_documents, find_repairs
 from tests.support.lake import HOUR, Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -36,9 +36,9 @@ def late(lake: Lake, number: int) -> None:
 
 def repair(lake: Lake) -> Repairs:
     """As far as it needs no DAG run."""
-    found = find(lake.context, lake.audit())
+    found = find_repairs(lake.context, lake.audit())
     if found.derived:
-        derive(lake.ledger)
+        derive_documents(lake.ledger)
     return found
 
 

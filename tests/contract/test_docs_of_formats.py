@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.planning.given_schemas import require_readable
 from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition

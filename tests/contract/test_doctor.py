@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.records.pipeline.transform.questions import Answer
 from kafka_archiver.state.doctor import examine

@@ -16,9 +16,9 @@ from kafka_archiver.state.doctor.encryption import check_encryption
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.dead_letters import outlook, runs_with_letters
-from kafka_archiver.work.repair import find, write_again, write_sidecars
-from kafka_archiver.work.rotate import rotate
+from kafka_archiver.work.data_keys import rotate_data_keys
+from kafka_archiver.work.dead_letters import forecast_replay, runs_with_letters
+from kafka_archiver.work.repair import find_repairs, write_again, write_sidecars
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
@@ -99,7 +99,7 @@ def test_an_object_at_the_key_of_another_one_is_found(lake: Lake) -> None:
     with pytest.raises(IntegrityError, match="another object"):
         printed(lake)
     assert one.key in {f.subject for f in lake.audit(deep=True).damage}
-    lake.finish(write_again(lake.context, list(find(lake.context, lake.audit(deep=True)).again)))
+    lake.finish(write_again(lake.context, list(find_repairs(lake.context, lake.audit(deep=True)).again)))
     assert lake.audit(deep=True).findings == ()
 
 
@@ -142,9 +142,9 @@ def test_master_keys_rotate_without_a_byte_of_an_object(lake: Lake) -> None:
     before, plan = objects(lake), lake.planned(RUN)
     assert plan.data_key
     lake.use(Keyring([SECOND, FIRST]))
-    assert rotate(lake.ledger, dry_run=True).changed == (plan.data_key,)
-    assert rotate(lake.ledger).changed == (plan.data_key,)
-    assert rotate(lake.ledger).same == (plan.data_key,)
+    assert rotate_data_keys(lake.ledger, dry_run=True).changed == (plan.data_key,)
+    assert rotate_data_keys(lake.ledger).changed == (plan.data_key,)
+    assert rotate_data_keys(lake.ledger).same == (plan.data_key,)
     lake.use(Keyring([SECOND]))
     assert lake.audit(deep=True).findings == ()
     assert (objects(lake), lake.planned(RUN)) == (before, plan)
@@ -189,7 +189,7 @@ def test_an_index_is_encrypted_and_written_again_from_its_object() -> None:
     for key in gone:
         lake.store.delete(key)
     lake.logs[P0] = Range(8, 8)
-    for run, entries in find(lake.context, lake.audit()).sidecars.items():
+    for run, entries in find_repairs(lake.context, lake.audit()).sidecars.items():
         write_sidecars(lake.context, run, [entry.key for entry in entries])
     assert objects(lake) == before
     assert lake.audit(deep=True).findings == ()
@@ -208,7 +208,7 @@ def test_dead_letters_are_encrypted_and_come_back_with_a_key_of_their_own() -> N
         lake.archive.model_copy(update={"store": lake.archive.store.model_copy(update={"content": "record"})})
     )
     [one] = runs_with_letters(lake.context, None)
-    assert outlook(lake.context, one).archived == 1
+    assert forecast_replay(lake.context, one).archived == 1
     replayed = lake.planned(lake.replay())
     assert replayed.data_key != lake.planned(RUN).data_key
     assert lake.manifest(replayed.run).account["dead_lettered"] == 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.planning.boundary import SMALL
+from kafka_archiver.planning.time_boundary import SMALL
 from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import Fill

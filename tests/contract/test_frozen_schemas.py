@@ -13,7 +13,7 @@ from kafka_archiver.records.pipeline import decode
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.plan import plan, preview
-from kafka_archiver.work.repair import find, restore
+from kafka_archiver.work.repair import find_repairs, restore_document
 from tests.support.avro_records import LocalRegistry, SmallAvro, framed, record
 from tests.support.lake import Lake, hour
 
@@ -167,10 +167,10 @@ def test_a_damaged_schema_is_found_and_a_repair_or_the_next_plan_restores_it(
     assert [(f.kind, f.subject) for f in lake.audit().damage] == [("unreadable" if damage else "schema-missing", key)]
     if repaired:
         registry.down = True
-        assert find(lake.context, lake.audit()).restored == ()
+        assert find_repairs(lake.context, lake.audit()).restored == ()
         registry.down = False
-        assert find(lake.context, lake.audit()).restored == (key,)
-        restore(lake.ledger, key, registry.open)
+        assert find_repairs(lake.context, lake.audit()).restored == (key,)
+        restore_document(lake.ledger, key, registry.open)
     lake.logs[P0] = Range(0, 3)
     lake.odd[P0, 2] = {"value": None}
     lake.run(2)

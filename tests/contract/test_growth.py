@@ -12,7 +12,7 @@ from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.state.status.condition import observe, waits
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.backlog import still_open
+from kafka_archiver.work.backlog import unsettled_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.plan import plan
@@ -49,7 +49,7 @@ def test_an_interval_without_a_record_costs_few_requests_however_old_the_archive
         growing.store.counts.clear()
         work = plan(context, hour(runs + 1), "scheduled")
         assert (work.archive, work.idle) == ((), True), "no Spark, nothing to verify"
-        commit(context, still_open(context, work.runs))
+        commit(context, unsettled_runs(context, work.runs))
         close_hours(context, work.runs)
         assert lake.ledger.settled(work.runs[-1]), "it is a run, and it is done"
         return growing.store.counts, len(brokers.asked)

@@ -6,16 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_archiver.context.history import last_runs, run_in_full
+from kafka_archiver.context.history import last_runs, run_details
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError
 from kafka_archiver.model.keys import line_document, run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.close_hours import ClosedHours, close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Work, plan
-from kafka_archiver.work.plan.idle import refuse_idle_choices
-from kafka_archiver.work.repair import restore
+from kafka_archiver.work.plan import PlannedWork, plan
+from kafka_archiver.work.plan.idle_policies import refuse_idle_choices
+from kafka_archiver.work.repair import restore_document
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
@@ -198,7 +198,7 @@ def test_a_rebuild_that_was_given_up_keeps_its_name_though_its_plan_is_deleted()
     one.run(4)
     one.store.delete(run_document(one.name, begun, "plan"))
     assert one.rebuild(run) == f"{run}+r2"
-    restore(one.ledger, run_document(one.name, begun, "plan"))
+    restore_document(one.ledger, run_document(one.name, begun, "plan"))
     assert one.audit().verdict == "clean"
 
 
@@ -305,7 +305,7 @@ def test_a_plan_that_was_deleted_is_named_with_the_command_that_says_what_else_i
 def test_a_run_in_full_has_its_documents_and_the_account_of_each_partition() -> None:
     one = lake(5, start=2)
     one.run(1)
-    found = run_in_full(one.ledger, "last")
+    found = run_details(one.ledger, "last")
     assert (found.run, found.state, found.store) == (hour(1).id, "settled", one.store.url)
     assert found.plan == one.planned(found.run)
     assert (found.manifest, found.commit) == (one.manifest(found.run), one.commit(found.run))
@@ -390,7 +390,7 @@ def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_s
     one.logs[P0] = Range(5, 7)
     # Both clocks are put back by an hour.
     one.now -= timedelta(hours=1)
-    one.finish(Work((hour(5).id,), (hour(5).id,)))
+    one.finish(PlannedWork((hour(5).id,), (hour(5).id,)))
     progress = one.progress
     assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
 

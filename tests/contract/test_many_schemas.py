@@ -16,7 +16,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.model.keys import split_object_key
 from kafka_archiver.model.plan import Evolution, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema, Version
-from kafka_archiver.planning.schema_versions import writers
+from kafka_archiver.planning.schema_versions import subject_writers
 from kafka_archiver.records.pipeline.transform.questions import Answer
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.commit import complete
@@ -24,7 +24,7 @@ from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.repair import find, write_again
+from kafka_archiver.work.repair import find_repairs, write_again
 from tests.support.avro_records import LocalRegistry, framed, record
 from tests.support.chunks import HOUR, Row, chunk_of, cut, facts, new_store
 from tests.support.lake import FIRST, Lake
@@ -109,7 +109,7 @@ def test_a_lost_object_of_one_schema_is_found_and_written_again() -> None:
     lake.store.delete(gone)
     report = lake.audit()
     assert [finding.subject for finding in report.damage] == [gone]
-    found = find(lake.context, report)
+    found = find_repairs(lake.context, report)
     assert list(found.again) == [run]
     lake.finish(write_again(lake.context, list(found.again)))
     again = [lake.store.get(key) for key in lake.stored()]
@@ -145,7 +145,7 @@ VERSIONS = [Version("s", k, 100 + k, Schema(kind="AVRO", text=json.dumps(s))) fo
 LAST = VERSIONS[-1].schema.fingerprint
 DECODED = {
     column: TopicSchemas(
-        topic="orders", column=column, framed=True, writers=writers(VERSIONS, None), main=LAST
+        topic="orders", column=column, framed=True, writers=subject_writers(VERSIONS, None), main=LAST
     )
     for column in ("key", "value")
 }  # fmt: skip

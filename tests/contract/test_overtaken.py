@@ -8,9 +8,9 @@ from kafka_archiver.messages.errors import PermanentError, PolicyError
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Work
+from kafka_archiver.work.plan import PlannedWork
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.repair import find, lose, write_again
+from kafka_archiver.work.repair import find_repairs, record_lost, write_again
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
@@ -73,10 +73,10 @@ def test_a_replay_of_a_repaired_run_is_thrown_away_with_it(lake: Lake) -> None:
     first, second, *_ = lake.stored()
     lake.store.delete(first)
     lake.logs[P0] = Range(4, 6)
-    repair = lose(lake.context, RUN, [first])
+    repair = record_lost(lake.context, RUN, [first])
     # A zombie replays the repair: it has sent an object under the key that the first run gave it.
     upload = lake.store.start_upload(second)
-    lose(lake.context, repair.run, [second], given_up=[second])
+    record_lost(lake.context, repair.run, [second], given_up=[second])
     assert not [u for u in lake.store.list_uploads("") if u[1] == upload]
     assert kinds(lake) == []
 
@@ -87,9 +87,9 @@ def test_what_has_come_back_meanwhile_is_not_lost(lake: Lake) -> None:
     data = lake.store.get(key) or b""
     lake.store.delete(key)
     lake.logs[P0] = Range(6, 6)
-    assert find(lake.context, lake.audit()).lost
+    assert find_repairs(lake.context, lake.audit()).lost
     lake.store.put(key, data)
-    assert lose(lake.context, RUN, [key]).run == RUN
+    assert record_lost(lake.context, RUN, [key]).run == RUN
     assert lake.store.get(key) == data
 
 
@@ -106,12 +106,12 @@ def test_of_two_repairs_at_once_both_say_what_counts(lake: Lake) -> None:
         done = append(ledger, plan)  # type: ignore[arg-type]
         if not others:
             others.append("once")
-            lose(lake.context, RUN, [second])
+            record_lost(lake.context, RUN, [second])
         return done
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(lake.context.ledger), "append", overtaken)
-        made = lose(lake.context, RUN, [first])
+        made = record_lost(lake.context, RUN, [first])
     assert {o.key for o in lake.manifest(made.run).lost_objects} == {first, second}
     assert kinds(lake) == []
 
@@ -131,7 +131,7 @@ def test_a_repair_leaves_the_rebuild_of_another_run_alone(lake: Lake) -> None:
     [key, *_] = lake.stored()
     lake.store.delete(key)
     rebuild_run(lake.context, hour(2).id)
-    lose(lake.context, RUN, [key], given_up=[key])
+    record_lost(lake.context, RUN, [key], given_up=[key])
     assert outcomes(lake)[f"{hour(2).id}+r1"] is None
 
 
@@ -139,10 +139,10 @@ def test_what_a_repair_names_is_written_again_and_its_intent_says_the_same(lake:
     lake.run(1)
     first, second, *_ = lake.stored()
     lake.store.delete(first)
-    repair = lose(lake.context, RUN, [first], given_up=[first])
+    repair = record_lost(lake.context, RUN, [first], given_up=[first])
     data = lake.store.get(second)
     lake.store.delete(second)
-    again: Work = write_again(lake.context, [repair.run])
+    again: PlannedWork = write_again(lake.context, [repair.run])
     lake.finish(again)
     assert lake.store.get(second) == data
     assert kinds(lake) == []

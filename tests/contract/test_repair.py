@@ -25,7 +25,15 @@ from kafka_archiver.work.clean_up import clean_up
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.repair import Repairs, derive, find, look_again, lose, restore, write_again
+from kafka_archiver.work.repair import (
+    Repairs,
+    derive_documents,
+    find_repairs,
+    recheck_objects,
+    record_lost,
+    restore_document,
+    write_again,
+)
 from kafka_archiver.work.verify import verify
 from tests.support.lake import Lake, hour
 
@@ -80,7 +88,7 @@ def test_what_was_copied_with_its_bytes_is_neither_written_again_nor_given_up(ch
     lake.logs[P0] = Range(6, 6)
     report = lake.audit()
     assert {kept, changed} & {f.subject for f in report.damage} == {changed}
-    found = find(lake.context, report)
+    found = find_repairs(lake.context, report)
     assert [entry.key for entries in found.lost.values() for entry in entries] == [changed]
     assert not found.again
 
@@ -89,7 +97,7 @@ def test_an_hour_whose_lost_records_a_rebuild_has_read_again_is_judged_like_any_
     lake = lake_of_six()
     key = lake.stored()[0]
     lake.store.delete(key)
-    lose(lake.context, hour(2).id, [key])
+    record_lost(lake.context, hour(2).id, [key])
     filed = lake.brokers.first
     assert status(lake, filed) == ("incomplete", "objects with 1 rows are gone for good", 1)
     lake.rebuild(hour(2).id)
@@ -102,9 +110,9 @@ def test_a_run_that_an_hour_names_twice_is_found_and_computed_again() -> None:
     key = hour_document(lake.name, lake.brokers.first)
     proof = json.loads(lake.store.get(key) or b"")
     lake.store.put(key, json.dumps({**proof, "runs": proof["runs"] * 2}).encode())
-    found = find(lake.context, lake.audit())
+    found = find_repairs(lake.context, lake.audit())
     assert found.derived == (key,)
-    assert derive(lake.ledger) == [key]
+    assert derive_documents(lake.ledger) == [key]
     assert lake.audit().findings == ()
 
 
@@ -124,11 +132,11 @@ def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(mon
         lake.store.delete(hour_document(lake.name, filed, 1))
         stopped = Stopped(lake.store, stop)  # type: ignore[arg-type]
         with contextlib.suppress(InterruptedError):
-            derive(Ledger(stopped, lake.name))  # type: ignore[arg-type]
+            derive_documents(Ledger(stopped, lake.name))  # type: ignore[arg-type]
         if stop:
             assert lake.audit().findings == ()
         # Whatever a repair has left of pages, the next runs go on with it.
-        derive(lake.ledger)
+        derive_documents(lake.ledger)
         lake.logs[P0] = Range(0, 12)
         lake.run(6)
         assert lake.audit().findings == ()
@@ -176,7 +184,7 @@ def test_what_computing_a_proof_with_pages_again_writes_grows_as_the_proof_does(
     assert len(stats) > 20
     paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first))
     counted = Stopped(paged_lake.store, 1000)  # type: ignore[arg-type]
-    derive(Ledger(counted, paged_lake.name))  # type: ignore[arg-type]
+    derive_documents(Ledger(counted, paged_lake.name))  # type: ignore[arg-type]
     # Once whole, once in pages.
     assert counted.bytes < 2.5 * sum(stat.size for stat in stats)
     assert paged_lake.audit(deep=True).findings == ()
@@ -196,13 +204,13 @@ def edit(lake: Lake, key: str, **fields: Any) -> bytes:
 
 def repaired(lake: Lake, *given_up: str) -> Repairs:
     """What the command does; its DAG runs happen here."""
-    found = find(lake.context, lake.audit(), given_up)
+    found = find_repairs(lake.context, lake.audit(), given_up)
     for key in found.restored:
-        restore(lake.ledger, key)
+        restore_document(lake.ledger, key)
     if found.derived:
-        derive(lake.ledger)
+        derive_documents(lake.ledger)
     for run, entries in found.lost.items():
-        lose(lake.context, run, [entry.key for entry in entries])
+        record_lost(lake.context, run, [entry.key for entry in entries])
     for run in found.anew:
         lake.finish(rebuild_run(lake.context, run))
     if found.again:
@@ -223,7 +231,7 @@ def test_what_kafka_has_is_written_again_and_what_it_does_not_have_is_lost_by_na
     lake.store.put(damaged, b"somebody's")
     lake.logs[P0] = Range(2, 6)
     before = bytes_of(lake)
-    find(lake.context, lake.audit())
+    find_repairs(lake.context, lake.audit())
     assert bytes_of(lake) == before, "to look changes nothing"
     found = repaired(lake)
     assert ([e.key for e in found.lost[run]], [e.key for e in found.again[run]]) == ([gone], [damaged])
@@ -250,7 +258,7 @@ def wrong(lake: Lake) -> list[str]:
 
 def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_else_does() -> None:
     lake, run = lake_of_six(), hour(2).id
-    assert look_again(lake.context, [run]) is None
+    assert recheck_objects(lake.context, [run]) is None
     gone, changed, *_ = lake.stored()
     lake.logs[P0] = Range(0, 8)
     lake.run(6)
@@ -262,13 +270,13 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     publish(lake.store, before := lake.audit())
     assert wrong(lake) == sorted([gone, changed, other])
     # A run that has written nothing takes nothing out.
-    assert look_again(lake.context, [run]) == (before, 0)
+    assert recheck_objects(lake.context, [run]) == (before, 0)
     work = write_again(lake.context, [run])
     lake.finish(work)
     # Since the repair, one of them is wrong again: only its end. The other run's object is not looked at.
     lake.store.put(changed, data + b"!")
     lake.store.put(other, others)
-    looked = look_again(lake.context, work.runs)
+    looked = recheck_objects(lake.context, work.runs)
     assert looked is not None
     after, mended = looked
     done = figures(lake.context, work.runs, close_hours(lake.context, work.runs), final=work.final, mended=mended)
@@ -279,7 +287,7 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     assert (after.audited_at, after.counts) == (before.audited_at, before.counts)
     assert "1 object repaired since" in next(of_audit(lake.ledger, 1)).observed
     lake.store.put(changed, data)
-    look_again(lake.context, work.runs)
+    recheck_objects(lake.context, work.runs)
     assert wrong(lake) == [other]
 
 
@@ -290,9 +298,9 @@ def test_bytes_that_only_reading_shows_to_be_wrong_stay_in_the_report(monkeypatc
         patch.setattr(MemoryStore, "read", lambda *of: b"?" + (read(*of) or b"")[1:] if of[1] == key else read(*of))
         publish(lake.store, lake.audit(deep=True))
         assert wrong(lake) == [key]
-        look_again(lake.context, [run])
+        recheck_objects(lake.context, [run])
         assert wrong(lake) == [key]
-    look_again(lake.context, [run])
+    recheck_objects(lake.context, [run])
     assert wrong(lake) == []
 
 
@@ -304,10 +312,10 @@ def test_what_a_rebuild_has_replaced_leaves_the_report_once_it_is_gone() -> None
     publish(lake.store, lake.audit())
     made = lake.rebuild(run)
     lake.store.put(changed, b"somebody's")
-    look_again(lake.context, [made])
+    recheck_objects(lake.context, [made])
     assert wrong(lake) == [changed]
     lake.store.delete(changed)
-    look_again(lake.context, [made])
+    recheck_objects(lake.context, [made])
     assert wrong(lake) == []
 
 
@@ -327,7 +335,7 @@ def test_a_report_of_a_later_audit_is_not_replaced_by_an_earlier_one(monkeypatch
         return replace(store, *given)
 
     monkeypatch.setattr(MemoryStore, "replace", audited_meanwhile)
-    look_again(lake.context, [run])
+    recheck_objects(lake.context, [run])
     assert wrong(lake) == [other]
 
 
@@ -366,7 +374,7 @@ def test_why_the_records_of_an_object_are_lost(change: Callable[[Lake], None], w
     *_, key = lake.stored()
     lake.store.delete(key)
     change(lake)
-    found = find(lake.context, lake.audit())
+    found = find_repairs(lake.context, lake.audit())
     assert found.why_lost.keys() == {key}
     assert re.search(why, found.why_lost[key])
 
@@ -425,7 +433,7 @@ def test_by_a_manifest_that_was_damaged_nothing_is_lost_and_nothing_removed(inte
     lake.logs[P0] = Range(6, 6)
     assert clean_up(lake.ledger, lake.now + timedelta(days=9)) == []
     with pytest.raises(IntegrityError, match=r"is not the one that was committed \(\w+\)\. `airflow archive repair "):
-        lose(lake.context, hour(2).id, [gone])
+        record_lost(lake.context, hour(2).id, [gone])
     found = repaired(lake)
     assert (found.again, found.lost, found.restored) == ({}, {}, (manifest,) * intent)
     assert gone in {f.subject for f in found.left}
@@ -455,10 +463,10 @@ def test_a_manifest_is_restored_from_the_intent_and_that_of_a_repair_from_what_i
         found = repaired(lake)
         assert found.restored == (key,)
         assert lake.store.get(key) == before
-        assert find(lake.context, lake.audit()).left == ()
+        assert find_repairs(lake.context, lake.audit()).left == ()
         close_hours(lake.context, [hour(2).id])
         if key == plain:
-            lose(lake.context, hour(2).id, given := lake.stored()[:2], given)
+            record_lost(lake.context, hour(2).id, given := lake.stored()[:2], given)
     assert lake.audit(deep=True).damage == ()
 
 
@@ -526,7 +534,7 @@ def test_a_plan_is_restored_from_the_line_and_a_place_of_the_line_from_the_plan(
     assert repaired(lake).restored == missing
     if missing == (key,):
         assert lake.store.get(key) == before
-    assert find(lake.context, lake.audit()).left == ()
+    assert find_repairs(lake.context, lake.audit()).left == ()
     lake.run(7)
     assert lake.audit(deep=True).damage == ()
 
@@ -568,4 +576,4 @@ def test_a_line_that_ends_before_what_is_settled_is_not_taken_for_all_of_it() ->
     lake.store.delete(run_document(lake.name, hour(6).id, "plan"))
     assert "line-broken" in {f.kind for f in repaired(lake).left}
     with pytest.raises(IntegrityError, match=r"place 2 of the line .* is gone"):
-        derive(lake.ledger)
+        derive_documents(lake.ledger)

@@ -13,7 +13,6 @@ from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.schemas import KINDS
 from kafka_archiver.records.decode.registry import Registry
 from kafka_archiver.records.decode.wire import schema_id
 from kafka_archiver.state.doctor.registry import check_registry
@@ -169,7 +168,7 @@ def test_the_schemas_of_producers_of_others_are_found_by_their_strategy(
     decoding = Decoding.model_validate({"decode": producer.decode, "subject": strategy, "subjects": names})
     [subject] = decoding.subjects_of(topic, "value")
     [*_, found] = Registry.of({"url": registry.url}).versions(subject)
-    assert (found.id, found.schema.kind) == (number, KINDS[decoding.decode])
+    assert (found.id, found.schema.kind) == (number, decoding.decoder.kind)
     if producer.decode == "avro":
         [imported] = found.schema.references
         named: dict[str, Any] = {}

@@ -18,7 +18,7 @@ from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.clean_up import clean_up
-from kafka_archiver.work.repair import find, lose, write_again, write_sidecars
+from kafka_archiver.work.repair import find_repairs, record_lost, write_again, write_sidecars
 from kafka_archiver.work.verify import verify
 from tests.contract.test_clean_up import soon
 from tests.support.lake import FIRST, Lake, hour
@@ -62,11 +62,11 @@ def stored(lake: Lake) -> dict[str, bytes | None]:
 
 def repaired(lake: Lake) -> None:
     """As `airflow archive repair --yes` does it."""
-    found = find(lake.context, lake.audit(deep=True))
+    found = find_repairs(lake.context, lake.audit(deep=True))
     for run, entries in found.sidecars.items():
         write_sidecars(lake.context, run, [entry.key for entry in entries])
     for run, entries in found.lost.items():
-        lose(lake.context, run, [entry.key for entry in entries])
+        record_lost(lake.context, run, [entry.key for entry in entries])
     if found.again:
         lake.finish(write_again(lake.context, list(found.again)))
 
@@ -167,7 +167,7 @@ def test_an_index_is_restored_from_its_object_if_kafka_does_not_have_the_records
     for entry in lake.manifest(RUN).sidecars:
         lake.store.delete(entry.key)
     lake.logs[P0] = Range(COUNT, COUNT)
-    found = find(lake.context, lake.audit())
+    found = find_repairs(lake.context, lake.audit())
     assert (len(found.sidecars[RUN]), found.again, found.lost) == (2, {}, {})
     repaired(lake)
     assert {stat.key: stat.etag for stat in lake.store.list("orders/")} == before

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.keys import hour_document, progress_document
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.coverage import Heads, hour_in_full, read_coverage
@@ -19,7 +19,7 @@ from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.close_hours import close_hours
-from kafka_archiver.work.repair import derive
+from kafka_archiver.work.repair import derive_documents
 from tests.support.growth import Counted
 from tests.support.lake import FIRST, Lake, hour
 
@@ -113,7 +113,7 @@ def test_an_audit_finds_a_stretch_that_is_wrong_and_a_repair_computes_it_again(w
     wrong = [stretch.model_copy(update=changes[what])] if what in changes else []
     lake.store.put(progress_document(lake.name), right.model_copy(update={"stretches": tuple(wrong)}).to_json())
     assert [f.kind for f in lake.audit().damage] == ["progress-wrong"]
-    derive(lake.ledger)
+    derive_documents(lake.ledger)
     assert lake.progress == right
     assert lake.audit().verdict == "clean"
 
@@ -123,7 +123,7 @@ def test_a_proof_inside_a_stretch_that_is_deleted_is_missed_and_computed_again()
     late(lake, 4000)
     lake.store.delete(hour_document(lake.name, lake.brokers.first + 4000))
     assert [f.kind for f in lake.audit().damage] == ["proof-missing"]
-    derive(lake.ledger)
+    derive_documents(lake.ledger)
     assert (lake.proof(4000).late_rows, lake.audit().verdict) == (1, "clean")
 
 

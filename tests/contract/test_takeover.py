@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.planning import interval
+from kafka_archiver.planning import interval_offsets
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.clean_up import clean_up
@@ -78,7 +78,7 @@ def test_of_a_backfill_that_assumes_an_order_it_proves_the_hours_as_well() -> No
     lake.configure(lake.archive.model_copy(update={"timestamp": timestamp, "source": source}))
     lake.run(29)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interval, "GUARD", 2)
+        patch.setattr(interval_offsets, "GUARD", 2)
         run = lake.run(5, "backfill", until="planned")
     lake.rebuild(run)
     proof = lake.proof(5)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import parse_archive
+from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.layouts.registry import resolve
@@ -22,8 +23,8 @@ from kafka_archiver.records.pipeline.transform.code import load_function
 from kafka_archiver.records.pipeline.transform.questions import Answer
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.dead_letters import outlook, runs_with_letters
-from kafka_archiver.work.repair import lose
+from kafka_archiver.work.dead_letters import forecast_replay, runs_with_letters
+from kafka_archiver.work.repair import record_lost
 from tests.support.lake import Lake, hour
 from tests.support.mappers import write_module
 
@@ -161,7 +162,7 @@ def test_dead_letters_come_back_once_the_mapper_is_mended(tmp_path: Path) -> Non
     mended = write_module(tmp_path, SPLIT.replace('"!" in text', "False"))
     configure(lake, tmp_path, mapped(mended))
     [one] = runs_with_letters(lake.context, None)
-    found = outlook(lake.context, one)
+    found = forecast_replay(lake.context, one)
     assert (found.archived, found.filtered, found.rejected) == (1, 0, 0)
     again = lake.replay()
     account = lake.manifest(again).account
@@ -235,7 +236,7 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
     def spark(question: Any) -> Answer:
         asked.append(question)
         made = '{"type": "struct", "fields": [{"name": "n", "type": "long"}]}'
-        return Answer(spark=version, made=dict.fromkeys(question.topics, made))
+        return Answer(spark=version, java=java_version() or "", made=dict.fromkeys(question.topics, made))
 
     def yaml(where: str = "value.n > 1", kind: str = "int64") -> str:
         value = f"{{decode: json, schema: [{{name: n, type: {kind}}}]}}"
@@ -300,7 +301,7 @@ def test_objects_with_rows_of_the_same_records_are_lost(
         for key in some:
             lake.store.delete(key)
         if some:
-            run = lose(lake.context, run, some).run
+            run = record_lost(lake.context, run, some).run
             assert not lake.audit(deep=True).damage
     manifest = lake.manifest(run)
     assert (manifest.account["archived"], manifest.rows) == left

@@ -8,7 +8,7 @@ from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.orchestration.terminal.options import offsets
 from kafka_archiver.values.intervals import to_hour
-from kafka_archiver.work.repair import give_up
+from kafka_archiver.work.repair import give_up_offsets
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.raw_produce import bomb, produce_raw
 from tests.support.topics import DAY, Record, produce
@@ -36,7 +36,7 @@ def test_the_run_names_the_offsets_and_goes_on_without_them_by_command(bombed: A
         with pytest.raises(PermanentError, match=r"decompress.* Its offsets here are \[\d, \d\)\. To go on") as caught:
             bombed.job(plain=True).run(run)
         assert caught.value.actions[0].command == f"airflow archive repair {name} --run {run} --lost-offsets {command}"
-        give_up(bombed.context.ledger, run, offsets(command))
+        give_up_offsets(bombed.context.ledger, run, offsets(command))
     bombed.work(work, plain=True)
     assert bombed.account(hour(1)) == {"archived": 2, "lost": 5}
     assert bombed.values() == [1, 2]
@@ -61,7 +61,7 @@ def test_only_what_an_unfinished_run_reads_can_be_given_up(bombed: Archiver) -> 
 
     def refused(start: int, end: int, run: str = run, topic: str = topic) -> str:
         with pytest.raises(ConfigError) as caught:
-            give_up(ledger, run, OffsetsAside(topic=topic, partition=0, start=start, end=end))
+            give_up_offsets(ledger, run, OffsetsAside(topic=topic, partition=0, start=start, end=end))
         return str(caught.value)
 
     assert f"has no run 20200101T000000Z; expected one of `airflow archive runs {ledger.archive}`" in refused(
@@ -69,6 +69,6 @@ def test_only_what_an_unfinished_run_reads_can_be_given_up(bombed: Archiver) -> 
     )
     assert "does not read [7, 9); it reads [0, 7) there" in refused(1, 9)
     assert "it reads nothing there" in refused(1, 2, topic="another")
-    give_up(ledger, run, OffsetsAside(topic=topic, partition=0, start=1, end=6))
+    give_up_offsets(ledger, run, OffsetsAside(topic=topic, partition=0, start=1, end=6))
     bombed.job(plain=True).run(run)
     assert "has read everything, and its manifest says so" in refused(1, 6)

@@ -15,14 +15,14 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.config.archives import read_archives
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags.archive import archive_dag, dag_id
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range
-from kafka_archiver.work.plan import Work
+from kafka_archiver.work.plan import PlannedWork
 from scripts.stack.paths import ROOT
 from tests.support.brokers import Brokers
 from tests.support.metadata import database_with
@@ -110,7 +110,7 @@ def operator_of(archive: Archive) -> ArchiveOperator:
 
 def context_of(archive: tuple[str, ...] = (RUN,)) -> Any:
     """What Airflow hands to it, after a `plan` that found these runs to archive."""
-    work = Work(runs=archive or (RUN,), archive=archive).to_dict()
+    work = PlannedWork(runs=archive or (RUN,), archive=archive).to_dict()
     pushed: dict[str, Any] = {}
     ti = SimpleNamespace(
         xcom_pull=lambda task_ids: work if task_ids == "plan" else None, xcom_push=pushed.__setitem__, pushed=pushed

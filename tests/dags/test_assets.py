@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.dags.assets import (
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import Range
-from kafka_archiver.work.close_hours import Changed, ClosedHours, ClosedStretch
+from kafka_archiver.work.close_hours import ChangedHour, ClosedHours, ClosedStretch
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -47,7 +47,7 @@ class Told:
         return (SimpleNamespace(extra={"event": event}) for _, event in self.events)
 
 
-def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> Changed:
+def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> ChangedHour:
     objects = tuple(ProofObject(key=f"k{n}", rows=rows, bytes=1, checksum="c") for n in range(3))
     proof = HourProof(
         archive="orders",
@@ -61,11 +61,11 @@ def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> Changed
         late_rows=late_rows,
         runs=(Contribution(number=1, run="r", late=False, rows=rows, objects=objects),),
     )
-    return Changed(run, COMMITTED, proof)
+    return ChangedHour(run, COMMITTED, proof)
 
 
 def events(
-    archive: Archive, found: list[Changed], told: Told | None = None, stretches: Sequence[ClosedStretch] = ()
+    archive: Archive, found: list[ChangedHour], told: Told | None = None, stretches: Sequence[ClosedStretch] = ()
 ) -> list[dict[str, Any]]:
     outlets: Any = OutletEventAccessors()
     inlets = {hours_alias(archive): told or Told()}
@@ -155,7 +155,7 @@ def test_each_hour_is_a_partition_and_no_hour_is_no_event(archive: MakeArchive) 
 
 def day_events(
     archive: Archive,
-    found: list[Changed],
+    found: list[ChangedHour],
     proofs: Any,
     told: Told | None = None,
     stretches: Sequence[ClosedStretch] = (),

@@ -31,7 +31,7 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch,
     store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
     lake = Lake(store, {P0: Range(0, 3), P1: Range(0, 3)}, name="orders")
     lake.run(2)
-    monkeypatch.setattr("kafka_archiver.context.context.connect", lake.brokers)
+    monkeypatch.setattr("kafka_archiver.context.archive_context.connect", lake.brokers)
     return lake
 
 
@@ -181,7 +181,7 @@ class TestDag:
     ) -> None:
         store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
         new = Lake(store, {P0: Range(0, 3)}, name="orders")
-        monkeypatch.setattr("kafka_archiver.context.context.connect", new.brokers)
+        monkeypatch.setattr("kafka_archiver.context.archive_context.connect", new.brokers)
         assert self.run(new, monkeypatch, live=True)["audit"]["verdict"] == "clean"
 
     def test_what_airflow_refuses_stops_nobody_else(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import go_on, once, plan_anew

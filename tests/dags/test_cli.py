@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.cli.names import find_archive
 from kafka_archiver.orchestration.dag_run.schedule import last_interval

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Stored
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.keys import Place, object_key

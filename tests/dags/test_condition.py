@@ -12,15 +12,15 @@ import pytest
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.audit.inspection import audit, publish
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.state.status.facts import Effort, Wrote
 from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.planned_work import PlannedWork
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.work import Work
 from tests.dags.conftest import DAGS as DAG_FILES
 from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
 from tests.support.brokers import Brokers
@@ -49,7 +49,7 @@ def airflow_run(session: Session) -> MADE:
         cause: dict[str, Any] | None = None,
         attempts: int = 1,
         minutes: float = 1,
-        works: Work | None = None,
+        works: PlannedWork | None = None,
         **fields: Any,
     ) -> str:
         """:param tasks: their states; `cause`: what the first of them that failed has noted; `works`: of `plan`."""
@@ -163,7 +163,7 @@ def test_a_run_with_a_date_to_come(problems: Ask, airflow_run: MADE) -> None:
     to_come = datetime.now(UTC) + timedelta(days=400)
     name = airflow_run("running", logical_date=to_come)
     [one] = problems().values()
-    assert one["name"] == "date to come"
+    assert one["name"] == "future date"
     assert one["found"].startswith(f"run {name} has the date {to_come:%Y-%m-%dT%H:%M:%S}Z")
 
 
@@ -200,7 +200,7 @@ def test_a_takeover_settles_the_failure_that_it_is_the_remedy_for(
 ) -> None:
     brokers.logs[P0] = Range(0, 5)
     run(settled, 3, until="planned")
-    planned = Work((hour(3).id,), (hour(3).id,))
+    planned = PlannedWork((hour(3).id,), (hour(3).id,))
     states, cause = {"plan": "success", "archive": "failed"}, {"permanent": True, "cause": "too large"}
     airflow_run("failed", tasks=states, cause=cause, works=planned)
     [one] = problems().values()

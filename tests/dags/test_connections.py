@@ -11,6 +11,7 @@ import pytest
 from airflow.providers.amazon.aws.hooks.base_aws import BaseSessionFactory
 from airflow.sdk import Connection
 from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.encryption import Encryption
@@ -287,6 +288,23 @@ def test_with_a_secrets_backend_a_missing_connection_may_be_an_outage(
     monkeypatch.setattr("kafka_archiver.orchestration.connections.lookup.conf", settings)
     with pytest.raises(TransientError, match="or check that Airflow's secrets backend answers"):
         find_connection(NamedConnection("nobody_has_this", "source.kafka", ("kafka",)))
+
+
+def test_a_task_believes_only_the_second_answer_that_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([None, Connection(conn_id="brokers", conn_type="kafka"), None, None])
+
+    def get(conn_id: str) -> Connection:
+        if answer := next(answers):
+            return answer
+        raise AirflowNotFoundException(conn_id)
+
+    monkeypatch.setattr(lookup, "_in_task", lambda: True)
+    monkeypatch.setattr(lookup, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(lookup, "Connection", SimpleNamespace(get=get))
+    brokers = Wanted("brokers", "source.kafka", ("kafka",))
+    assert find(brokers).conn_type == "kafka"
+    with pytest.raises(ConfigError, match="there is no Airflow connection 'brokers'"):
+        find(brokers)
 
 
 def test_secrets_are_kept_out_of_logs(

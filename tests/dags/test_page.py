@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices

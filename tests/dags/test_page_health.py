@@ -12,7 +12,7 @@ from airflow.models import DagModel, DagRun
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import delete, update
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.page.metrics import _GAUGES, NAMES, exposition
 from kafka_archiver.state.overview import Snapshot

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.orchestration.cli import rebuild
 from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import Call, Session, confs, pause

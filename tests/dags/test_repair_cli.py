@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.keys import progress_document, run_document
 from kafka_archiver.orchestration.dag_run.params import checked_run

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.params import wanted_letters
 from kafka_archiver.orchestration.dags import tasks

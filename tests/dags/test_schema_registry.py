@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections import registry_endpoint
 from tests.dags.conftest import SECRET, AddConnection, Call, MakeArchive

@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.spark.failures import MARK
-from kafka_archiver.work.plan import Work
+from kafka_archiver.work.plan import PlannedWork
 from scripts.stack.paths import ROOT
 from tests.dags.conftest import RUN, SECRET, AddConnection, MakeArchive, context_of, logged, operator_of
 
@@ -140,7 +140,7 @@ def test_each_run_has_a_job_of_its_own_with_a_folder_of_its_own(
     runs = ("20261121T030000Z", "20261121T040000Z", RUN)
     (spark_submit / "behave.sh").write_text("cat arguments >> all; exit 0")
 
-    def one_after_the_other(_: Any, work: Work, submit: Callable[[str], None]) -> None:
+    def one_after_the_other(_: Any, work: PlannedWork, submit: Callable[[str], None]) -> None:
         for run in work.archive:
             submit(run)
 

@@ -75,7 +75,7 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch)
     lake = Lake(open_store(yaml.safe_load(orders.read_text())["store"]["url"], {}), {P0: Range(0, 3)}, name="orders")
     lake.run(2)
     audits(lake)
-    monkeypatch.setattr("kafka_archiver.context.context.connect", lake.brokers)
+    monkeypatch.setattr("kafka_archiver.context.archive_context.connect", lake.brokers)
     return lake
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from kafka_archiver.spark.failures import PERMANENT_EXIT
-from kafka_archiver.work.plan import Work
+from kafka_archiver.work.plan import PlannedWork
 from scripts.stack.kafka import Kafka
 from scripts.stack.process import command_of
 from scripts.stack.s3 import S3
@@ -82,7 +82,7 @@ def _partition(request: Request) -> str:
 
 
 @contextmanager
-def submitted(archiver: Archiver, work: Work) -> Iterator["subprocess.Popen[str]"]:
+def submitted(archiver: Archiver, work: PlannedWork) -> Iterator["subprocess.Popen[str]"]:
     """The job, running; gone at the end, whatever happens."""
     job = archiver.start(work.archive)
     try:

@@ -27,8 +27,8 @@ from kafka_archiver.model.proof import HourProof
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.dead_letters import replay_letters
+from kafka_archiver.work.planned_work import PlannedWork
 from kafka_archiver.work.rebuild import rebuild_run
-from kafka_archiver.work.work import Work
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
@@ -225,7 +225,7 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
 
 
 def test_a_kill_between_any_two_writes_of_a_run_that_leaves_out_a_record_changes_nothing(watched: Watch) -> None:
-    def begun() -> tuple[Watched, Work]:
+    def begun() -> tuple[Watched, PlannedWork]:
         one = watched(policies={"bad_record": "dead_letter"})
         return one, one.archiver.plan(hour(1))
 

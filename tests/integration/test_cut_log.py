@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
@@ -95,5 +95,5 @@ def test_a_log_that_was_cut_and_has_grown_again_is_noticed_also_if_nothing_was_l
     late = context().ledger.plan(runs.hour(3).id)
     assert late
     logs = read_logs(context().cluster, late, context().ledger.progress(), replayed=False)
-    assert logs.there == {name: Range(0, 9)}
-    assert "is the same one only up to 9 now: it was truncated" in logs.found[name]
+    assert logs.ranges == {name: Range(0, 9)}
+    assert "is the same one only up to 9 now: it was truncated" in logs.doubts[name]

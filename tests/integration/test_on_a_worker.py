@@ -35,7 +35,7 @@ from kafka_archiver.orchestration.submit.package import build_mapper, build_pack
 from kafka_archiver.records.decode.protobuf.files import compiled
 from kafka_archiver.records.writer.disk import locked_directory
 from kafka_archiver.spark.analysis import answer
-from kafka_archiver.work.plan import Work
+from kafka_archiver.work.plan import PlannedWork
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from tests.support.archiver import Archiver, Services, hour, quick_driver
 from tests.support.avro_records import LocalRegistry
@@ -192,7 +192,7 @@ class Cell:
     read: Callable[[Mapping[str, bytes]], list[Row]]
     transform: dict[str, Any] | None = None
     archiver: Archiver | None = None
-    work: Work | None = None
+    work: PlannedWork | None = None
 
     @property
     def has_sql(self) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
@@ -30,12 +30,12 @@ from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.store import Stat, open_store
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Origin, Work, plan
+from kafka_archiver.work.plan import Origin, PlannedWork, plan
 from kafka_archiver.work.verify import verify
 from scripts.stack.class_data import class_data
 from scripts.stack.java import find_java
@@ -133,7 +133,7 @@ class Archiver:
         store = {**self.s3.options(), "endpoint_url": endpoint_url}
         return Endpoints(kafka, store, master_keys=self.master_keys)
 
-    def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
+    def plan(self, interval: Interval, origin: Origin = "scheduled") -> PlannedWork:
         self.now[0] = max(self.now[0], interval.end + timedelta(minutes=1))
         return plan(self.context, interval, origin)
 
@@ -225,12 +225,12 @@ class Archiver:
         assert process.returncode == expect, output[-5000:]
         return output
 
-    def submitted(self, work: Work) -> list[HourProof]:
+    def submitted(self, work: PlannedWork) -> list[HourProof]:
         """Run the steps after the plan, the job with spark-submit."""
         self.submit(work.archive)
         return self.finish(work)
 
-    def finish(self, work: Work) -> list[HourProof]:
+    def finish(self, work: PlannedWork) -> list[HourProof]:
         verify(self.context, work.runs)
         commit(self.context, work.runs)
         return [changed.proof for changed in close_hours(self.context, work.runs).changed]
@@ -239,7 +239,7 @@ class Archiver:
         """A complete run, with the job in this process."""
         return self.work(self.plan(interval, origin), plain)
 
-    def work(self, work: Work, plain: bool = False) -> list[HourProof]:
+    def work(self, work: PlannedWork, plain: bool = False) -> list[HourProof]:
         """Run the steps after the plan."""
         archive_runs(self.context, work, self.job(plain).run)
         return self.finish(work)

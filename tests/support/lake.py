@@ -12,7 +12,7 @@ from typing import Any
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.manifest import Commit, Manifest
@@ -29,13 +29,13 @@ from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import Store
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.dead_letters import Hours, replay_letters
-from kafka_archiver.work.plan import Origin, Work, plan
+from kafka_archiver.work.dead_letters import HourRange, replay_letters
+from kafka_archiver.work.plan import Origin, PlannedWork, plan
 from kafka_archiver.work.rebuild import rebuild_run
 from kafka_archiver.work.verify import verify
 from tests.support.brokers import Brokers
@@ -106,7 +106,7 @@ class Lake:
         self.finish(work, until)
         return work.runs[-1]
 
-    def replay(self, wanted: list[str] | Hours | None = None, until: str = "settled") -> str:
+    def replay(self, wanted: list[str] | HourRange | None = None, until: str = "settled") -> str:
         """Replay dead letters, up to a state. Returns the revision's name."""
         self._later(FIRST)
         work = replay_letters(self.context, wanted)
@@ -117,7 +117,7 @@ class Lake:
         """Set the time to that moment, or a later one: time does not go back."""
         self.now = max(moment, self.now + timedelta(minutes=5))
 
-    def finish(self, work: Work, until: str = "settled") -> None:
+    def finish(self, work: PlannedWork, until: str = "settled") -> None:
         """Execute the planner's work, up to a state."""
         if until == "planned":
             return

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
@@ -25,16 +25,23 @@ from kafka_archiver.messages.errors import ArchiverError, IntegrityError, Transi
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
+from kafka_archiver.work.data_keys import rotate_data_keys
 from kafka_archiver.work.dead_letters import replay_letters
-from kafka_archiver.work.plan import Fill, Origin, Work, left_out_of, plan
+from kafka_archiver.work.plan import Fill, Origin, PlannedWork, count_left_out, plan
 from kafka_archiver.work.rebuild import rebuild_hour, rebuild_run
-from kafka_archiver.work.repair import derive, find, lose, restore, write_again, write_sidecars
-from kafka_archiver.work.rotate import rotate
+from kafka_archiver.work.repair import (
+    derive_documents,
+    find_repairs,
+    record_lost,
+    restore_document,
+    write_again,
+    write_sidecars,
+)
 from kafka_archiver.work.verify import verify
 from tests.support.actors import Actor, Watched, WatchedEngine
 from tests.support.draws import (
@@ -347,7 +354,7 @@ class Model(RuleBasedStateMachine):
     def rotate(self) -> None:
         """A new master key. Frozen attempts have the old one only."""
         self.masters.insert(0, bytes([ord("1") + len(self.masters)]) * 32)
-        rotate(self._ledger(self.store))
+        rotate_data_keys(self._ledger(self.store))
         self.oracle.master = self.masters[0]
         self.strange.add("rotated")
 
@@ -413,7 +420,7 @@ class Model(RuleBasedStateMachine):
         end -= 1000 * (end % 60_000 == 1000)
         interval = Interval(start=from_ms(end - 1000), end=from_ms(end))
 
-        def planned(context: Context) -> Work:
+        def planned(context: Context) -> PlannedWork:
             return plan(context, interval, "backfill", Fill(since))
 
         self._go(interval, "backfill", ALL_GOES, fates, again, 0, planned, give_up=give_up)
@@ -430,7 +437,7 @@ class Model(RuleBasedStateMachine):
     def rebuild(self, which: int, hour: bool, keep: bool, policies: str, fates: list[Any], again: bool) -> None:
         interval = self.intervals[which % len(self.intervals)]
 
-        def planned(context: Context) -> Work:
+        def planned(context: Context) -> PlannedWork:
             return rebuild_hour(context, interval.start, keep) if hour else rebuild_run(context, interval.id, keep)
 
         self._go(interval, "scheduled", policies, fates, again, 0, planned)
@@ -459,7 +466,7 @@ class Model(RuleBasedStateMachine):
             self.source, self.transform = {**self.source, "value": {}}, {}
         interval = self.intervals[which % len(self.intervals)]
 
-        def planned(context: Context) -> Work:
+        def planned(context: Context) -> PlannedWork:
             work = replay_letters(context, None if which < 0 else [interval.id])
             self.statistics.replayed += len(work.archive)
             return work
@@ -531,7 +538,7 @@ class Model(RuleBasedStateMachine):
         fates: Sequence[tuple[str, int]],
         again: bool,
         skew: int,
-        planned: Callable[[Context], Work] | None = None,
+        planned: Callable[[Context], PlannedWork] | None = None,
         give_up: bool = False,
     ) -> None:
         """Run attempts until one succeeds, each with its fate.
@@ -615,7 +622,7 @@ class Model(RuleBasedStateMachine):
     def _attempt(
         self,
         archive: Archive,
-        make: Callable[[Context], Work],
+        make: Callable[[Context], PlannedWork],
         progress: list[Any],
         clock: Callable[[], datetime],
         actor: Actor,
@@ -625,12 +632,12 @@ class Model(RuleBasedStateMachine):
         context = Context(archive, cluster, store, self._ledger(store), clock)
         if not progress:
             progress.append(make(context))
-        work: Work = progress[0]
+        work: PlannedWork = progress[0]
         for step in self._steps(context, work, actor)[len(progress) - 1 :]:
             step()
             progress.append(step)
 
-    def _steps(self, context: Context, work: Work, actor: Actor) -> list[Callable[[], object]]:
+    def _steps(self, context: Context, work: PlannedWork, actor: Actor) -> list[Callable[[], object]]:
         """The tasks after `plan`."""
         policies = context.archive.policies
         limits = Limits(upload_threads=1, spill_directory=self.directory)
@@ -677,18 +684,18 @@ class Model(RuleBasedStateMachine):
         cluster: Any = Watched("kafka", self.world.cluster, actor)
         context = Context(archive, cluster, store, self._ledger(store), self._now)
         report = audit(archive, store, self._now())
-        found = find(context, report, given_up & {f.subject for f in report.damage})
+        found = find_repairs(context, report, given_up & {f.subject for f in report.damage})
         for entries in found.lost.values():
             for entry in entries:
                 assert entry.key in self.destroyed, f"{entry.key} is called lost, but was not destroyed"
                 self.oracle.given_up.add(entry.key)
                 self.statistics.lost += 1
         for key in found.restored:
-            restore(context.ledger, key)
+            restore_document(context.ledger, key)
         if found.derived:
-            derive(context.ledger)
+            derive_documents(context.ledger)
         for run, entries in found.lost.items():
-            lose(context, run, [entry.key for entry in entries], given_up)
+            record_lost(context, run, [entry.key for entry in entries], given_up)
         for run, entries in found.sidecars.items():
             write_sidecars(context, run, [entry.key for entry in entries])
         for run in found.anew:
@@ -700,7 +707,7 @@ class Model(RuleBasedStateMachine):
     def _now(self) -> datetime:
         return from_ms(self.tick())
 
-    def _execute(self, context: Context, work: Work, actor: Actor) -> None:
+    def _execute(self, context: Context, work: PlannedWork, actor: Actor) -> None:
         for step in self._steps(context, work, actor):
             step()
 
@@ -756,7 +763,7 @@ class Model(RuleBasedStateMachine):
             context = Context(
                 self.archive(ALL_GOES), self.world.cluster, self.store, self._ledger(self.store), self._now
             )
-            left = left_out_of(context, None)
+            left = count_left_out(context, None)
             if not left:
                 return
             self.fill([], True, False, None)

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafka_archiver.model import settling
-from kafka_archiver.planning import boundary, interval
+from kafka_archiver.planning import interval_offsets, time_boundary
 from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.work import close_hours, verify
-from kafka_archiver.work.archive import letters, missing, publish, replay
+from kafka_archiver.work.archive import dead_letters, missing_objects, publish, replay
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3, S3Ports
@@ -35,10 +35,10 @@ from tests.support.worlds import RealWorld
 def one_thread() -> Iterator[None]:
     """No thread pools, for a reproducible sequence; a guard, a search's end and stretches that are short."""
     with (
-        patch.object(interval, "GUARD", 2),
-        patch.object(boundary, "SMALL", 1),
-        patch.object(letters, "THREADS", 1),
-        patch.object(missing, "THREADS", 1),
+        patch.object(interval_offsets, "GUARD", 2),
+        patch.object(time_boundary, "SMALL", 1),
+        patch.object(dead_letters, "THREADS", 1),
+        patch.object(missing_objects, "THREADS", 1),
         patch.object(publish, "complete", functools.partial(complete, threads=1)),
         patch.object(replay, "complete", functools.partial(complete, threads=1)),
         patch.object(verify, "THREADS", 1),

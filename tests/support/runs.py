@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Work, plan
+from kafka_archiver.work.plan import PlannedWork, plan
 from tests.support.worlds import Clocked
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
@@ -31,7 +31,7 @@ def run(context: Context, number: int, until: str = "settled") -> None:
         finish(context, work, until)
 
 
-def finish(context: Context, work: Work, until: str = "settled") -> None:
+def finish(context: Context, work: PlannedWork, until: str = "settled") -> None:
     """Do what is planned of the last run, up to a state."""
     made = context.ledger.plan(work.runs[-1])
     assert made is not None

@@ -15,7 +15,7 @@ from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.letters import read_letters
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.analysis import answer
-from kafka_archiver.spark.feed import Given
+from kafka_archiver.spark.feed import SparkInput
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.sink import Sink
@@ -48,7 +48,7 @@ class SparkLake(Lake):
         for number, whole in enumerate(plan.chunks()):
             if not any(whole_chunk(plan, chunk.name, chunk.start) == whole for chunk in chunks):
                 continue
-            given, name = Given(sink, whole.topic), uuid.uuid4().hex
+            given, name = SparkInput(sink, whole.topic), uuid.uuid4().hex
             spool, sent = Spool(name), [given.batch(number, whole, batch([]).select(COLUMNS))[0]]
             for records in self._records(plan, whole, job):
                 seen, unfit = given.batch(number, whole, records)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.jobs.archive import Endpoints
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, to_ms
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit

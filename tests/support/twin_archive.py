@@ -4,18 +4,18 @@ from datetime import datetime
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import from_ms, to_hour
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Fill, left_out_of, plan
+from kafka_archiver.work.plan import Fill, count_left_out, plan
 from kafka_archiver.work.verify import verify
 from tests.support.archiver import hour
 from tests.support.topics import DAY, HOUR
@@ -71,7 +71,7 @@ class TwinArchive:
         return found
 
     def left(self, since: datetime | None = None) -> int:
-        return sum(left_out_of(self.context, since).values())
+        return sum(count_left_out(self.context, since).values())
 
     @property
     def statuses(self) -> list[str]:

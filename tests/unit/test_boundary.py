@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.planning import boundary
-from kafka_archiver.planning.boundary import Boundary
+from kafka_archiver.planning import time_boundary
+from kafka_archiver.planning.time_boundary import TimeBoundary
 from kafka_archiver.values.ranges import Range, subtract
 
 YEAR_2090 = 3_786_912_000_000
@@ -18,7 +18,7 @@ def found(time: int, log: dict[int, int], end: int | None = None, tolerated: int
     """The boundary of a time in a log (times by offset), and the rounds of questions."""
     stop = max(log, default=-1) + 1 if end is None else end
     first = next((o for o in sorted(log) if log[o] >= time), stop)
-    search, rounds = Boundary(time, first, stop, tolerated), 0
+    search, rounds = TimeBoundary(time, first, stop, tolerated), 0
     while not search.is_done:
         rounds += 1
         assert rounds <= MOST_ROUNDS
@@ -51,7 +51,7 @@ def test_single_wrong_clocks_do_not_move_it(
     right = base + time * holes
     slack = 8 * holes
     assert among.start - slack <= right <= among.end + slack
-    assert among.size <= 4 * boundary.SMALL
+    assert among.size <= 4 * time_boundary.SMALL
     assert rounds <= MOST_ROUNDS
 
 
@@ -65,7 +65,7 @@ def test_the_hours_of_any_log_together_leave_nothing_out_between_their_ends(
 ) -> None:
     log = dict(enumerate(times))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boundary, "SMALL", small)
+        patch.setattr(time_boundary, "SMALL", small)
         ends = [found(time, log)[0] for time in cuts]
     taken = [Range(begin.start, end.end) for begin, end in pairwise(ends)]
     assert not subtract(Range(ends[0].end, ends[-1].start), taken)
@@ -113,4 +113,4 @@ def test_control_records_and_records_without_a_time_do_not_count() -> None:
     log |= dict.fromkeys(range(2, 1000, 5), -1)
     among, _ = found(600, log)
     assert among.start <= 600 <= among.end
-    assert among.size <= 4 * boundary.SMALL
+    assert among.size <= 4 * time_boundary.SMALL

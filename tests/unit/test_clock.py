@@ -20,7 +20,7 @@ from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.zone import packed
 from kafka_archiver.model.plan import EventTime, Settings
-from kafka_archiver.planning import clock as freezing
+from kafka_archiver.planning import time_settings as freezing
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.clock import Clock
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
@@ -43,7 +43,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock(pattern: str, zone: str = "UTC", every: int = 0, locale: str = "en") -> Clock:
-    data = packed(freezing._zone(zone)) if zone != "UTC" else ""
+    data = packed(freezing._zone_file(zone)) if zone != "UTC" else ""
     names = freezing.locale_names(locale)
     return Clock(Form(parsed(pattern), zone=zone, zone_data=data, every_ms=every, names=names))
 
@@ -138,7 +138,7 @@ def test_times_are_rounded_down_in_local_time() -> None:
 
 def test_a_plan_keeps_its_paths_if_the_time_zone_database_changes() -> None:
     name, options = named({"name": "daily", "timezone": "Europe/Berlin", "locale": "de"})
-    planned = resolve(freezing.with_clocks(Settings(layout=name, layout_options=options)))
+    planned = resolve(freezing.with_zone_data(Settings(layout=name, layout_options=options)))
     read = Settings.model_validate_json(planned.model_dump_json())
     zoneinfo.reset_tzpath([])
     try:
@@ -172,7 +172,7 @@ def test_a_plan_keeps_its_paths_if_the_time_zone_database_changes() -> None:
     ],
 )
 def test_times_are_read_from_text(options: dict[str, Any], text: str, expected: str) -> None:
-    time = freezing.with_clocks(Settings(time=EventTime(source="value", **options))).time
+    time = freezing.with_zone_data(Settings(time=EventTime(source="value", **options))).time
     assert Parser(time)(text) == to_ms(datetime.fromisoformat(expected).replace(tzinfo=UTC))
 
 
@@ -239,7 +239,7 @@ def test_typed_times_are_taken_as_they_are() -> None:
 
 def test_the_wall_clock_is_the_time_of_the_plan_also_in_a_revision() -> None:
     settings = Settings(time=EventTime(source="wallclock"))
-    planned = freezing.at_planning(settings, datetime(2026, 11, 21, tzinfo=UTC))
+    planned = freezing.with_wall_clock(settings, datetime(2026, 11, 21, tzinfo=UTC))
     stage = time_stage(planned)
     assert stage
     assert set(stage(batch(ROWS), Marks()).column(TIME).to_pylist()) == {1795219200000}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.stamp import stamp
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.line import group_stamp
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError
@@ -317,7 +317,7 @@ def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
         def positions(self, group: str, names: Any) -> Any:
             self.asked += 1
             found = super().positions(group, names)
-            return {name: place._replace(stamp=stamp("orders", 7)) for name, place in found.items() if place} | (
+            return {name: place._replace(stamp=group_stamp("orders", 7)) for name, place in found.items() if place} | (
                 found if self.asked > 1 else {}
             )
 
@@ -329,7 +329,7 @@ def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
 
 def test_a_ledger_that_is_older_than_the_group_is_named() -> None:
     context = settled()
-    brokers_of(context).move_group("archiver-orders", {P0: 3}, stamp("orders", 7))
+    brokers_of(context).move_group("archiver-orders", {P0: 3}, group_stamp("orders", 7))
     delete = "`kafka-consumer-groups --bootstrap-server broker:9092 --delete --group archiver-orders`"
     with pytest.raises(OvertakenError, match=f"the ledger is older than the group: .* Then {delete}"):
         observe(context)

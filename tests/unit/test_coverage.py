@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.keys import Place, hour_document, object_key

@@ -141,5 +141,5 @@ def test_usual_documents_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(decoders._Reading, "__call__", refuse)
+    monkeypatch.setattr(decoders._DocumentReading, "__call__", refuse)
     assert decoder.decode(pa.array(orders.values)).column.equals(expected)

@@ -2,14 +2,22 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pydantic import ValidationError
 
+from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model import decoders
+from kafka_archiver.model.decoders import DecoderType, decoder_type, names
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.decoders import DECODERS, decoder
+from kafka_archiver.records.decode.base import Decoded, DecoderInput
+from kafka_archiver.records.decode.decoders import decoder
+from kafka_archiver.records.pipeline.decode import columns_of, decodings
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
@@ -65,5 +73,57 @@ def test_planning_loads_no_decoder() -> None:
         [sys.executable, "-c", program],
         env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert set(DECODERS) == {"bytes", "string", "json", "avro", "protobuf", "json_schema"}
+    assert set(names()) == {"bytes", "string", "json", "avro", "protobuf", "json_schema"}
     assert not set(run.stdout.split()) & {"pyarrow", "numpy", "fastavro", "msgspec", "ptars", "google.protobuf"}
+
+
+class Reversed:
+    """A decoder of another distribution: text, from right to left."""
+
+    def __init__(self, column: str) -> None:
+        self.field = pa.field(column, pa.string())
+
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
+        """See `Decoder.decode`."""
+        texts = [None if value is None else value.decode()[::-1] for value in data.to_pylist()]
+        return Decoded(pa.array(texts, pa.string()), {})
+
+
+def make_reversed(of: DecoderInput) -> Reversed:
+    return Reversed(of.column)
+
+
+REVERSED = DecoderType("reversed", f"{__name__}:make_reversed", columns="always")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    points = EntryPoints([EntryPoint("reversed", f"{__name__}:REVERSED", decoders.GROUP)])
+    monkeypatch.setattr(decoders, "entry_points", lambda **match: points.select(**match))
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[make_reversed.__module__])
+    decoder_type.cache_clear()
+    yield
+    decoder_type.cache_clear()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_decoder_of_another_distribution_is_one_object_from_the_yaml_to_the_columns() -> None:
+    source = {"topics": ["t"], "value": {"decode": "reversed"}}
+    archive = Archive.model_validate({"archive": "o", "source": source, "store": {"url": "s3://b/l"}})
+    assert archive.settings.value_decode == "reversed"
+    assert archive.settings.decodes
+    [decoding] = decodings(archive.settings, "t", (), {})
+    assert decoding.decoders[0].decode(pa.array([b"abc", None])).column.to_pylist() == ["cba", None]
+    assert columns_of(archive.settings, [decoding]).field("value").type == pa.string()
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_capabilities_judge_the_yaml() -> None:
+    source = {"topics": ["t"], "value": {"decode": "reversed", "message": "M"}}
+    with pytest.raises(ValidationError, match="`decode: reversed` has none"):
+        Archive.model_validate({"archive": "o", "source": source, "store": {"url": "s3://b/l"}})
+
+
+def test_a_decoder_that_nobody_has_installed_is_named_with_the_choices() -> None:
+    with pytest.raises(ConfigError, match=r"expected bytes \| string .*, found 'reversed'"):
+        decoder_type("reversed")

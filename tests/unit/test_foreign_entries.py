@@ -17,7 +17,7 @@ from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Claim, Commit
 from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.planning.claims import _claimed_by, _left
+from kafka_archiver.planning.claims import _claimed_message, _leftover_message
 from kafka_archiver.records.pipeline.decode import decodings
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3_errors import Bucket, explain
@@ -83,8 +83,8 @@ ENTRIES: dict[str, Callable[[], str]] = {
     "a document": lambda: raised(lambda: Claim.from_json(json.dumps({EVIL: EVIL, "archive": 1}).encode(), "a.json")),
     "a document of another archive": foreign_commit,
     "a finding": lambda: in_words(error("stranger", EVIL, "an object", "nothing", "Look at it")),
-    "the claim of a topic": lambda: _claimed_by("s3://a/lake", "orders", EVIL),
-    "an object in the place": lambda: _left("s3://a/lake", "orders", EVIL),
+    "the claim of a topic": lambda: _claimed_message("s3://a/lake", "orders", EVIL),
+    "an object in the place": lambda: _leftover_message("s3://a/lake", "orders", EVIL),
     "a schema": of_schema,
 }
 

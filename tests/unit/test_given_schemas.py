@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.config import load_archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.planning.schemas import require_readable
+from kafka_archiver.planning.given_schemas import require_readable
 from kafka_archiver.records.formats import resolve
 
 pytestmark = pytest.mark.unit

@@ -6,7 +6,7 @@ from kafka_archiver.kafka.first import LogEnd, crc32
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.model.manifest import Manifest, Witness
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.doubts import doubts
+from kafka_archiver.planning.changed_logs import find_changed_logs
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.plans import manifest, partition, plan
@@ -42,7 +42,7 @@ class Log(KafkaTwin):
 
     def doubt(self) -> str | None:
         ids = {"orders": self.known.partitions[0].topic_id}
-        return doubts(self, self.known, ids, self.log_starts([NAME]), self.high_watermarks([NAME])).get(NAME)  # type: ignore[arg-type]
+        return find_changed_logs(self, self.known, ids, self.log_starts([NAME]), self.high_watermarks([NAME])).get(NAME)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epochs", [True, False])

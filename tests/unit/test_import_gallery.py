@@ -18,6 +18,7 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
 from kafka_archiver.planning.clock import at_planning
 from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.time_settings import with_wall_clock
 from kafka_archiver.records.formats.base import SCHEMAS, Target
 from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.pipeline.base import Marks
@@ -41,7 +42,7 @@ def imported(case: dict[str, Any]) -> ImportResult:
 
 def planned(archive: Archive) -> Settings:
     """The settings of a plan that is made at T, with values that the test can write: JSON for whatever was decoded."""
-    settings = at_planning(settings_of(archive), T)
+    settings = with_wall_clock(settings_of(archive), T)
     return settings.model_copy(update={"value_decode": "json", "transform": None})
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.context.installed_java import java_program, java_version
+from kafka_archiver.context.local_spark import java_program, java_version
 
 
 def installed(home: Path, release: str | None, shown: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from kafka_archiver.records.pipeline.runner import Runner
 from kafka_archiver.records.pipeline.stages import stages_of
 from kafka_archiver.records.pipeline.transform.base import Place
 from kafka_archiver.records.pipeline.transform.code import digest_of, require_function
-from kafka_archiver.records.pipeline.transform.python_values import Column, Unreadable, python
+from kafka_archiver.records.pipeline.transform.python_values import PythonColumn, Unreadable, python
 from tests.support.chunks import Row, batch, chunk_of, write
 from tests.support.mappers import write_module
 from tests.support.typed import VALUES as TYPED_VALUES
@@ -387,8 +387,8 @@ DECODED = TYPED_VALUES.filter(lambda field: "time64[ns]" not in str(field.type))
 def test_a_mapper_may_give_back_what_it_gets(data: st.DataObject) -> None:
     field = data.draw(DECODED)
     before = column_of(field, data.draw(st.lists(values_of(field), min_size=1, max_size=3)))
-    column, values = Column(field), python(before.column(0))
+    column, values = PythonColumn(field), python(before.column(0))
     if any(isinstance(value, Unreadable) for value in values):
         return
-    after = pa.record_batch([column.array([column.one(value) for value in values])], ["value"])
+    after = pa.record_batch([column.array([column.converted(value) for value in values])], ["value"])
     assert str(rows_of([after])) == str(rows_of([before]))

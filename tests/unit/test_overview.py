@@ -9,7 +9,7 @@ import pytest
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.dag_run.figures import figures

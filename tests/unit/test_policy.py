@@ -12,10 +12,10 @@ from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.losses import Older
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import PartitionProgress, Progress
-from kafka_archiver.planning.beginnings import beginnings, troubles
+from kafka_archiver.planning.beginnings import beginnings, policy_errors
 from kafka_archiver.planning.left_out import left_out
+from kafka_archiver.planning.partition_state import Known, PartitionState
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
-from kafka_archiver.planning.state import Known, PartitionState
 from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
 
@@ -38,7 +38,7 @@ def seen(**changes: Any) -> PartitionState:
         "name": NAME,
         "topic_id": "id",
         "committed": None,
-        "ours": False,
+        "group_in_place": False,
         "log_start": 0,
         "log_end": 100,
         "leader_epoch": 0,
@@ -113,7 +113,7 @@ def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> No
 
 @pytest.mark.parametrize(("committed", "expected"), [(None, 60), (20, 60), (80, 60)])
 def test_where_the_archive_itself_has_left_the_group_nobody_moved_it(committed: int | None, expected: int) -> None:
-    planned = only(forward(archive(missing_group="fail"), [seen(committed=committed, ours=True)], known(60)))
+    planned = only(forward(archive(missing_group="fail"), [seen(committed=committed, group_in_place=True)], known(60)))
     assert (planned.start, planned.decided) == (expected, ())
 
 
@@ -236,9 +236,9 @@ def test_a_backfill_of_a_topic_that_was_made_again_fails_too() -> None:
 
 def test_doctor_hears_of_every_partition_s_trouble_not_of_the_first_alone() -> None:
     other = seen(name=TopicPartition("orders", 1), committed=200)
-    found = [str(error) for error in troubles(archive(), [seen(committed=5, log_start=8), other], known(5))]
+    found = [str(error) for error in policy_errors(archive(), [seen(committed=5, log_start=8), other], known(5))]
     assert [("are gone" in message, "past the end" in message) for message in found] == [(True, False), (False, True)]
-    assert troubles(archive(), [seen(committed=5)], known(5)) == []
+    assert policy_errors(archive(), [seen(committed=5)], known(5)) == []
 
 
 @pytest.mark.parametrize("committed", [None, 3, 60, 500])

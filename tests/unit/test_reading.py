@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.spark.reading import nothing_there
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.engine import require_all_results
 from tests.support.values import plans
 
 pytestmark = pytest.mark.unit
@@ -19,15 +19,15 @@ def test_one_result_a_chunk_and_nothing_else_will_do(plan: object, data: st.Data
     given = [c.model_copy(update={"start": data.draw(st.integers(c.start, c.end - 1))}) for c in chunks]
     given = [c.model_copy(update={"end": data.draw(st.integers(c.start + 1, c.end))}) for c in given]
     results = data.draw(st.permutations([nothing_there(chunk) for chunk in chunks]))
-    require_all(plan, given, results)  # type: ignore[arg-type]
+    require_all_results(plan, given, results)  # type: ignore[arg-type]
 
     place = data.draw(st.integers(0, len(results) - 1))
     without = [*results[:place], *results[place + 1 :]]
     with pytest.raises(IntegrityError, match=r"\) was given to the engine, and has no result.*please report it"):
-        require_all(plan, given, without)  # type: ignore[arg-type]
+        require_all_results(plan, given, without)  # type: ignore[arg-type]
     with pytest.raises(IntegrityError, match=r"has 2"):
-        require_all(plan, given, [*results, results[place]])  # type: ignore[arg-type]
+        require_all_results(plan, given, [*results, results[place]])  # type: ignore[arg-type]
     other = data.draw(st.sampled_from(results))
     if other is not results[place]:
         with pytest.raises(IntegrityError, match="has no result"):
-            require_all(plan, given, [*without, other])  # type: ignore[arg-type]
+            require_all_results(plan, given, [*without, other])  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.context.line import Line, Waiting
+from kafka_archiver.context.line import Line, UnsettledPlan
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Commit
@@ -112,7 +112,7 @@ def test_a_date_to_come(admins: bool, login: str) -> None:
     """Airflow calls it running; it is neither at work nor late."""
     to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
     one = only(sound(run("success", DUE), to_come, needs_no_login=admins))
-    assert (one.kind, one.severity) == ("date to come", "problem")
+    assert (one.kind, one.severity) == ("future date", "problem")
     assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.text
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
     token = f"""TOKEN=$({login} | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')"""
@@ -169,7 +169,7 @@ def test_a_task_that_is_tried_again_says_why() -> None:
 
 def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
     stopped = plan(1, partition(0, 5))
-    line = Line(Progress(archive="orders"), [Waiting(stopped, None)])
+    line = Line(Progress(archive="orders"), [UnsettledPlan(stopped, None)])
     one = only(sound(failed(permanent=True, cause="2 objects are missing"), run("success", DUE)), line)
     assert (one.kind, one.severity) == ("failed for good", "problem")
     assert one.text.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until this is")
@@ -207,11 +207,11 @@ def test_a_failure_that_may_pass() -> None:
 TAKEOVER = plan(2, start=0, revision=1, supersedes=plan(1).run, origin="rebuild", takes_over=True)
 
 
-def ended(of: Plan, outcome: Any, by: str | None = None) -> Waiting:
+def ended(of: Plan, outcome: Any, by: str | None = None) -> UnsettledPlan:
     digest = "d" if outcome == "committed" else None
     made = Commit(archive="orders", run=of.run, revision=of.revision, outcome=outcome, by=by, plan_digest=of.digest,
                   manifest_digest=digest, committed_at=NOW)  # fmt: skip
-    return Waiting(of, made)
+    return UnsettledPlan(of, made)
 
 
 @pytest.mark.parametrize(
@@ -221,15 +221,15 @@ def ended(of: Plan, outcome: Any, by: str | None = None) -> Waiting:
         (1, [], "archive", []),
         (1, [], "close_hours", ["failed for good"]),
         (0, [ended(plan(1), "replaced", TAKEOVER.run)], "archive", []),
-        (0, [ended(plan(1), "replaced", TAKEOVER.run), Waiting(TAKEOVER, None)], "archive", ["failed for good"]),
+        (0, [ended(plan(1), "replaced", TAKEOVER.run), UnsettledPlan(TAKEOVER, None)], "archive", ["failed for good"]),
         (0, [ended(plan(1), "committed")], "archive", ["failed for good"]),
-        (0, [Waiting(plan(1), None)], "archive", ["failed for good"]),
+        (0, [UnsettledPlan(plan(1), None)], "archive", ["failed for good"]),
         # Another run's plan.
-        (1, [Waiting(plan(2), None)], "archive", ["unfinished run"]),
+        (1, [UnsettledPlan(plan(2), None)], "archive", ["unfinished run"]),
     ],
 )
 def test_a_failure_is_over_when_its_runs_are_settled(
-    settled: int, waiting: list[Waiting], task: str, names: list[str]
+    settled: int, waiting: list[UnsettledPlan], task: str, names: list[str]
 ) -> None:
     stopped = failed(task=task, permanent=True, cause="x").model_copy(update={"works": (plan(1).run,)})
     line = Line(Progress(archive="orders", settled=settled), waiting)
@@ -326,19 +326,19 @@ def rebuilding(**fields: Any) -> Plan:
 
 def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
     first = plan(1, partition(0, 5))
-    line = Line(Progress(archive="orders"), [Waiting(first, None)])
+    line = Line(Progress(archive="orders"), [UnsettledPlan(first, None)])
     one = only(sound(), line)
     assert (one.kind, one.severity) == ("unfinished run", "warning")
     assert first.run in one.text
     at_work = sound(run("running", ago(minutes=3), task="archive"), run("success", DUE))
     assert troubles(at_work, line) == []
-    rebuild = only(sound(), Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(), None)]))
+    rebuild = only(sound(), Line(Progress(archive="orders", settled=1), [UnsettledPlan(rebuilding(), None)]))
     assert (rebuild.kind, rebuild.steps) == (
         "unfinished rebuild",
         (f"airflow archive rebuild orders --run {first.run}",),
     )
     assert "the next run gives the rebuild up" in rebuild.text
-    taken_over = Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(takes_over=True), None)])
+    taken_over = Line(Progress(archive="orders", settled=1), [UnsettledPlan(rebuilding(takes_over=True), None)])
     assert only(sound(), taken_over).kind == "unfinished run"
 
 

@@ -7,7 +7,7 @@ import pytest
 from kafka_archiver.model.keys import schema_document, split_schema_document
 from kafka_archiver.model.plan import Evolution, Plan, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Reference, Schema, SchemaDocument, Version
-from kafka_archiver.planning.schema_versions import alone, chosen, merged, writers
+from kafka_archiver.planning.schema_versions import merge_writers, subject_writers, unframed_writer, written_schema
 from kafka_archiver.values.documents import Document
 from tests.support.plans import partition, plan
 
@@ -34,7 +34,7 @@ def versions(*deleted: int) -> list[Version]:
 def test_a_run_writes_the_latest_version_or_the_oldest(
     evolution: Evolution, deleted: tuple[int, ...], target: Schema
 ) -> None:
-    found = writers(versions(*deleted), chosen(versions(*deleted), evolution))
+    found = subject_writers(versions(*deleted), written_schema(versions(*deleted), evolution))
     assert [(w.id, w.version, w.fingerprint) for w in found] == [
         (10 + n, n, schema.fingerprint) for n, schema in enumerate((V1, V2, V3), 1)
     ]
@@ -42,21 +42,23 @@ def test_a_run_writes_the_latest_version_or_the_oldest(
 
 
 def test_what_is_only_checked_is_written_as_it_is_and_a_given_schema_counts() -> None:
-    checked = writers(versions(), None)
+    checked = subject_writers(versions(), None)
     assert TopicSchemas(topic="o", column="value", framed=True, writers=checked).written == tuple(
         s.fingerprint for s in (V1, V2, V3)
     )
-    assert chosen(versions(), "FORWARD", V2) == V2
+    assert written_schema(versions(), "FORWARD", V2) == V2
 
 
 def test_an_id_is_there_once_and_those_of_the_first_plan_stay() -> None:
     # Registered again after it was deleted.
     again = [*versions(1), Version("o-value", 4, 11, V1)]
-    assert [w.id for w in writers(again, V1)] == [11, 12, 13]
-    before, now = writers(versions(), V1), writers(versions()[2:], V3)
-    assert [(w.id, w.written_as) for w in merged(now, before, True)] == [(n, V3.fingerprint) for n in (13, 11, 12)]
-    assert merged((), before, True) == before
-    assert merged(now, before, False)[1:] == writers(versions(), None)[:2]
+    assert [w.id for w in subject_writers(again, V1)] == [11, 12, 13]
+    before, now = subject_writers(versions(), V1), subject_writers(versions()[2:], V3)
+    assert [(w.id, w.written_as) for w in merge_writers(now, before, True)] == [
+        (n, V3.fingerprint) for n in (13, 11, 12)
+    ]
+    assert merge_writers((), before, True) == before
+    assert merge_writers(now, before, False)[1:] == subject_writers(versions(), None)[:2]
 
 
 def test_fingerprints_differ_by_anything_that_decodes_differently() -> None:
@@ -105,10 +107,10 @@ def test_a_plan_has_its_schemas_and_without_any_the_bytes_of_earlier_releases() 
     made = plan(1, partition(0, 1))
     text = made.to_json().decode()
     assert not any(f'"{key}"' in text for key in ("schemas", "key_decode", "schema_evolution"))
-    found = writers(versions()[:1], V2)
+    found = subject_writers(versions()[:1], V2)
     decoded = (
         TopicSchemas(topic="orders", column="value", framed=True, writers=found),
-        TopicSchemas(topic="orders", column="key", framed=False, writers=alone(V1)),
+        TopicSchemas(topic="orders", column="key", framed=False, writers=unframed_writer(V1)),
     )
     settings = Settings(value_decode="avro", key_decode="avro", schema_evolution="BACKWARD")
     full = made.model_copy(update={"schemas": decoded, "settings": settings})

@@ -14,8 +14,8 @@ from kafka_archiver.model.plan import Chunk
 from kafka_archiver.model.set_aside import FatalRecordsError, OffsetsAside, RecordAside, SetAside
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.work.archive import aside as module
-from kafka_archiver.work.archive.aside import aside_of, leave_out
+from kafka_archiver.work.archive import set_aside as module
+from kafka_archiver.work.archive.set_aside import freeze_fatal_records, set_aside_of
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit
@@ -40,12 +40,12 @@ def job(policy: str = "dead_letter") -> WriteJob:
 
 
 def test_under_dead_letter_it_is_frozen_and_what_is_known_stays(ledger: Ledger) -> None:
-    first = leave_out(ledger, PLAN, job(), FatalRecordsError([record(3)]))
+    first = freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError([record(3)]))
     # Another attempt comes to another reason, and finds another record.
-    second = leave_out(ledger, PLAN, job(), FatalRecordsError([record(3, "it took long"), record(1)]))
+    second = freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError([record(3, "it took long"), record(1)]))
     assert first.aside
     assert first.aside.records == (record(3),)
-    assert second.aside == ledger.set_aside(PLAN.run).document == aside_of(ledger, PLAN.run, None)
+    assert second.aside == ledger.set_aside(PLAN.run).document == set_aside_of(ledger, PLAN.run, None)
     assert second.aside
     assert second.aside.records == (record(1), record(3))
     assert second.set_aside(CHUNK).keys() == {1, 3}
@@ -53,26 +53,26 @@ def test_under_dead_letter_it_is_frozen_and_what_is_known_stays(ledger: Ledger) 
 
 def test_under_fail_nothing_is_frozen_and_the_error_names_the_offset_and_the_choices(ledger: Ledger) -> None:
     with pytest.raises(BadRecordError, match=r"^orders\[0\] offset 3: no process survives .*bad_record") as caught:
-        leave_out(ledger, PLAN, job("fail"), FatalRecordsError([record(3)]))
+        freeze_fatal_records(ledger, PLAN, job("fail"), FatalRecordsError([record(3)]))
     assert "policies.bad_record: dead_letter" in str(caught.value)
     assert ledger.set_aside(PLAN.run).document is None
 
 
 def test_a_run_with_a_manifest_leaves_out_what_that_says(ledger: Ledger) -> None:
-    leave_out(ledger, PLAN, job(), FatalRecordsError([record(3)]))
+    freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError([record(3)]))
     account = ChunkAccount(**CHUNK.model_dump(), archived=9, dead_lettered=1, set_aside=((7, "as it was"),))
     manifest = ledger.create_manifest(Manifest.of(PLAN, (), [account]))
-    found = aside_of(ledger, PLAN.run, manifest)
+    found = set_aside_of(ledger, PLAN.run, manifest)
     assert found
     assert found.records == (record(7, "as it was"),)
     with pytest.raises(PermanentError, match="has a manifest already, and that record ended no process"):
-        leave_out(ledger, PLAN, job(), FatalRecordsError([record(5)]))
+        freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError([record(5)]))
 
 
 def test_too_many_records_are_no_fault_of_theirs(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 2)
+    monkeypatch.setattr(module, "MOST_RECORDS", 2)
     with pytest.raises(PermanentError, match=r"More than 2 records of run .* `airflow archive rebuild orders --run"):
-        leave_out(ledger, PLAN, job(), FatalRecordsError(map(record, range(3))))
+        freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError(map(record, range(3))))
     assert ledger.set_aside(PLAN.run).document is None
 
 

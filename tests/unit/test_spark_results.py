@@ -16,7 +16,7 @@ from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.transforms import Sql
 from kafka_archiver.records.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
 from kafka_archiver.records.pipeline.transform.spark_types import ForSpark, field_of, spelt
-from kafka_archiver.spark.culprit import smallest
+from kafka_archiver.spark.culprit import smallest_failing_range
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Segment, Spool, sweep
 from tests.support.chunks import chunk_of
@@ -170,8 +170,8 @@ def test_every_type_has_one_that_spark_knows_and_what_it_makes_is_stored(name: s
 def test_the_record_on_which_a_function_fails_is_found(bad: int, alone: bool) -> None:
     chunks = [chunk_of(0, 20), chunk_of(20, 64)]
     fails = lambda some: any(bad in one.range for one in some) and (alone or sum(c.range.size for c in some) > 7)  # noqa: E731
-    [found] = smallest(chunks, fails, math.inf)
+    [found] = smallest_failing_range(chunks, fails, math.inf)
     assert bad in found.range
     assert found.range.size == 1 if alone else found.range.size > 7
-    assert smallest(chunks, fails, 0) == chunks
-    assert smallest(chunks, lambda _: False, math.inf) == chunks
+    assert smallest_failing_range(chunks, fails, 0) == chunks
+    assert smallest_failing_range(chunks, lambda _: False, math.inf) == chunks

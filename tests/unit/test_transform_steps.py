@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
@@ -292,3 +292,19 @@ def test_a_step_of_an_old_plan_keeps_its_rules() -> None:
     # A new plan keeps its own.
     new = Transform(steps=(Mask(fields=("tags",)),))
     assert Transform.model_validate_json(new.model_dump_json(), strict=True) == new
+
+
+class Forgotten(NamedTuple):
+    """A step that somebody has added to the plan only."""
+
+    step: str = "forgotten"
+    fields: tuple[str, ...] = ("card",)
+
+
+def test_a_step_that_no_code_knows_stops_the_run_instead_of_changing_nothing() -> None:
+    steps: Any = (Forgotten(),)
+    transform = Transform.model_construct(steps=steps)
+    with pytest.raises(AssertionError, match="unreachable"):
+        chain_of(Settings.model_construct(content="value", transform=transform), Fields(value=FIELD))
+    with pytest.raises(AssertionError, match="unreachable"):
+        transform.touches(("value", "card"))

@@ -8,8 +8,8 @@ from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import run_now
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.beginnings import advice, each, troubles
-from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.planning.beginnings import advice_for_errors, beginnings_or_errors, policy_errors
+from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
 from kafka_archiver.values.ranges import Range
 
 # Warn if the archive's position is within this share of the log from its start: retention will soon pass it.
@@ -30,17 +30,17 @@ def check_live(
     :param known: the progress of settled and planned runs, by partition.
     :param first: kinds of findings that stop every run, for any policy. Each advice to start a run names them.
     """
-    stops = troubles(archive, list(seen), known)
+    stops = policy_errors(archive, list(seen), known)
     several = len({stop.policy for stop in stops}) > 1
     for stop in stops:
-        what_to_do = advice(archive, stops) if several else Advice(stop.advice, stop.actions)
+        what_to_do = advice_for_errors(archive, stops) if several else Advice(stop.advice, stop.actions)
         kind = AT_BROKERS[stop.policy]
         yield error(kind, stop.where, stop.found.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
-    for name, found in each(archive, list(seen), known).items():
+    for name, found in beginnings_or_errors(archive, list(seen), known).items():
         for decided in found.decided if isinstance(found, Beginning) else ():
             settles = f"Nothing: the next run applies policies.{decided.policy}: {decided.choice}"
             kind = AT_BROKERS[decided.policy]
-            yield warning(kind, str(name), decided.found, _EXPECTED[kind], settles)
+            yield warning(kind, str(name), decided.observed, _EXPECTED[kind], settles)
     first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
     for state in seen:
         yield from _retention(archive, state, known, first)

@@ -78,13 +78,13 @@ class Archive(Section):
         content, metadata = self.store.content, self.store.metadata
         key = self.source.key
         # Such keys have no column, so objects need none.
-        files = key.decode == "json" and not key.has_schema() and self.settings.files_by("key")
-        if content == "value" and key.decode != "bytes" and "key" not in metadata and not files:
+        files = key.decoder.is_json and not key.has_schema() and self.settings.files_by("key")
+        if content == "value" and key.decoder.decodes and "key" not in metadata and not files:
             raise ValueError(
                 "`store.content: record` or both, or the key in `store.metadata`, for `source.key.decode`: the objects "
                 "have no keys"
             )
-        columns = self.source.value.decode == "string" or self.source.value.has_schema()
+        columns = self.source.value.decoder.has_columns or self.source.value.has_schema()
         if content == "value" and self.source.headers and not columns:
             raise ValueError(
                 "`store.content: record` or both, or a value that is decoded to columns, for `source.headers`: the "

@@ -2,21 +2,30 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
-from kafka_archiver.model.plan import Decode
-from kafka_archiver.model.schemas import KINDS, Schema, Unknown
+from kafka_archiver.model.decoders import DecoderType, decoder_type, names, names_from_registry
+from kafka_archiver.model.schemas import Schema, Unknown
 
 Subject = Annotated[str, Field(min_length=1)]
+
+
+def _decoder_name(name: str) -> str:
+    if name not in names():
+        *others, last = map(repr, names())
+        raise ValueError(f"{', '.join(others)} or {last}, found {name!r}")
+    decoder_type(name)
+    return name
 
 
 def _schema(value: Any, info: ValidationInfo) -> Any:
     """The schema that the YAML gives: `infer`, a file beside the YAML, or columns or a JSON Schema in the YAML."""
     if value is None or value == "infer" or isinstance(value, Schema):
         return value
-    kind = KINDS.get(info.data.get("decode", "json"), "JSON")
+    decode = info.data.get("decode")
+    kind = (decode and decoder_type(decode).kind) or "JSON"
     return read_schema(value, kind, (info.context or {}).get("folder"))
 
 
@@ -29,10 +38,15 @@ class Given(Section):
 
     model_config = ConfigDict(serialize_by_alias=True)
 
-    decode: Decode = "bytes"
+    decode: Annotated[str, AfterValidator(_decoder_name)] = "bytes"
     schema_: Annotated[Schema | Literal["infer"] | None, BeforeValidator(_schema), Field(alias="schema")] = None
     message: Annotated[str, Field(min_length=1)] | None = None
     unknown: Unknown | None = None
+
+    @property
+    def decoder(self) -> DecoderType:
+        """The decoder, as it is declared."""
+        return decoder_type(self.decode)
 
     @property
     def given(self) -> Schema | None:
@@ -46,18 +60,18 @@ class Given(Section):
 
     def has_schema(self) -> bool:
         """Return True if plans have schemas for it."""
-        return self.decode in KINDS or self.schema_ is not None
+        return self.decoder.from_registry or self.schema_ is not None
 
     @property
     def has_json_columns(self) -> bool:
         """Return True if columns come from a JSON Schema, or from a list of columns."""
-        return self.decode == "json_schema" or (self.decode == "json" and self.schema_ is not None)
+        return self.decoder.kind == "JSON" and (self.decoder.needs_schema or self.schema_ is not None)
 
     @model_validator(mode="after")
     def _takes_the_schema(self) -> Self:
-        if self.schema_ is not None and self.decode in ("bytes", "string"):
+        if self.schema_ is not None and self.decoder.kind is None:
             raise ValueError(f"no `schema` with `decode: {self.decode}`; remove it, or choose a decoder that has one")
-        if self.infers and self.decode != "json":
+        if self.infers and not self.decoder.infers:
             raise ValueError(
                 f"`schema: infer` with `decode: json` only; `decode: {self.decode}` needs the schema itself"
             )
@@ -66,7 +80,7 @@ class Given(Section):
                 f"`unknown` with `decode: json_schema`, or `decode: json` and a `schema`, only; "
                 f"`decode: {self.decode}` leaves out no properties"
             )
-        if self.message and self.decode != "protobuf":
+        if self.message and not self.decoder.has_messages:
             raise ValueError(f"`message` with `decode: protobuf` only; `decode: {self.decode}` has none")
         return self
 
@@ -76,7 +90,7 @@ class HeaderDecoding(Given):
 
     @model_validator(mode="after")
     def _has_its_schema(self) -> Self:
-        if self.infers or (self.decode in KINDS and self.given is None):
+        if self.infers or (self.decoder.from_registry and self.given is None):
             raise ValueError(f"`schema` (a file beside the YAML) for `decode: {self.decode}` of a header")
         return self
 
@@ -98,7 +112,7 @@ class Decoding(Given):
 
         :param registry: whether the archive names a registry.
         """
-        return self.decode in KINDS and registry
+        return self.decoder.from_registry and registry
 
     def subjects_of(self, topic: str, column: str) -> tuple[str, ...]:
         """The registry's subjects for the keys or values of a topic."""
@@ -108,11 +122,14 @@ class Decoding(Given):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.decode not in KINDS and self.schema_id == "header":
-            raise ValueError(f"`schema_id: header` with {', '.join(KINDS)} only; `decode: {self.decode}` has no ids")
-        if self.decode not in KINDS and (self.subject != "topic" or self.subjects):
+        if not self.decoder.from_registry and self.schema_id == "header":
             raise ValueError(
-                f"`subject` and `subjects` with {', '.join(KINDS)} only; `decode: {self.decode}` asks no registry"
+                f"`schema_id: header` with {', '.join(names_from_registry())} only; `decode: {self.decode}` has no ids"
+            )
+        if not self.decoder.from_registry and (self.subject != "topic" or self.subjects):
+            raise ValueError(
+                f"`subject` and `subjects` with {', '.join(names_from_registry())} only; "
+                f"`decode: {self.decode}` asks no registry"
             )
         if (self.subject == "topic") == bool(self.subjects):
             raise ValueError(

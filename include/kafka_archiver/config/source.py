@@ -9,7 +9,7 @@ from kafka_archiver.config.decoding import Decoding, Given, HeaderDecoding
 from kafka_archiver.config.properties import ConnectionOrProperties, without_credentials
 from kafka_archiver.config.section import Section
 from kafka_archiver.model.plan import Isolation
-from kafka_archiver.model.schemas import KINDS, Unknown
+from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.values.documents import UtcTime
 
 # Where another tool stopped: its consumer group.
@@ -91,7 +91,7 @@ class Source(Section):
     @model_validator(mode="after")
     def _schemas_are_somewhere(self) -> Self:
         for column, decoding in self.decoded.items():
-            if decoding.decode in KINDS and self.registry is None:
+            if decoding.decoder.from_registry and self.registry is None:
                 if decoding.given is None:
                     raise ValueError(
                         f"`registry`, or `{column}.schema` (a file beside the YAML), for `{column}.decode: "

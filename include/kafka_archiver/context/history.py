@@ -12,7 +12,7 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
-State = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
+RunState = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
 
 
 class RunSummary(Value):
@@ -28,11 +28,11 @@ class RunSummary(Value):
     objects: int | None
     rows: int | None
     bytes: int | None
-    state: State
+    state: RunState
 
 
 class PartitionAccount(Value):
-    """What became of the planned offsets of one partition; each offset is counted once."""
+    """The fates of the planned offsets of one partition; each offset is counted once."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class PartitionAccount(Value):
 
     @classmethod
     def of(cls, name: TopicPartition, chunks: list[ChunkAccount]) -> Self:
-        """The sum over the chunks of a partition."""
+        """Return the sum over the chunks of a partition."""
         return cls(topic=name.topic, partition=name.partition, **totals(chunks))
 
     @property
@@ -53,12 +53,12 @@ class PartitionAccount(Value):
         return sum(getattr(self, fate) for fate in FATES)
 
 
-class RunInFull(Value):
+class RunDetails(Value):
     """One run: its documents in the ledger, and its state. `store`: the URL below which its keys are."""
 
     archive: str
     run: str
-    state: State
+    state: RunState
     store: str
     plan: Plan
     manifest: Manifest | None
@@ -74,14 +74,14 @@ class RunInFull(Value):
 
 
 def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
-    """The last planned runs, newest first."""
+    """Return the last planned runs, newest first."""
     settled = _settled(ledger)
     last = max((plan.number for plan in ledger.following(settled)), default=settled)
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
 
 
-def run_in_full(ledger: Ledger, run: str) -> RunInFull:
+def run_details(ledger: Ledger, run: str) -> RunDetails:
     """Everything that the ledger has of a run.
 
     :param run: its name; `last`: the last planned run.
@@ -89,7 +89,7 @@ def run_in_full(ledger: Ledger, run: str) -> RunInFull:
     """
     plan = find_plan(ledger, run)
     manifest, commit = ledger.manifest(plan.run), ledger.commit(plan.run)
-    return RunInFull(
+    return RunDetails(
         archive=ledger.archive,
         run=plan.run,
         state=_state_of(plan, manifest, commit, _settled(ledger)),
@@ -129,8 +129,8 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
     )
 
 
-def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
-    """The state of a run.
+def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> RunState:
+    """Return the state of a run.
 
     :param settled: the last place of the line whose hours are proved.
     """
@@ -144,15 +144,15 @@ def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, sett
 
 
 def find_plan(ledger: Ledger, run: str) -> Plan:
-    """The plan of a run.
+    """Return the plan of a run.
 
     :param run: its name in the ledger; `last`: the last planned run.
     :raises ConfigError: there is no such run.
     """
-    known = [plan for plan in ledger.following(_settled(ledger)) if run in (plan.run, "last")]
-    found = known[-1] if known else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
-    if found is None:
+    unsettled = [p for p in ledger.following(_settled(ledger)) if run in (p.run, "last")]
+    plan = unsettled[-1] if unsettled else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
+    if plan is None:
         last = ", ".join(reversed([r.run for r in last_runs(ledger, 5)]))
         raise ConfigError(f"Archive {ledger.archive} has no {'runs yet' if not last else f'run {run}'}."
                           + (f" Its last runs: {last}." if last else ""))  # fmt: skip
-    return found
+    return plan

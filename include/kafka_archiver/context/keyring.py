@@ -16,7 +16,7 @@ SECRET, PREVIOUS, KMS = "secret", "previous_secrets", "kms_key_id"
 
 
 def keyring_of(endpoints: Endpoints) -> "Keyring | None":
-    """The master keys; None if the endpoints have none. Makes no request.
+    """Return the master keys; None if the endpoints have none. Makes no request.
 
     `master_keys` of the endpoints: `secret`, 32 bytes in base64, or `kms_key_id`; and `previous_secrets`, those before
     it, with spaces between.

@@ -1,10 +1,11 @@
 """The line of an archive's plans: the ended runs, the open ones, and the next place."""
 
 import logging
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
@@ -15,10 +16,11 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 
 log = logging.getLogger(__name__)
+_STAMP = re.compile(r"kafka-archiver (?P<archive>\S+) #(?P<number>[1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnsettledPlan:
     """A plan that is not settled: its run has not ended (`commit` is None), or its hours are not proved yet."""
 
     plan: Plan
@@ -26,12 +28,12 @@ class Waiting:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How its run ended."""
+        """The end of its run; None: it has not ended."""
         return self.commit.outcome if self.commit else None
 
     @property
     def is_open(self) -> bool:
-        """Whether the run has to be finished: it has not ended yet, or is committed and not settled.
+        """True if the run has to be finished: it has not ended yet, or is committed and not settled.
 
         False for a rebuild or a repair that is not final: if it is not continued, the next run gives it up.
         """
@@ -44,7 +46,7 @@ class Line:
     """The line after its settled part: `waiting`, in the line's order."""
 
     settled: Progress
-    waiting: Sequence[Waiting]
+    waiting: Sequence[UnsettledPlan]
 
     @property
     def last(self) -> int:
@@ -57,14 +59,14 @@ class Line:
         return [w.plan for w in self.waiting if w.is_open]
 
     def outcome_of(self, run: str) -> Outcome | None:
-        """How an unsettled run has ended; None: it has not ended, or is settled."""
+        """Return the end of an unsettled run; None: it has not ended, or is settled."""
         return next((w.outcome for w in self.waiting if w.plan.run == run), None)
 
     def expected(self, ledger: Ledger) -> Progress:
-        """The progress once all waiting plans are settled."""
+        """Return the progress once all waiting plans are settled."""
         progress = self.settled
-        for one in self.waiting:
-            progress = progress.after(one.plan, one.outcome, ledger.manifest(one.plan.run))
+        for waiting in self.waiting:
+            progress = progress.after(waiting.plan, waiting.outcome, ledger.manifest(waiting.plan.run))
         return progress
 
 
@@ -76,10 +78,10 @@ def read_line(context: Context, settled: Progress | None = None) -> Line:
     # A new archive has no progress.
     progress = settled or context.ledger.progress() or Progress(archive=context.archive.archive)
     plans = list(context.ledger.following(progress.settled))
-    return Line(progress, [Waiting(plan, context.ledger.commit(plan.run)) for plan in plans])
+    return Line(progress, [UnsettledPlan(plan, context.ledger.commit(plan.run)) for plan in plans])
 
 
-def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
+def tidy_line(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
     """Bring the line in order, which any process may do; returns the new line.
 
     Copies each plan to the other documents of its run. Ends runs: a run that a later plan has replaced, or, if the run
@@ -89,20 +91,20 @@ def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
     """
     replaced = {w.plan.supersedes: w.plan for w in line.waiting if w.plan.supersedes}
     waiting = []
-    for one in line.waiting:
-        context.ledger.file_plan(one.plan)
-        ended = one.commit
-        if ended is None and (other := replaced.get(one.plan.run)):
-            ended = end(context, one.plan, "replaced", other.run)
-        elif ended is None and one.plan.takes_over and context.ledger.is_final(one.plan.supersedes or ""):
-            ended = end(context, one.plan, "given_up", one.plan.supersedes or "")
-        elif ended is None and not one.is_open and one.plan.run not in own:
-            ended = end(context, one.plan, "given_up", "the next run")
-        waiting.append(Waiting(one.plan, ended))
+    for unsettled in line.waiting:
+        context.ledger.file_plan(unsettled.plan)
+        ended = unsettled.commit
+        if ended is None and (other := replaced.get(unsettled.plan.run)):
+            ended = end_run(context, unsettled.plan, "replaced", other.run)
+        elif ended is None and unsettled.plan.takes_over and context.ledger.is_final(unsettled.plan.supersedes or ""):
+            ended = end_run(context, unsettled.plan, "given_up", unsettled.plan.supersedes or "")
+        elif ended is None and not unsettled.is_open and unsettled.plan.run not in own:
+            ended = end_run(context, unsettled.plan, "given_up", "the next run")
+        waiting.append(UnsettledPlan(unsettled.plan, ended))
     return Line(line.settled, waiting)
 
 
-def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
+def end_run(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
     """End a run without a result. If the run has ended already, that end counts."""
     commit = Commit(
         archive=plan.archive,
@@ -114,26 +116,26 @@ def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
         manifest_digest=None,
         committed_at=context.clock(),
     )
-    made = context.ledger.create_commit(commit)
-    if made == commit:
+    stored = context.ledger.create_commit(commit)
+    if stored == commit:
         log.info("run %s has ended: %s by %s", plan.run, outcome.replace("_", " "), by)
-    return made
+    return stored
 
 
-def append(context: Context, line: Line, plan: Plan) -> bool:
+def append_plan(context: Context, line: Line, plan: Plan) -> bool:
     """Append a plan to the line that was read. False when another planner was faster.
 
     :raises IntegrityError: a plan was deleted from this place: the new plan would take the same offsets again.
     """
     ledger, known = context.ledger, {w.plan.run for w in line.waiting}
     replaced = (w.commit for w in line.waiting if w.commit and w.outcome == "replaced" and w.commit.by not in known)
-    found = next((f"run {made.run} was replaced by {made.by}, which the line does not have" for made in replaced), "")
-    if not found and ledger.planned(plan.number + 1):
-        found = f"place {plan.number + 1} has a plan"
-    if not found or ledger.planned(plan.number):
+    gap = next((f"run {c.run} was replaced by {c.by}, which the line does not have" for c in replaced), "")
+    if not gap and ledger.planned(plan.number + 1):
+        gap = f"place {plan.number + 1} has a plan"
+    if not gap or ledger.planned(plan.number):
         return ledger.append(plan)
     raise IntegrityError(
-        f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted the plan, and "
+        f"place {plan.number} of the line of archive {plan.archive} is empty: {gap}. Somebody deleted the plan, and "
         "a new plan would take its offsets again.",
         *advise(
             repair(plan.archive),
@@ -141,3 +143,17 @@ def append(context: Context, line: Line, plan: Plan) -> bool:
             f"{ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy",
         ),
     )
+
+
+def group_stamp(archive: str, number: int) -> str:
+    """Return the metadata that a run's commit writes.
+
+    :param number: the run's place in the line.
+    """
+    return f"kafka-archiver {archive} #{number}"
+
+
+def stamped_number(text: str, archive: str) -> int:
+    """Return the place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
+    match = _STAMP.fullmatch(text)
+    return int(match["number"]) if match and match["archive"] == archive else 0

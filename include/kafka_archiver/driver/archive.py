@@ -19,7 +19,7 @@ from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.failures import exit_code, one_line, understand
 from kafka_archiver.store import open_store
 from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 
 MakeEngine = Callable[[ArchiveJob, Endpoints], Engine]

@@ -125,8 +125,8 @@ def _check_class(name: str) -> None:
     """
     if ".source." in name:
         raise ConfigError(
-            f"expected the sink; found {name}, which writes from a bucket to Kafka. That is `airflow archive restore` "
-            "here, of archives of our own: no archive is made"
+            f"expected the sink; found {name}, which writes from a bucket to Kafka: no archive is made, and this "
+            "version restores nothing to a topic"
         )
     if "ConsumerGroups" in name:
         raise ConfigError(f"expected the sink; found {name}, which stores the offsets of groups: no archive is made")

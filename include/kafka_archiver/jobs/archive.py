@@ -45,8 +45,8 @@ class Endpoints:
     def to_json(self) -> str:
         """For the environment of the Spark job."""
         more = {"keys": dict(self.keys), "master_keys": dict(self.master_keys)}
-        given = {name: value for name, value in more.items() if value}
-        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store), **given})
+        optional = {name: value for name, value in more.items() if value}
+        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store), **optional})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -55,10 +55,10 @@ class Endpoints:
         :raises ConfigError: the text is something else. The message quotes nothing of it: it holds credentials.
         """
         try:
-            found = json.loads(text)
-            kafka, store = ({str(k): str(v) for k, v in found[name].items()} for name in ("kafka", "store"))
+            document = json.loads(text)
+            kafka, store = ({str(k): str(v) for k, v in document[name].items()} for name in ("kafka", "store"))
             keys, masters = (
-                {str(k): str(v) for k, v in found.get(name, {}).items()} for name in ("keys", "master_keys")
+                {str(k): str(v) for k, v in document.get(name, {}).items()} for name in ("keys", "master_keys")
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError(f"{ENDPOINTS} is not JSON with `kafka` and `store`, each a mapping of strings") from None

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.keys import SEALED, Place, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
@@ -20,7 +21,8 @@ Content = Literal["value", "record", "both"]
 # Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
 Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
 METADATA: tuple[Metadata, ...] = get_args(Metadata)
-Decode = Literal["bytes", "string", "json", "avro", "protobuf", "json_schema"]
+# The name of a decoder (`model.decoders`). A plan may name one that an installed distribution adds.
+Decode = str
 # How the schema that a run writes is chosen among the versions of a subject.
 Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
 NullValue = Literal["archive", "skip"]
@@ -126,7 +128,14 @@ class Settings(Value):
     def has_columns(self) -> bool:
         """Whether keys or values are decoded to columns, whatever schemas there are."""
         made = self.transform is not None and self.transform.makes_columns
-        return made or bool(self.headers) or not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+        return (
+            made
+            or bool(self.headers)
+            or any(
+                decoder_type(name).has_columns or decoder_type(name).needs_schema
+                for name in (self.key_decode, self.value_decode)
+            )
+        )
 
     @property
     def whole_records(self) -> bool:
@@ -136,9 +145,14 @@ class Settings(Value):
         return mapped or stored or self.needs_key or self.needs_headers
 
     @property
+    def decodes(self) -> bool:
+        """True if a decoder may refuse keys or values."""
+        return any(decoder_type(name).decodes for name in (self.key_decode, self.value_decode))
+
+    @property
     def needs_key(self) -> bool:
         """Whether the decoders, the layout or the time need keys."""
-        return self.key_decode != "bytes" or self.files_by("key")
+        return decoder_type(self.key_decode).decodes or self.files_by("key")
 
     @property
     def needs_headers(self) -> bool:

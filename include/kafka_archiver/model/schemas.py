@@ -1,15 +1,12 @@
 """Schemas as values: their text with everything it refers to, and a fingerprint that identifies them. Pure."""
 
 import hashlib
-from collections.abc import Mapping
 from typing import Literal, NamedTuple, Self
 
 from kafka_archiver.values.documents import Document, Value
 
 # As Confluent's API names them.
 Kind = Literal["AVRO", "JSON", "PROTOBUF"]
-# The decoders whose schemas may come from a registry, and their kinds. Their bytes have the registry's frame then.
-KINDS: Mapping[str, Kind] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 # Of a JSON document: what becomes of the properties that its schema does not name. The first one counts them only.
 Unknown = Literal["drop", "column", "dead_letter"]
 

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, assert_never
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -174,15 +174,19 @@ class Sql(Value):
 
 def _touches(step: Mask | Hash | Drop | Rename | Flatten, path: tuple[str, ...]) -> bool:
     """Whether the field of a path may be another one, or have another value, behind a step."""
-    if isinstance(step, Flatten):
-        return path[0] == "value" and any(step.separator in name for name in path[1:])
-    if isinstance(step, Rename):
-        old = [parts_of(name) for name in step.names]
-        touched = [*old, *((*was[:-1], new) for was, new in zip(old, step.names.values(), strict=True))]
-    else:
-        touched = [parts_of(name) for name in step.fields]
+    match step:
+        case Flatten(separator=separator):
+            return path[0] == "value" and any(separator in name for name in path[1:])
+        case Rename(names=names):
+            old_paths = [parts_of(name) for name in names]
+            new_paths = [(*old[:-1], new) for old, new in zip(old_paths, names.values(), strict=True)]
+            touched = [*old_paths, *new_paths]
+        case Mask(fields=paths) | Hash(fields=paths) | Drop(fields=paths):
+            touched = [parts_of(name) for name in paths]
+        case _:
+            assert_never(step)
     # Also of what is around the field, and within it.
-    return any(all(a == b for a, b in zip(one, path, strict=False)) for one in touched)
+    return any(all(a == b for a, b in zip(touched_path, path, strict=False)) for touched_path in touched)
 
 
 class Transform(Value):

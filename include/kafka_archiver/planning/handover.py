@@ -3,25 +3,25 @@
 import logging
 from collections.abc import Sequence
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.planning.beginnings import is_new
-from kafka_archiver.planning.state import Known, PartitionState
+from kafka_archiver.planning.partition_state import Known, PartitionState
 
 log = logging.getLogger(__name__)
 
 
-def take_over(context: Context, seen: Sequence[PartitionState], known: Known) -> None:
+def check_handover(context: Context, states: Sequence[PartitionState], known: Known) -> None:
     """Refuse to take over from a tool that still works, or that has left no offset. Does nothing after the first plan.
 
-    :param seen: with the old group's offsets as `begin`. They are read again here, once the tool is gone.
+    :param states: with the old group's offsets as `begin`. They are read again here, once the tool is gone.
     :raises PolicyError: the old group has members, or has no offset in any of the archive's partitions.
     :raises TransientError: the tool has committed since its offsets were read.
     """
     group = context.archive.source.old_group
-    if group is None or not is_new(list(seen), known):
+    if group is None or not is_new(list(states), known):
         return
     tools = context.cluster.tools
     if members := context.cluster.members(group):
@@ -37,7 +37,7 @@ def take_over(context: Context, seen: Sequence[PartitionState], known: Known) ->
             actions=how.actions,
             kinds=("handover",),
         )
-    left = context.cluster.committed(group, [state.name for state in seen])
+    left = context.cluster.committed(group, [state.name for state in states])
     without = [str(name) for name, offset in left.items() if offset is None]
     if len(without) == len(left):
         raise PolicyError(
@@ -46,7 +46,7 @@ def take_over(context: Context, seen: Sequence[PartitionState], known: Known) ->
             "at the first record (source.start: earliest) or at a time (source.start: 2026-11-01T00:00:00Z)",
             kinds=("handover",),
         )
-    if moved := [state.name for state in seen if left[state.name] not in (None, state.begin)]:
+    if moved := [state.name for state in states if left[state.name] not in (None, state.begin)]:
         raise TransientError(
             f"group {group} (source.start) has committed {left[moved[0]]} in {moved[0]} while its offsets were "
             f"read; the "
@@ -57,8 +57,8 @@ def take_over(context: Context, seen: Sequence[PartitionState], known: Known) ->
         log.warning("group %s has no offset in %s: archived from the first record on", group, ", ".join(without))
 
 
-def live_members(group: str, members: list[str]) -> str:
-    """The message about a group with members."""
+def live_members_message(group: str, members: list[str]) -> str:
+    """Return the message about a group with members."""
     named = ", ".join(map(foreign, members[:5]))
     return (
         f"group {group} has live members: {named}. The archive keeps its position in this group, and no other client "

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 
 from kafka_archiver.model.losses import Older
 from kafka_archiver.model.plan import PartitionPlan
-from kafka_archiver.planning.beginnings import taken
-from kafka_archiver.planning.state import Known
+from kafka_archiver.planning.beginnings import taken_ranges
+from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
 def left_out(
     planned: Iterable[PartitionPlan], known: Known, asked: Mapping[TopicPartition, Older], scheduled: bool
 ) -> dict[TopicPartition, tuple[Range, ...]]:
-    """The offsets of each log that no plan has, before the place where scheduled runs began or begin now.
+    """Return the offsets of each log that no plan has, before the place where scheduled runs began or begin now.
 
     Only logs that have such offsets, and about which there is something new to ask.
 
@@ -20,21 +20,25 @@ def left_out(
     :param asked: what is known already about the age of such offsets.
     :param scheduled: whether the plan is a scheduled run's; a backfill may have added knowledge.
     """
-    found = {}
+    missing = {}
     for plan in planned:
         before = None if plan.anew else known.get(plan.name)
         end = plan.start if scheduled else (before.next if before else None) or 0
         floor = before.floor if before else plan.log_start
-        covered = [*plan.offset_ranges, *(Range(*r) for r in plan.lost), *taken(before, plan.generation, plan.start)]
+        covered = [
+            *plan.offset_ranges,
+            *(Range(*r) for r in plan.lost),
+            *taken_ranges(before, plan.generation, plan.start),
+        ]
         holes = subtract(Range(floor, end), covered)
         known_already = asked[plan.name].ranges if scheduled and before and plan.name in asked else ()
         if any(subtract(hole, (Range(*r) for r in known_already)) for hole in holes):
-            found[plan.name] = holes
-    return found
+            missing[plan.name] = holes
+    return missing
 
 
 def with_older(planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, Older]) -> tuple[PartitionPlan, ...]:
-    """The same partitions, with what is known about the offsets that they leave out."""
+    """Return the same partitions, with what is known about the offsets that they leave out."""
     return tuple(
         p.model_copy(update={"older": older[p.name].ranges, "older_than": older[p.name].than}) if p.name in older else p
         for p in planned

@@ -8,30 +8,30 @@ from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import choose
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.progress import PartitionProgress
-from kafka_archiver.planning.state import Beginning, Decision, PartitionState
+from kafka_archiver.planning.partition_state import Beginning, Decision, PartitionState
 
 
-def made_again(state: PartitionState, before: PartitionProgress) -> str:
-    """The message about a topic with another id."""
+def recreated_message(state: PartitionState, before: PartitionProgress) -> str:
+    """Return the message about a topic with another id."""
     return (
         f"topic {state.name.topic} was deleted and made again: the ledger knows it as {before.topic_id}, the brokers "
         f"as {state.topic_id}. Its offsets mean other records now."
     )
 
 
-def truncated(state: PartitionState, start: int) -> str:
-    """The message about a log that ends before the archive's position."""
+def truncated_message(state: PartitionState, start: int) -> str:
+    """Return the message about a log that ends before the archive's position."""
     return (
         f"the archive of {state.name} stands at {start}, past the end of the log at {state.high}: the topic was "
         "truncated, an unclean leader election lost records, or somebody moved the group too far. Find out the cause."
     )
 
 
-def anew(archive: Archive, state: PartitionState, generation: int, found: str) -> Beginning:
+def begin_generation(archive: Archive, state: PartitionState, generation: int, observed: str) -> Beginning:
     """Begin a new generation at the log's start, if `recreated_topic` allows that."""
     if archive.policies.recreated_topic == "fail":
         raise PolicyError(
-            found,
+            observed,
             "recreated_topic",
             str(state.name),
             "new_generation",
@@ -41,21 +41,21 @@ def anew(archive: Archive, state: PartitionState, generation: int, found: str) -
                 " (policies.recreated_topic: fail)",
             ),
         )
-    begins = f"{found} Generation {generation} begins at {state.log_start}"
+    begins = f"{observed} Generation {generation} begins at {state.log_start}"
     decided = Decision("recreated_topic", "new_generation", begins)
     return Beginning(state.log_start, generation, anew=True, decided=(decided,))
 
 
 def missing_group(archive: Archive, state: PartitionState, remembered: int) -> tuple[int, tuple[Decision, ...]]:
-    """Where to go on when the group's offset is gone, and which policy decided it."""
-    found = (
+    """Decide where to go on when the group's offset is gone."""
+    observed = (
         f"group {archive.group} has no offset for {state.name}, but the ledger says it is archived up to {remembered}"
     )
     if archive.policies.missing_group == "fail":
         means = "the group's offsets expired or were deleted."
         reset = command(state.tools.reset_group(archive.group, *state.name, remembered))
         raise PolicyError(
-            f"{found}: {means}",
+            f"{observed}: {means}",
             "missing_group",
             str(state.name),
             "resume_from_ledger",
@@ -67,14 +67,14 @@ def missing_group(archive: Archive, state: PartitionState, remembered: int) -> t
                 " (policies.missing_group: fail)",
             ),
         )
-    return remembered, (Decision("missing_group", "resume_from_ledger", found),)
+    return remembered, (Decision("missing_group", "resume_from_ledger", observed),)
 
 
 def moved_group(
     archive: Archive, state: PartitionState, start: int, remembered: int
 ) -> tuple[int, tuple[Decision, ...]]:
-    """Where to go on when the group stands elsewhere, and which policy decided it."""
-    found = (
+    """Decide where to go on when the group stands elsewhere."""
+    observed = (
         f"group {archive.group} stands at {start} in {state.name}, but the ledger says it is archived up to "
         f"{remembered}"
     )
@@ -83,7 +83,7 @@ def moved_group(
         means = "somebody moved the group, or something else commits in it."
         reset = command(state.tools.reset_group(archive.group, *state.name, remembered))
         raise PolicyError(
-            f"{found}: {means}",
+            f"{observed}: {means}",
             "moved_group",
             str(state.name),
             "follow_ledger",
@@ -97,18 +97,18 @@ def moved_group(
                 " (policies.moved_group: fail)",
             ),
         )
-    return (remembered if policy == "follow_ledger" else start), (Decision("moved_group", policy, found),)
+    return (remembered if policy == "follow_ledger" else start), (Decision("moved_group", policy, observed),)
 
 
 def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[Decision, ...]:
-    """Which policy gives up offsets that retention has removed."""
-    found = (
+    """Decide about offsets that retention has removed."""
+    observed = (
         f"{gone} offsets of {state.name} are gone: the archive stands at {start}, but retention has removed everything "
         f"before {state.log_start}"
     )
     if archive.policies.lost_offsets == "fail":
         raise PolicyError(
-            f"{found}.",
+            f"{observed}.",
             "lost_offsets",
             str(state.name),
             "record_loss",
@@ -118,4 +118,4 @@ def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int)
                 " (policies.lost_offsets: fail)",
             ),
         )
-    return (Decision("lost_offsets", "record_loss", found),)
+    return (Decision("lost_offsets", "record_loss", observed),)

@@ -1,4 +1,4 @@
-"""Which schemas a plan names: those that records may be written with, and the one that the run writes. Pure."""
+"""Selects the schemas that a plan names: of what records may be written with, and of what the run writes. Pure."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,19 @@ from kafka_archiver.model.plan import Evolution, Writer
 from kafka_archiver.model.schemas import Schema, Version
 
 
-def chosen(versions: Sequence[Version], evolution: Evolution, given: Schema | None = None) -> Schema:
-    """The schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
+def written_schema(versions: Sequence[Version], evolution: Evolution, configured: Schema | None = None) -> Schema:
+    """Return the schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
     FORWARD, and the latest for the others. No deleted version, unless all are deleted.
 
     :param versions: at least one, oldest first.
-    :param given: the schema of the YAML.
+    :param configured: the schema of the YAML.
     """
-    there = [version for version in versions if not version.deleted] or versions
-    return given or (there[0] if evolution == "FORWARD" else there[-1]).schema
+    present = [version for version in versions if not version.deleted] or versions
+    return configured or (present[0] if evolution == "FORWARD" else present[-1]).schema
 
 
-def writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
-    """The schemas of one subject's versions, one for each id.
+def subject_writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
+    """Return the schemas of one subject's versions, one for each id.
 
     :param versions: oldest first.
     :param target: the schema that the run writes all of them as; None: each one as itself.
@@ -39,22 +39,22 @@ def writers(versions: Sequence[Version], target: Schema | None, guids: bool = Fa
     )
 
 
-def alone(given: Schema) -> tuple[Writer, ...]:
-    """The schema of bytes without a frame."""
-    return (Writer(fingerprint=given.fingerprint, written_as=given.fingerprint),)
+def unframed_writer(schema: Schema) -> tuple[Writer, ...]:
+    """Return the schema of bytes without a frame."""
+    return (Writer(fingerprint=schema.fingerprint, written_as=schema.fingerprint),)
 
 
-def merged(found: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
-    """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
-    An id that the registry gives to another schema by now stays with the schema of the first plan.
+def merge_writers(registered: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
+    """Return the schemas of a further plan of the same records: also those that the registry has lost since the first
+    plan. An id that the registry gives to another schema by now stays with the schema of the first plan.
 
-    :param found: those that the registry has now. :param before: those of the first plan.
+    :param registered: those that the registry has now. :param before: those of the first plan.
     :param projected: the run writes all schemas of a subject as one; else each one as itself.
     """
     first = {writer.id: writer.fingerprint for writer in before}
-    same = [writer for writer in found if first.get(writer.id, writer.fingerprint) == writer.fingerprint]
+    same = [writer for writer in registered if first.get(writer.id, writer.fingerprint) == writer.fingerprint]
     known = {writer.id for writer in same}
-    target = {writer.subject: writer.written_as for writer in found}
+    target = {writer.subject: writer.written_as for writer in registered}
 
     def written(lost: Writer) -> str:
         return target.get(lost.subject, lost.written_as) if projected else lost.fingerprint
@@ -64,7 +64,7 @@ def merged(found: Sequence[Writer], before: Sequence[Writer], projected: bool) -
 
 
 def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentError:
-    """The error for a subject without versions."""
+    """Return the error for a subject without versions."""
     return PermanentError(
         f"the schema registry at {url} has no subject {subject}, which has the schemas of the {column}s of topic "
         f"{topic} by `source.{column}.subject`: nothing was planned. Register the schema, or name the right strategy, "
@@ -73,7 +73,7 @@ def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentErro
 
 
 def no_guid(version: Version, column: str, url: str) -> PermanentError:
-    """The error for a registry that does not know the ids that headers have."""
+    """Return the error for a registry that does not know the ids that headers have."""
     return PermanentError(
         f"the schema registry at {url} gives no GUID for version {version.number} of subject {version.subject}, and "
         f"`source.{column}.schema_id` is header: nothing was planned. GUIDs need Confluent's registry 8.0 or later; "

@@ -1,25 +1,29 @@
 """The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding, Given
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.planning.sample import sample
-from kafka_archiver.planning.schema_versions import alone, chosen, merged, no_guid, no_subject, writers
+from kafka_archiver.planning.given_schemas import complete_schema, infer_schema, sample_values
+from kafka_archiver.planning.schema_versions import (
+    merge_writers,
+    no_guid,
+    no_subject,
+    subject_writers,
+    unframed_writer,
+    written_schema,
+)
 
 if TYPE_CHECKING:
     # Not at runtime: it loads the HTTP client.
     from kafka_archiver.records.decode.registry import Registry
 
 
-class Frozen(NamedTuple):
+class FrozenSchemas(NamedTuple):
     """The schemas of a plan, and their texts by fingerprint."""
 
     schemas: tuple[TopicSchemas, ...] = ()
@@ -31,14 +35,14 @@ class Frozen(NamedTuple):
             ledger.keep_schema(schema)
 
 
-def freeze(
+def freeze_schemas(
     context: Context,
     settings: Settings,
     partitions: Iterable[PartitionPlan],
     before: Sequence[TopicSchemas] = (),
     infers: bool = True,
-) -> Frozen:
-    """The schemas that the records of a plan may be written with.
+) -> FrozenSchemas:
+    """Return the schemas that the records of a plan may be written with.
 
     Call it after the high watermarks were read: a producer registers a schema before its first record, so every record
     of the plan has a schema that the registry knows now.
@@ -53,66 +57,17 @@ def freeze(
     decoded = context.archive.source.with_schemas
     read = [partition for partition in partitions if partition.ranges]
     if not read or not (context.archive.has_columns or settings.transform):
-        return Frozen()
+        return FrozenSchemas()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
     from kafka_archiver.records.pipeline.variants import Variants
 
     topics = sorted({partition.topic for partition in read})
     sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
-    found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
+    schemas = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
-        Variants(settings, topic, found, sources.texts)
-    return Frozen(found, sources.texts)
-
-
-def infer(values: Iterable[bytes]) -> Schema:
-    """The schema of JSON documents."""
-    from kafka_archiver.records.decode.json_text import infer
-
-    return infer.infer(values)
-
-
-def complete(given: Schema) -> Schema:
-    """The schema that the YAML gives, of a list of columns too.
-
-    :raises ConfigError: it is a list of other things.
-    """
-    from kafka_archiver.records.decode.json_text.columns import from_columns
-
-    columns = json.loads(given.text) if given.kind == "JSON" else None
-    return from_columns(columns) if isinstance(columns, list) else given
-
-
-def require_readable(archive: Archive, settings: Settings) -> None:
-    """Check the schemas that the YAML gives: that the decoders can read them, the format store their columns, and that
-    they have the fields by which records are filed.
-
-    :param settings: complete, as a plan has them.
-    :raises ConfigError: they cannot.
-    """
-    from kafka_archiver.records.pipeline.decode import decodings, fields_of, require_known, storable
-
-    own: list[TopicSchemas] = []
-    texts: dict[str, Schema] = {}
-    names = settings.model_dump(include={"key_decode", "value_decode"})
-    for column, decoding in archive.source.with_schemas.items():
-        if decoding.given:
-            try:
-                schema = complete(decoding.given)
-            except ConfigError as error:
-                raise ConfigError(f"source.{column}.schema: {error}") from None
-            texts[schema.fingerprint] = schema
-            message = decoding.message or ""
-            own.append(TopicSchemas(topic="", column=column, framed=False, writers=alone(schema), message=message))
-        else:
-            # Planning reads the schema from the registry, or infers it.
-            names[f"{column}_decode"] = "bytes"
-    known = settings.model_copy(update=names)
-    found = decodings(known, "", own, texts)
-    require_known(settings, fields_of([one for one in found if one.column in {given.column for given in own}]))
-    if (own or settings.transform) and known == settings:
-        storable(settings, "", found)
+        Variants(settings, topic, schemas, sources.texts)
+    return FrozenSchemas(schemas, sources.texts)
 
 
 class _Sources:
@@ -132,30 +87,30 @@ class _Sources:
         self.texts: dict[str, Schema] = {}
 
     def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
-        """The schemas of a topic's keys, values or header."""
-        given = self._given(topic, column, decoding)
-        if given:
-            self._keep(given)
+        """Return the schemas of a topic's keys, values or header."""
+        schema = self._configured(topic, column, decoding)
+        if schema:
+            self._keep(schema)
         registry = self._context.archive.source.registry is not None
         if isinstance(decoding, Decoding) and decoding.is_framed(registry):
-            return self._registered(topic, column, decoding, given)
-        assert given, "the YAML was checked"
+            return self._registered(topic, column, decoding, schema)
+        assert schema, "the YAML was checked"
         return TopicSchemas(
-            topic=topic, column=column, framed=False, writers=alone(given), message=decoding.message or ""
+            topic=topic, column=column, framed=False, writers=unframed_writer(schema), message=decoding.message or ""
         )
 
-    def _given(self, topic: str, column: str, decoding: Given) -> Schema | None:
-        """The schema that the YAML gives, or that the topic's records have."""
+    def _configured(self, topic: str, column: str, decoding: Given) -> Schema | None:
+        """Return the schema that the YAML gives, or that the topic's records have."""
         if decoding.infers:
             before = self._before.get((topic, column))
             if before and not before.framed and not self._infers:
                 return self._context.ledger.schemas(before.written)[before.written[0]]
             own = [partition for partition in self._partitions if partition.topic == topic]
-            return infer(sample(self._context, self._settings, own, column))
-        return decoding.given and complete(decoding.given)
+            return infer_schema(sample_values(self._context, self._settings, own, column))
+        return decoding.given and complete_schema(decoding.given)
 
-    def _registered(self, topic: str, column: str, decoding: Decoding, given: Schema | None) -> TopicSchemas:
-        """The schemas of bytes that begin with a schema's id."""
+    def _registered(self, topic: str, column: str, decoding: Decoding, configured: Schema | None) -> TopicSchemas:
+        """Return the schemas of bytes that begin with a schema's id."""
         if self._registry is None:
             assert self._context.registry, "the YAML was checked"
             self._registry = self._context.registry()
@@ -165,7 +120,7 @@ class _Sources:
         # Bytes that are stored as they are are only checked, each with its own schema; but Spark's SQL needs one.
         transform = self._settings.transform
         typed = self._settings.content != "record" or (transform is not None and transform.sql is not None)
-        projected = bool(given) or (typed and evolution != "NONE")
+        projected = bool(configured) or (typed and evolution != "NONE")
         in_header = decoding.schema_id == "header"
         known: dict[int | None, Writer] = {}
         main = None
@@ -178,23 +133,26 @@ class _Sources:
                     raise no_guid(version, column, self._registry.url)
                 self._keep(version.schema)
             if versions:
-                target = chosen(versions, evolution, given)
+                target = written_schema(versions, evolution, configured)
                 main = main or target.fingerprint
-                known = {**{w.id: w for w in writers(versions, target if projected else None, in_header)}, **known}
-        found = TopicSchemas(
+                known = {
+                    **{w.id: w for w in subject_writers(versions, target if projected else None, in_header)},
+                    **known,
+                }
+        schemas = TopicSchemas(
             topic=topic,
             column=column,
             framed=True,
-            writers=merged(tuple(known.values()), first, projected),
+            writers=merge_writers(tuple(known.values()), first, projected),
             message=decoding.message or "",
         )
-        for fingerprint in {print_ for w in found.writers for print_ in (w.fingerprint, w.written_as)}:
+        for fingerprint in {print_ for w in schemas.writers for print_ in (w.fingerprint, w.written_as)}:
             if fingerprint not in self.texts:
                 self.texts |= self._context.ledger.schemas([fingerprint])
-        if projected or self._settings.content == "record" or len(found.written) == 1:
-            return found
-        mains = (main, before and before.main, found.written[-1])
-        return found.model_copy(update={"main": next(one for one in mains if one in found.written)})
+        if projected or self._settings.content == "record" or len(schemas.written) == 1:
+            return schemas
+        mains = (main, before and before.main, schemas.written[-1])
+        return schemas.model_copy(update={"main": next(main for main in mains if main in schemas.written)})
 
     def _keep(self, schema: Schema) -> None:
         self.texts[schema.fingerprint] = schema

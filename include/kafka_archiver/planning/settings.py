@@ -9,19 +9,19 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import resolve as resolve_layout
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Hash, Transform, fingerprint
-from kafka_archiver.planning.clock import with_clocks
+from kafka_archiver.planning.time_settings import with_zone_data
 from kafka_archiver.records.formats import resolve
 
 
 def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Settings:
-    """The archive's settings, complete with the defaults of its format, and what its transforms depend on.
+    """Return the archive's settings, complete with the defaults of its format, and what its transforms depend on.
 
     :param keys: the secret keys of transforms by name; None: leave their fingerprints out, which only plans need.
     :raises ConfigError: the format does not exist or does not have the codec, the content or an option; or Python does
         not find the code of a mapper. The message names the archive's file.
     """
     try:
-        settings = resolve_layout(with_clocks(resolve(archive.settings, archive.has_columns)))
+        settings = resolve_layout(with_zone_data(resolve(archive.settings, archive.has_columns)))
         if settings.transform is None:
             return settings
         return settings.model_copy(update={"transform": frozen_transform(settings.transform, archive.file, keys)})
@@ -29,13 +29,13 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
         raise ConfigError(f"{archive.file}: {error}" if archive.file else str(error)) from None
 
 
-def frozen_transform(told: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
-    """The transforms with the digests of their code and the fingerprints of their keys, as they are now.
+def frozen_transform(transform: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
+    """Return the transforms with the digests of their code and the fingerprints of their keys, as they are now.
 
     :param file: the YAML. :param keys: as of `settings_of`.
     :raises ConfigError: Python does not find the code, or there is no such key.
     """
-    mapper, sql = told.mapper, told.sql
+    mapper, sql = transform.mapper, transform.sql
     if mapper or (sql and sql.function):
         # Imported late: Airflow parses DAGs all day.
         from kafka_archiver.records.pipeline.transform.code import digest_of, require_function
@@ -49,10 +49,10 @@ def frozen_transform(told: Transform, file: str, keys: Mapping[str, str] | None)
         if sql and sql.function:
             require_function("function", sql.function)
             sql = sql.model_copy(update={"digest": digest_of(sql.function, sql.modules)})
-    steps = told.steps
+    steps = transform.steps
     if keys is not None:
         steps = tuple(_with_key(step, keys) if isinstance(step, Hash) else step for step in steps)
-    return told.model_copy(update={"sql": sql, "mapper": mapper, "steps": steps})
+    return transform.model_copy(update={"sql": sql, "mapper": mapper, "steps": steps})
 
 
 def _with_key(step: Hash, keys: Mapping[str, str]) -> Hash:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.clocks import Moment, moment
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.line import Line
-from kafka_archiver.context.stamp import number_of
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import ClockReading, read_clocks
+from kafka_archiver.context.line import Line, stamped_number
 from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.groups import Position
@@ -20,9 +19,9 @@ from kafka_archiver.messages.advice import run_now
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.doubts import doubts, shortened
-from kafka_archiver.planning.older import hidden
-from kafka_archiver.planning.state import PartitionState
+from kafka_archiver.planning.changed_logs import find_changed_logs, find_shortened_logs
+from kafka_archiver.planning.partition_state import PartitionState
+from kafka_archiver.planning.time_index import find_hidden_logs
 from kafka_archiver.values.intervals import from_ms, to_ms
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -37,14 +36,14 @@ class OvertakenError(TransientError):
 
 
 class Survey(NamedTuple):
-    """Every partition, sorted. All records committed at `at` lie between the log starts and high watermarks seen."""
+    """All partitions, sorted. All records committed at `at` lie between the log starts and high watermarks."""
 
-    seen: list[PartitionState]
-    at: Moment
+    states: list[PartitionState]
+    at: ClockReading
 
 
 def survey(context: Context, line: Line, expected: Progress) -> Survey:
-    """The partitions as the brokers describe them.
+    """Return the partitions as the brokers describe them.
 
     They are asked a second time if something seems to be lost: the first answer may be an old one.
 
@@ -52,43 +51,43 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     :raises TransientError: as `look`, or only a broker that may lead no more says that something is lost.
     :raises PolicyError: the brokers do not show topics that were archived before.
     """
-    found = _if_nothing_is_missing(context, line, expected)
-    if found is None:
+    result = _survey_if_complete(context, line, expected)
+    if result is None:
         context.cluster.look_anew()
-        found = look(context, line, expected)
-    for state in found.seen:
-        if state.unsure and _lacks(state, expected):
+        result = survey_once(context, line, expected)
+    for state in result.states:
+        if state.unsure and _lacks_records(state, expected):
             raise TransientError(
                 f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
                 "broker that may lead no more. Check the brokers; the next attempt asks again"
             )
-    refuse_hidden_topics(context, expected, found.seen)
-    if unsure := [state for state in found.seen if state.unsure]:
+    refuse_hidden_topics(context, expected, result.states)
+    if unsure := [state for state in result.states if state.unsure]:
         log.warning(
             "the end of %d logs is unsure, so this run closes no hour: %s. What is read now is archived; a later run "
             "closes the hours",
             len(unsure),
             unsure[0].unsure,
         )
-    return found
+    return result
 
 
-def _if_nothing_is_missing(context: Context, line: Line, expected: Progress) -> Survey | None:
+def _survey_if_complete(context: Context, line: Line, expected: Progress) -> Survey | None:
     """Look once. None: a topic or records seem to be missing."""
     try:
-        found = look(context, line, expected)
+        result = survey_once(context, line, expected)
     except PermanentError as error:
         if not is_unknown_topic(error):
             raise
         log.info("%s; asking again, later and anew", error)
         return None
-    lacking = [state.name for state in found.seen if _lacks(state, expected)]
+    lacking = [state.name for state in result.states if _lacks_records(state, expected)]
     if lacking:
         log.info("%s seems to have lost records; asking again, later and anew", lacking[0])
-    return None if lacking else found
+    return None if lacking else result
 
 
-def _lacks(state: PartitionState, expected: Progress) -> bool:
+def _lacks_records(state: PartitionState, expected: Progress) -> bool:
     """Return whether the brokers do not have what the archive knows, or has not read yet."""
     known = expected.partition(state.name)
     if known is None or known.topic_id != state.topic_id:
@@ -96,7 +95,7 @@ def _lacks(state: PartitionState, expected: Progress) -> bool:
     return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached
 
 
-def look(context: Context, line: Line, expected: Progress) -> Survey:
+def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     """Ask the brokers once.
 
     :param expected: the progress once the unfinished runs of the line are finished.
@@ -110,25 +109,25 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     positions = cluster.positions(context.archive.group, names)
     # The order matters: starts, then the clock, then ends. So the log had everything in between at that moment.
     starts = cluster.log_starts(names)
-    at = moment(context)
+    at = read_clocks(context)
     highs = cluster.high_watermarks(names)
     _refuse_older_epochs(expected, ids, highs)
     ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
-    begins = _begins(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
+    begins = _start_offsets(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
     if cluster.topics(source.wanted) != topics:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"
         )
-    doubted = doubts(cluster, expected, ids, starts, highs)
-    cut = shortened(cluster, expected, ids, highs)
+    doubted = find_changed_logs(cluster, expected, ids, starts, highs)
+    cut = find_shortened_logs(cluster, expected, ids, highs)
     appended = _appended_by(cluster, expected, starts, ends)
-    ours = _Ours(context, line, expected)
-    seen = [
+    group = _GroupCheck(context, line, expected)
+    states = [
         PartitionState(
             name=name,
             topic_id=ids[name.topic],
             committed=place.offset if (place := positions[name]) else None,
-            ours=ours.has(name, place),
+            group_in_place=group.is_in_place(name, place),
             log_start=starts[name],
             log_end=max(ends[name], starts[name]),
             high=max(highs[name].offset, starts[name]),
@@ -142,7 +141,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
         )
         for name in names
     ]
-    return Survey(seen, at)
+    return Survey(states, at)
 
 
 def _refuse_older_epochs(expected: Progress, ids: Mapping[str, str], highs: Mapping[TopicPartition, LogEnd]) -> None:
@@ -168,31 +167,31 @@ def _appended_by(
     return {name: from_ms(record.timestamp) for name, record in first.items() if record and record.appended}
 
 
-class _Ours:
-    """Whether the group stands where the archive left it, or at the start of a run that may not have moved it yet."""
+class _GroupCheck:
+    """Tells if the group stands where the archive left it, or at the start of a run that may not have moved it yet."""
 
     def __init__(self, context: Context, line: Line, expected: Progress) -> None:
         self._archive, self._last, self._tools = context.archive, line.last, context.cluster.tools
         self._expected = {p.name: p for p in expected.partitions}
         self._settled = {p.name: p for p in line.settled.partitions}
-        self._waiting = planned(line, forward=True)
+        self._waiting = unsettled_partition_plans(line, forward=True)
 
-    def has(self, name: TopicPartition, place: Position | None) -> bool:
-        """Whether that is so for one partition.
+    def is_in_place(self, name: TopicPartition, place: Position | None) -> bool:
+        """Return True if that is so for one partition.
 
         :raises OvertakenError: a run that is not in the line put the group there.
         """
-        if place and (number := number_of(place.stamp, self._archive.archive)):
+        if place and (number := stamped_number(place.stamp, self._archive.archive)):
             if number > self._last:
                 raise OvertakenError(*self._unknown(number, name, place))
             return True
-        now, settled = self._expected.get(name), self._settled.get(name)
-        waiting = [p for p in self._waiting.get(name, []) if now and p.generation == now.generation]
+        expected, settled = self._expected.get(name), self._settled.get(name)
+        waiting = [p for p in self._waiting.get(name, []) if expected and p.generation == expected.generation]
         if place:
             # Not moved yet since these plans were made: it stands at a plan's start, or where a policy found it.
             return any(place.offset in (p.start, p.stood) for p in waiting)
         # No run has put it anywhere yet.
-        begun = settled and now and settled.next is not None and settled.generation == now.generation
+        begun = settled and expected and settled.next is not None and settled.generation == expected.generation
         return bool(waiting) and not begun
 
     def _unknown(self, number: int, name: TopicPartition, place: Position) -> tuple[str, str, tuple[Action, ...]]:
@@ -212,19 +211,19 @@ class _Ours:
         )
 
 
-def planned(line: Line, forward: bool = False) -> dict[TopicPartition, list[PartitionPlan]]:
-    """What runs that are not settled do with each partition, in the order of the line.
+def unsettled_partition_plans(line: Line, forward: bool = False) -> dict[TopicPartition, list[PartitionPlan]]:
+    """Return the plans of unsettled runs for each partition, in the order of the line.
 
     :param forward: only those that move the group.
     """
-    found: dict[TopicPartition, list[PartitionPlan]] = {}
+    plans: dict[TopicPartition, list[PartitionPlan]] = {}
     for partition in (p for w in line.waiting if w.plan.moves_group or not forward for p in w.plan.partitions):
-        found.setdefault(partition.name, []).append(partition)
-    return found
+        plans.setdefault(partition.name, []).append(partition)
+    return plans
 
 
 def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The ends up to which records may be read. Waits up to `source.settle` seconds for open transactions."""
+    """Return the ends up to which records may be read. Waits up to `source.settle` seconds for open transactions."""
     source = context.archive.source
     if source.isolation == "read_uncommitted":
         return dict(highs)
@@ -246,10 +245,10 @@ def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[
         time.sleep(min(left, POLL_SECONDS))
 
 
-def _begins(
+def _start_offsets(
     context: Context, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> Mapping[TopicPartition, int]:
-    """Where `source.start` points in each log."""
+    """Return the offset to which `source.start` points in each log."""
     source, cluster = context.archive.source, context.cluster
     if source.old_group:
         left = cluster.committed(source.old_group, starts)
@@ -258,14 +257,14 @@ def _begins(
     if not isinstance(source.start, datetime):
         return starts if source.start == "earliest" else ends
     at = cluster.offsets_at(starts, to_ms(source.start), source.isolation)
-    unseen = hidden(cluster, at, to_ms(source.start))
+    unseen = find_hidden_logs(cluster, at, to_ms(source.start))
     return {name: starts[name] if name in unseen else ends[name] if at[name] is None else at[name] for name in starts}  # type: ignore[misc]
 
 
-def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[PartitionState]) -> None:
+def refuse_hidden_topics(context: Context, expected: Progress, states: Sequence[PartitionState]) -> None:
     """Refuse to plan if the brokers no longer show an archived topic of the pattern: hours would look complete."""
     pattern = context.archive.source.pattern
-    visible = {state.name.topic for state in seen}
+    visible = {state.name.topic for state in states}
     gone = sorted({p.topic for p in expected.partitions if p.topic not in visible})
     if pattern and (missing := [topic for topic in gone if re.fullmatch(pattern, topic)]):
         raise PolicyError(

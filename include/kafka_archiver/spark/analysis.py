@@ -1,4 +1,4 @@
-"""What Spark thinks of a plan's SQL, without records: a program of its own, which planning starts when SQL has changed.
+"""Asks Spark about a plan's SQL, without records: a program of its own, which planning starts when SQL has changed.
 
 Input: a `Question` as JSON. The last line of its output: an `Answer` as JSON.
 """
@@ -17,28 +17,28 @@ from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
 
 def answer(spark: SparkSession, question: Question) -> Answer:
     """Return the versions of Spark and Java, and by topic the type of the SQL's values; or what is wrong."""
-    told = question.sql
-    load = lambda: load_function(told.function or "")  # noqa: E731
-    prepare(spark, told)
-    made: dict[str, str] = {}
+    sql = question.sql
+    load = lambda: load_function(sql.function or "")  # noqa: E731
+    prepare(spark, sql)
+    types_by_topic: dict[str, str] = {}
     literals: dict[str, str] = {}
     try:
         for topic, fields in question.topics.items():
             frame = spark.createDataFrame([], schema_of(fields))
-            found = transformed(frame, told, question.parses_json, load)
-            if told.function:
-                literals[topic] = found.literals
-                if transformed(frame, told, question.parses_json, load).literals != found.literals:
+            result = transformed(frame, sql, question.parses_json, load)
+            if sql.function:
+                literals[topic] = result.literals
+                if transformed(frame, sql, question.parses_json, load).literals != result.literals:
                     raise ConfigError(
-                        f"transform.function: {told.function} made two different frames when it was called twice, as "
+                        f"transform.function: {sql.function} made two different frames when it was called twice, as "
                         "with a clock or random numbers in Python; a retry has to write the same bytes"
                     )
-            if kind := made_by(found.frame):
+            if kind := made_by(result.frame):
                 field_of(kind)
-                made[topic] = kind
+                types_by_topic[topic] = kind
     except ArchiverError as error:
         return Answer(error=str(error))
-    return Answer(spark=spark.version, java=java_of(spark), made=made, literals=literals)
+    return Answer(spark=spark.version, java=java_of(spark), made=types_by_topic, literals=literals)
 
 
 def main() -> None:
@@ -47,9 +47,9 @@ def main() -> None:
     sys.path.extend(question.path)
     builder = SparkSession.builder.master("local[1]").appName("kafka-archiver: analysis")
     spark = builder.config("spark.ui.enabled", "false").config("spark.log.level", "OFF").getOrCreate()
-    found = answer(spark, question)
+    result = answer(spark, question)
     spark.stop()
-    sys.stdout.write(f"\n{found.model_dump_json()}\n")
+    sys.stdout.write(f"\n{result.model_dump_json()}\n")
 
 
 if __name__ == "__main__":

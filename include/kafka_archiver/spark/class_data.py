@@ -47,7 +47,7 @@ def make(file: Path, spark: Path) -> None:
     """
     with tempfile.TemporaryDirectory(dir=file.parent) as name:
         folder = Path(name)
-        made, program, settings = folder / "made.jsa", folder / "job.py", folder / "conf"
+        archive_file, program, settings = folder / "made.jsa", folder / "job.py", folder / "conf"
         program.write_text(_JOB)
         # An empty conf directory: the usual settings may have a class path or an archive.
         settings.mkdir()
@@ -67,8 +67,8 @@ def make(file: Path, spark: Path) -> None:
         command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
         # The second command proves that Java accepts the archive: a damaged one would end every later JVM.
         for options, arguments in (
-            (f'"-XX:ArchiveClassesAtExit={made}"', [str(program)]),
-            (f'"-XX:SharedArchiveFile={made}" -Xshare:on', ["--version"]),
+            (f'"-XX:ArchiveClassesAtExit={archive_file}"', [str(program)]),
+            (f'"-XX:SharedArchiveFile={archive_file}" -Xshare:on', ["--version"]),
         ):
             done = subprocess.run(
                 [*command, *arguments],
@@ -78,20 +78,20 @@ def make(file: Path, spark: Path) -> None:
                 stderr=subprocess.STDOUT,
                 check=False,
             )
-            if done.returncode != 0 or not made.exists():
+            if done.returncode != 0 or not archive_file.exists():
                 end = "\n  ".join(done.stdout.decode(errors="replace").splitlines()[-20:])
                 raise PermanentError(f"{shlex.join([*command, *arguments])} made no class-data archive:\n  {end}")
-        made.replace(file)
+        archive_file.replace(file)
 
 
 def installed_spark() -> Path:
     """SPARK_HOME, else the directory of PySpark."""
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
         raise PermanentError("Spark not found: install PySpark (pip install pyspark) or set SPARK_HOME")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def main(arguments: Sequence[str]) -> int:

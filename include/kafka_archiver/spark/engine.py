@@ -96,13 +96,13 @@ class SparkEngine:
             if failure := failed(outcomes):
                 raise failure
         except Exception as error:
-            told = unpacked(collected.value)
-            abort(results(told), open_store(self._url, self._options))
-            failure = failed(told)
+            reported = unpacked(collected.value)
+            abort(results(reported), open_store(self._url, self._options))
+            failure = failed(reported)
             if sql and sql.function and not failure and (function := of_function(error, sql.function)):
                 failure = located(function, session(plan.archive), chunks, self._kafka, sink, sql)
             if not failure and process_ended(str(error)):
-                written = {result.chunk for result in results(told)}
+                written = {result.chunk for result in results(reported)}
                 number = failed_task(str(error))
                 some = (
                     tasks[number]
@@ -123,13 +123,15 @@ class SparkEngine:
         """The outcomes of a frame that writes the chunks."""
         rows = written.collect()
         empty = [range_read(written, row["task"]) for row in rows if row["result"] is None]
-        given = {(chunk.name, chunk.range) for chunk in chunks}
-        wholes = [whole_chunk(plan, name, read.start) for name, read in empty if (name, read) in given]
+        planned = {(chunk.name, chunk.range) for chunk in chunks}
+        wholes = [whole_chunk(plan, name, read.start) for name, read in empty if (name, read) in planned]
         return [*unpacked(row["result"] for row in rows if row["result"]), *map(nothing_there, wholes)]
 
 
 def tries(context: SparkContext) -> int:
-    """How often Spark tries a task: once with a local master, unless the master has a number (`local[2,4]`)."""
+    """Return the number of times that Spark tries a task: once with a local master, unless the master has a number
+    (`local[2,4]`).
+    """
     local = re.fullmatch(r"local(?:\[[^,\]]+(?:,\s*(\d+)\s*)?\])?", str(context.master))
     return int(local[1] or 1) if local else int(str(context.getConf().get("spark.task.maxFailures", "4")))
 
@@ -137,27 +139,29 @@ def tries(context: SparkContext) -> int:
 def session(archive: str) -> SparkSession:
     """The Spark session of a job. Settings of spark-submit have precedence over our defaults."""
     builder = SparkSession.builder.appName(f"archive {archive}")
-    told = _told()
-    settings = SESSION if _room_for_sockets(told) else {**SESSION, "spark.python.unix.domain.socket.enabled": "false"}
+    conf = _submitted()
+    settings = SESSION if _room_for_sockets(conf) else {**SESSION, "spark.python.unix.domain.socket.enabled": "false"}
     for key, value in settings.items():
-        builder = builder.config(key, str(told.get(key, value)))
-    java = f"{told.get(_EXECUTOR_JAVA, '')} {LOCALE}".strip()
-    return builder.config(_EXECUTOR_JAVA, java).config(map=dict(local_dirs(told))).getOrCreate()
+        builder = builder.config(key, str(conf.get(key, value)))
+    java = f"{conf.get(_EXECUTOR_JAVA, '')} {LOCALE}".strip()
+    return builder.config(_EXECUTOR_JAVA, java).config(map=dict(local_dirs(conf))).getOrCreate()
 
 
 def spark_context(archive: str) -> SparkContext:
     """Spark without SQL: enough for the native reader, and much faster to start than a session."""
-    told = _told()
-    return SparkContext.getOrCreate(told.setAll(list(local_dirs(told).items())).setAppName(f"archive {archive}"))
+    conf = _submitted()
+    return SparkContext.getOrCreate(conf.setAll(list(local_dirs(conf).items())).setAppName(f"archive {archive}"))
 
 
-def _told() -> SparkConf:
+def _submitted() -> SparkConf:
     """The settings of spark-submit. Without a connection to the JVM, SparkConf would be empty."""
     SparkContext._ensure_initialized()
     return SparkConf()
 
 
-def _room_for_sockets(told: SparkConf) -> bool:
-    """Whether the path of a socket in the temporary directory fits the limit of 107 bytes, of which Spark adds 42."""
+def _room_for_sockets(conf: SparkConf) -> bool:
+    """Return True if the path of a socket in the temporary directory fits the limit of 107 bytes, of which Spark adds
+    42.
+    """
     place = SparkContext._jvm.java.lang.System.getProperty("java.io.tmpdir")  # type: ignore[union-attr]
-    return told.contains("spark.python.unix.domain.socket.dir") or len(os.fsencode(place)) <= 65
+    return conf.contains("spark.python.unix.domain.socket.dir") or len(os.fsencode(place)) <= 65

@@ -56,9 +56,9 @@ def understand(error: Exception) -> Exception:
 
 def out_of_memory(text: str) -> PermanentError | None:
     """The error if the text shows that a JVM ran out of memory; else None."""
-    found = _NO_MEMORY.search(text)
-    return found and PermanentError(
-        f"Spark's JVM ran out of memory ({found[0]}): records of many megabytes take several times their size there. "
+    match = _NO_MEMORY.search(text)
+    return match and PermanentError(
+        f"Spark's JVM ran out of memory ({match[0]}): records of many megabytes take several times their size there. "
         "Set `source.reader: native`, whose records never cross the JVM, and which names the offsets of a record batch "
         "that nobody can decompress; or give the JVM more memory by `spark.conf`: "
         "spark.executor.memory, and spark.driver.memory where the driver is the executor"
@@ -74,8 +74,8 @@ def process_ended(text: str) -> bool:
 
 def failed_task(text: str) -> int | None:
     """Return the number of the failed task; None if Spark's exception does not tell."""
-    found = _TASK.search(text)
-    return int(found[1]) if found else None
+    task_match = _TASK.search(text)
+    return int(task_match[1]) if task_match else None
 
 
 def exit_code(error: Exception) -> int:
@@ -87,8 +87,8 @@ def exit_code(error: Exception) -> int:
 
 def raised_by_python(text: str) -> str:
     """The class and the first line of the last error in tracebacks of Python; empty without one."""
-    found: list[str] = _PYTHON.findall(text)
-    return found[-1] if found else ""
+    names: list[str] = _PYTHON.findall(text)
+    return names[-1] if names else ""
 
 
 def one_line(error: Exception) -> str:

@@ -24,17 +24,17 @@ from kafka_archiver.values.columns import column
 _MICROSECONDS = pa.timestamp("us", "UTC")
 
 
-class Given:
+class SparkInput:
     """The columns that Spark gets of a topic's records."""
 
     def __init__(self, sink: Sink, topic: str) -> None:
         settings, decoded, schemas = sink.plan.settings, sink.job.decoded, sink.job.schemas
         self._topic = topic
         self._columns = fields_for(settings, topic, decoded, schemas)
-        found = {one.column: one for one in decodings(settings, topic, decoded, schemas)}
-        self._stages = [Decode(one, [one.added]) for c, one in found.items() if c in self._columns]
+        decodings_ = {decoding.column: decoding for decoding in decodings(settings, topic, decoded, schemas)}
+        self._stages = [Decode(decoding, [decoding.added]) for c, decoding in decodings_.items() if c in self._columns]
         self._aside = sink.job.aside
-        self._names = {c: found[c].added if c in found else c for c in self._columns}
+        self._names = {c: decodings_[c].added if c in decodings_ else c for c in self._columns}
 
     def batch(self, number: int, chunk: Chunk, records: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
         """The records that the decoders take; the pipeline decodes all of them again, and says what is wrong.
@@ -58,10 +58,10 @@ class Given:
         decoded = records
         for stage in self._stages:
             decoded = stage(decoded, marks)
-        columns = {c: self._fitting(c, decoded) for c in self._columns}
+        fitting = {c: self._fitting(c, decoded) for c in self._columns}
         good = ~np.isin(column(decoded, "offset"), marks.offsets())
         count = decoded.num_rows
-        found = {
+        columns = {
             "_chunk": pa.repeat(pa.scalar(number, pa.int64()), count),
             "_offset": decoded.column("offset"),
             "topic": pa.repeat(self._topic, count),
@@ -69,9 +69,9 @@ class Given:
             "offset": decoded.column("offset"),
             "timestamp": _moments(decoded.column("timestamp")),
             "timestamp_type": decoded.column("timestamp_type"),
-            **columns,
+            **fitting,
         }
-        return rows_where(pa.RecordBatch.from_pydict(found), good)
+        return rows_where(pa.RecordBatch.from_pydict(columns), good)
 
     def _fitting(self, name: str, decoded: pa.RecordBatch) -> pa.Array:
         return self._columns[name].array(decoded.column(self._names[name]))
@@ -129,19 +129,19 @@ class Feed:
     def _fed(self, reads: Iterator[tuple[Chunk, Iterator[pa.RecordBatch]]]) -> Iterator[pa.RecordBatch]:
         list(sweep())
         spool = Spool(spool_name(self.job))
-        given: dict[str, Given] = {}
+        inputs: dict[str, SparkInput] = {}
         # A function may see the number: it is the same in each attempt, however chunks are shared among tasks.
         order = {(chunk.name, chunk.start): number for number, chunk in enumerate(self.sink.plan.chunks())}
         try:
             for chunk, batches in reads:
                 whole = whole_chunk(self.sink.plan, chunk.name, chunk.start)
                 number = order[whole.name, whole.start]
-                if chunk.topic not in given:
-                    given[chunk.topic] = Given(self.sink, chunk.topic)
+                if chunk.topic not in inputs:
+                    inputs[chunk.topic] = SparkInput(self.sink, chunk.topic)
                 empty = True
                 for batch in batches:
                     if batch.num_rows:
-                        sent, unfit = given[chunk.topic].batch(number, whole, batch)
+                        sent, unfit = inputs[chunk.topic].batch(number, whole, batch)
                         spool.write(Segment(number, whole, batch, sent.num_rows, unfit))
                         empty = False
                         yield sent

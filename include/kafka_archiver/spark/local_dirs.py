@@ -16,27 +16,27 @@ from kafka_archiver.records.writer.disk import working_directory
 _SETTING = "spark.local.dir"
 
 
-def local_dirs(told: SparkConf) -> dict[str, str]:
+def local_dirs(conf: SparkConf) -> dict[str, str]:
     """Settings for the Spark context that this process will start.
 
     The process removes the directories at its end; after a kill, the next job on this machine removes them.
 
-    :param told: the settings of spark-submit.
+    :param conf: the settings of spark-submit.
     """
-    chosen = told.get(_SETTING)
+    chosen = conf.get(_SETTING)
     # The cluster manager cleans up executors, and the driver in cluster mode.
-    elsewhere = told.get("spark.submit.deployMode") == "cluster" or "SPARK_LOCAL_DIRS" in os.environ
+    elsewhere = conf.get("spark.submit.deployMode") == "cluster" or "SPARK_LOCAL_DIRS" in os.environ
     if chosen is None or elsewhere or SparkContext._active_spark_context:
         return {}
-    held = ExitStack()
-    atexit.register(held.close)
-    return {_SETTING: ",".join(_ours(directory.strip(), held) for directory in chosen.split(","))}
+    locks = ExitStack()
+    atexit.register(locks.close)
+    return {_SETTING: ",".join(_locked(directory.strip(), locks) for directory in chosen.split(","))}
 
 
-def _ours(chosen: str, held: ExitStack) -> str:
+def _locked(chosen: str, locks: ExitStack) -> str:
     try:
         Path(chosen).mkdir(parents=True, exist_ok=True)
-        return str(held.enter_context(working_directory(Path(chosen))))
+        return str(locks.enter_context(working_directory(Path(chosen))))
     except (OSError, TransientError):
         # Spark reports the error itself, and uses another directory of the list.
         return chosen

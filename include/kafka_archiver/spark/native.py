@@ -27,7 +27,7 @@ TASKS_A_CORE = 8
 
 
 def reader_of(sink: Sink, properties: Mapping[str, str]) -> Callable[[Sequence[Chunk]], Reads]:
-    """What reads chunks of the sink's plan natively: its dead letters, or from Kafka what is not set aside.
+    """Return the native reader of chunks of the sink's plan: its dead letters, or from Kafka what is not set aside.
 
     :param properties: librdkafka's client properties.
     """

@@ -35,7 +35,7 @@ Reads = Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]
 
 
 def kafka_reader(plan: Plan, job: WriteJob, properties: Mapping[str, str]) -> Callable[[Sequence[Chunk]], Reads]:
-    """What reads chunks of a plan natively, without what is set aside: a chunk may come in parts.
+    """Return the native reader of a plan's chunks, without what is set aside: a chunk may come in parts.
 
     :param properties: librdkafka's client properties.
     """

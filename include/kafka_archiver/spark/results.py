@@ -70,25 +70,27 @@ class Results:
         records = segment.records
         offsets = column(records, "offset")
         rows = self._until(segment.number, int(offsets[-1]))
-        found = np.concatenate([column(row, "_offset") for row in rows]) if rows else np.empty(0, np.int64)
-        if len(found) and ((found[1:] < found[:-1]).any() or not np.isin(found, offsets).all()):
+        result_offsets = np.concatenate([column(row, "_offset") for row in rows]) if rows else np.empty(0, np.int64)
+        if len(result_offsets) and (
+            (result_offsets[1:] < result_offsets[:-1]).any() or not np.isin(result_offsets, offsets).all()
+        ):
             raise IntegrityError("Spark returned rows in another order than it got the records, or of other records")
         if self._sql.function is None:
-            if len(found) != segment.sent:
-                raise IntegrityError(f"Spark got {segment.sent} records and returned {len(found)} rows")
-            fates = np.concatenate([column(row, "_fate") for row in rows]) if rows else found
+            if len(result_offsets) != segment.sent:
+                raise IntegrityError(f"Spark got {segment.sent} records and returned {len(result_offsets)} rows")
+            fates = np.concatenate([column(row, "_fate") for row in rows]) if rows else result_offsets
             counts = np.zeros(len(offsets), np.int64)
-            counts[np.searchsorted(offsets, found)] = fates
+            counts[np.searchsorted(offsets, result_offsets)] = fates
             kept = fates == 1
         else:
-            counts = np.bincount(np.searchsorted(offsets, found), minlength=len(offsets)).astype(np.int64)
-            kept = np.ones(len(found), np.bool_)
+            counts = np.bincount(np.searchsorted(offsets, result_offsets), minlength=len(offsets)).astype(np.int64)
+            kept = np.ones(len(result_offsets), np.bool_)
         counts[np.isin(offsets, segment.unfit)] = UNFIT
         result = records.append_column(COUNT, pa.array(counts, pa.int64()))
         if self._sql.time:
             times = np.full(len(offsets), NONE)
             if rows:
-                times[np.searchsorted(offsets, found)] = np.concatenate([column(row, "_time") for row in rows])
+                times[np.searchsorted(offsets, result_offsets)] = np.concatenate([column(row, "_time") for row in rows])
             result = result.append_column(SPARK_TIME, pa.array(times, pa.int64()))
         if not self._sql.makes_values:
             return result
@@ -101,18 +103,18 @@ class Results:
 
     def _until(self, number: int, last: int) -> list[pa.RecordBatch]:
         """The waiting rows of a chunk up to an offset."""
-        found: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         while True:
             if not self._waiting:
                 if self._ended:
-                    return found
+                    return batches
                 self._pull()
                 continue
             row = self._waiting.popleft()
             inside = (column(row, "_chunk") == number) & (column(row, "_offset") <= last)
             count = int(np.argmin(inside)) if not inside.all() else len(inside)
             if count:
-                found.append(row.slice(0, count))
+                batches.append(row.slice(0, count))
             if count < row.num_rows:
                 self._waiting.appendleft(row.slice(count))
-                return found
+                return batches

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from pyspark import SparkContext, cloudpickle
 
-from kafka_archiver.messages.errors import ArchiverError, Failure, TransientError
+from kafka_archiver.messages.errors import ArchiverError, Failure, IntegrityError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.spark.failures import MARK, one_line, out_of_memory
@@ -50,10 +50,12 @@ class End(NamedTuple):
 
 
 class Search(NamedTuple):
-    """`records`: those at fault. `others`: what ended a trial, but no record alone. `failure`: why it stopped early."""
+    """`records`: those at fault. `unexplained`: what ended a trial, but no record alone. `failure`: why it stopped
+    early.
+    """
 
     records: tuple[RecordAside, ...]
-    others: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
     failure: Failure | None = None
 
 
@@ -67,29 +69,29 @@ def search(
     def task(_: Iterable[int]) -> list[Search]:
         return [Finder(own, read).find(chunks)]
 
-    [found] = context.parallelize([0], 1).mapPartitions(task).collect()
-    for record in found.records:
+    [result] = context.parallelize([0], 1).mapPartitions(task).collect()
+    for record in result.records:
         log.warning("%s", record)
-    return found
+    return result
 
 
-def explained(found: Search, error: Exception, settings: Settings) -> ArchiverError | None:
+def explained(search: Search, error: Exception, settings: Settings) -> ArchiverError | None:
     """Return the error for a task whose process has ended.
 
     :param error: what Spark says of it.
     """
-    if found.records:
-        return FatalRecordsError(found.records)
-    if found.failure:
-        return found.failure.error()
+    if search.records:
+        return FatalRecordsError(search.records)
+    if search.failure:
+        return search.failure.error()
     if known := out_of_memory(str(error)):
         return known
-    told = settings.transform
-    where = ", or in Spark's SQL, where no record can be told" if told and told.sql else ""
-    others = f"; {'; '.join(found.others[:3])}" if found.others else ""
+    transform = settings.transform
+    where = ", or in Spark's SQL, where no record can be told" if transform and transform.sql else ""
+    other_ends = f"; {'; '.join(search.unexplained[:3])}" if search.unexplained else ""
     return TransientError(
         "a process of Spark that worked on records ended without a word (killed, out of memory, or its machine is "
-        f"gone); no record ends it alone{where}{others}. If it happens again: give Spark's Python processes more "
+        f"gone); no record ends it alone{where}{other_ends}. If it happens again: give Spark's Python processes more "
         "memory (`spark.executor.memoryOverhead` in `spark.conf`), or raise `spark.record_seconds` and "
         f"`spark.record_memory_bytes` ({one_line(error).removeprefix(MARK)[:300]})"
     )
@@ -103,7 +105,7 @@ class Finder:
     read: Callable[[Sequence[Chunk]], Reads]
     program: Sequence[str] = PROGRAM
     records: list[RecordAside] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
     _program: "Program | None" = None
 
     def find(self, chunks: Sequence[Chunk]) -> Search:
@@ -116,15 +118,15 @@ class Finder:
                 if end is None:
                     break
                 if end.what == "read":
-                    self.others.append(f"{left[end.chunk]}, read from offset {end.first} on: {end.how}")
+                    self.unexplained.append(f"{left[end.chunk]}, read from offset {end.first} on: {end.how}")
                     break
                 left = _behind(left, end.chunk, self._last_at_fault(left[end.chunk], end) + 1)
         except ArchiverError as error:
-            return Search(tuple(self.records), tuple(self.others), Failure.of(error))
+            return Search(tuple(self.records), tuple(self.unexplained), Failure.of(error))
         finally:
             if self._program:
                 self._program.close()
-        return Search(tuple(self.records), tuple(self.others))
+        return Search(tuple(self.records), tuple(self.unexplained))
 
     def _last_at_fault(self, chunk: Chunk, slice_: End) -> int:
         """Try the records of a slice one by one. Returns the one at fault; if none is, the last one of the slice."""
@@ -141,7 +143,7 @@ class Finder:
                 )
                 return end.first
             place = end.first + 1
-        self.others.append(f"{_part(chunk, slice_.first, slice_.last)}: {slice_.how} (none of them alone)")
+        self.unexplained.append(f"{_part(chunk, slice_.first, slice_.last)}: {slice_.how} (none of them alone)")
         return slice_.last
 
     def _try(self, chunks: Sequence[Chunk], alone: bool = False) -> End | None:
@@ -176,15 +178,17 @@ class Finder:
                     program.pid = pid
                 case ["done"]:
                     how = DONE
-                case ["failed", kind, message]:
+                case ["failed", str() as failure]:
                     self._program = None
                     program.close()
-                    raise Failure(kind, message).error()
+                    raise Failure.from_json(failure).error()
                 case ["memory"]:
                     more = self.sink.limits.record_memory_bytes
                     how = f"it needed more than {more:,} bytes of memory" if more else "there was too little memory"
                 case [str() as what, int() as chunk, int() as first, int() as last]:
                     limit = (seconds or READING_SECONDS) if what == "work" else READING_SECONDS
+                case _:
+                    raise IntegrityError(f"a trial of records answered {answer!r}: no answer of this release")
 
 
 class Program:
@@ -263,8 +267,8 @@ class Answers:
                 return None
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\n")
-        found: list[Any] = json.loads(line)
-        return found
+        answer: list[Any] = json.loads(line)
+        return answer
 
     def close(self) -> None:
         """Close the selector."""
@@ -285,6 +289,6 @@ def _part(chunk: Chunk, first: int, last: int) -> Chunk:
 
 
 def _behind(chunks: Sequence[Chunk], number: int, start: int) -> list[Chunk]:
-    """What is left of chunks from an offset of one of them on."""
-    rest = chunks[number + 1 :]
-    return [_part(chunks[number], start, chunks[number].end - 1), *rest] if start < chunks[number].end else list(rest)
+    """Return the rest of chunks from an offset of one of them on."""
+    later = chunks[number + 1 :]
+    return [_part(chunks[number], start, chunks[number].end - 1), *later] if start < chunks[number].end else list(later)

@@ -115,14 +115,14 @@ class Sink:
         return self._tell(result, time.monotonic() - started)
 
     def failure(self, error: BaseException) -> bytes | None:
-        """What a task returns instead of raising the error. None: the task must raise it.
+        """Return the value that a task returns instead of raising the error. None: the task must raise it.
 
         A task raises a transient error, except in its last attempt: Spark's retry may run on another machine, and keeps
         the results of other tasks.
         """
         context = TaskContext.get()
-        another = context is not None and context.attemptNumber() + 1 < self.tries
-        if not isinstance(error, ArchiverError) or (isinstance(error, TransientError) and another):
+        has_further_attempt = context is not None and context.attemptNumber() + 1 < self.tries
+        if not isinstance(error, ArchiverError) or (isinstance(error, TransientError) and has_further_attempt):
             return None
         log.error("%s: %s", type(error).__name__, error)
         return self._tell(Failure.of(error), 0.0)
@@ -154,16 +154,16 @@ class Sink:
 
         Yields rows as `write_frame`, one for each chunk.
         """
-        told = self.plan.settings.transform
+        transform = self.plan.settings.transform
         context = TaskContext.get()
         assert context is not None, "not in a Spark task"
-        assert told, "a plan without transforms"
-        assert told.sql, "a plan without SQL"
+        assert transform, "a plan without transforms"
+        assert transform.sql, "a plan without SQL"
         spool = Spool(f"{job}-{context.taskAttemptId()}")
         written: list[bytes | None] = []
         try:
             self.begin()
-            results = Results(told.sql, spool, batches)
+            results = Results(transform.sql, spool, batches)
             while following := results.chunk():
                 number, chunk = following
                 written.append(self.write(chunk, results.records(number)))

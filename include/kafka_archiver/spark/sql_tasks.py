@@ -23,35 +23,35 @@ from kafka_archiver.spark.native import reader_of, share
 from kafka_archiver.spark.reading import read_settings
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.spark.source import chunks_frame
-from kafka_archiver.spark.sql import Made, made_by, prepare, schema_of, transformed
+from kafka_archiver.spark.sql import TransformedFrame, made_by, prepare, schema_of, transformed
 
 Rows = "task int, result binary"
 
 
 def sql_frame(
-    spark: SparkSession, chunks: Sequence[Chunk], kafka: Mapping[str, str], sink: Sink, told: Sql, by_spark: bool
+    spark: SparkSession, chunks: Sequence[Chunk], kafka: Mapping[str, str], sink: Sink, sql: Sql, by_spark: bool
 ) -> DataFrame:
     """A frame whose action writes the chunks; its rows are those of `Sink.write_spooled`.
 
     :param kafka: librdkafka's client properties. :param by_spark: whether Spark's Kafka source reads.
     :raises PermanentError: Spark, or the function, is not that of the plan.
     """
-    _require_as_planned(spark, told, sink.plan)
-    prepare(spark, told)
+    _require_as_planned(spark, sql, sink.plan)
+    prepare(spark, sql)
     job = uuid.uuid4().hex
     topics = list(dict.fromkeys(chunk.topic for chunk in chunks))
     frames = []
     for topic in topics:
         some = [chunk for chunk in chunks if chunk.topic == topic]
-        made = made_of(spark, topic, some, kafka, sink, told, job, by_spark)
-        _require_same(made_by(made.frame), told.made.get(topic), topic, sink)
-        if told.literals.get(topic, made.literals) != made.literals:
+        result = transformed_records(spark, topic, some, kafka, sink, sql, job, by_spark)
+        _require_same(made_by(result.frame), sql.made.get(topic), topic, sink)
+        if sql.literals.get(topic, result.literals) != result.literals:
             raise PermanentError(
-                f"transform.function: {told.function} made another frame than when the run was planned; its result "
+                f"transform.function: {sql.function} made another frame than when the run was planned; its result "
                 "must depend on its code alone: no clock or variable of this machine, and no action on the records, "
                 "as `count` is"
             )
-        frames.append(made.frame.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
+        frames.append(result.frame.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
     return reduce(DataFrame.unionAll, frames)
 
 
@@ -62,20 +62,20 @@ def shares_by_topic(context: SparkContext, chunks: Sequence[Chunk]) -> list[list
     return [task for some in of_topics for task in share(some, context.defaultParallelism)]
 
 
-def made_of(
+def transformed_records(
     spark: SparkSession,
     topic: str,
     chunks: Sequence[Chunk],
     kafka: Mapping[str, str],
     sink: Sink,
-    told: Sql,
+    sql: Sql,
     job: str,
     by_spark: bool = False,
-) -> Made:
-    """What Spark makes of the records of chunks of a topic, after `prepare`."""
+) -> TransformedFrame:
+    """Return Spark's result for the records of chunks of a topic, after `prepare`."""
     frame = _fed(spark, topic, chunks, kafka, sink, job, by_spark)
     json_ = parses_json(sink.plan.settings, topic, sink.job.decoded)
-    return transformed(frame, told, json_, lambda: load_function(told.function or ""))
+    return transformed(frame, sql, json_, lambda: load_function(sql.function or ""))
 
 
 def of_function(error: Exception, function: str) -> PermanentError | None:
@@ -100,7 +100,7 @@ def _fed(
     job: str,
     by_spark: bool,
 ) -> DataFrame:
-    """What Spark's expressions see of the records of a topic."""
+    """Return the records of a topic as Spark's expressions see them."""
     plan = sink.plan
     settings = read_settings(plan.settings, sink.job)
     schema = schema_of(columns_for(fields_for(plan.settings, topic, sink.job.decoded, sink.job.schemas)))
@@ -113,22 +113,22 @@ def _fed(
     return numbers.mapInArrow(Feed(sink, job, tasks, read).by_number, schema)
 
 
-def _require_as_planned(spark: SparkSession, told: Sql, plan: Plan) -> None:
-    if told.spark != spark.version:
+def _require_as_planned(spark: SparkSession, sql: Sql, plan: Plan) -> None:
+    if sql.spark != spark.version:
         raise PermanentError(
-            f"the run was planned with Spark {told.spark}, and this is Spark {spark.version}, whose SQL may give other "
+            f"the run was planned with Spark {sql.spark}, and this is Spark {spark.version}, whose SQL may give other "
             "values.",
             *advise("Run it on that version, or plan the run anew: ", plan_anew(plan.archive, plan.run)),
         )
     require_java(plan, java_of(spark), "Spark's driver")
-    if told.function:
-        require_code("function", told.function, told.modules, told.digest)
+    if sql.function:
+        require_code("function", sql.function, sql.modules, sql.digest)
 
 
-def _require_same(found: str | None, planned: str | None, topic: str, sink: Sink) -> None:
-    if (found and json.loads(found)) != (planned and json.loads(planned)):
+def _require_same(actual: str | None, planned: str | None, topic: str, sink: Sink) -> None:
+    if (actual and json.loads(actual)) != (planned and json.loads(planned)):
         raise PermanentError(
             f"Spark makes other columns of topic {topic} by `transform` than when the run was planned (settings "
-            f"of Spark that change the meaning of SQL?): expected {planned}, found {found}.",
+            f"of Spark that change the meaning of SQL?): expected {planned}, found {actual}.",
             *advise("To plan the run anew: ", plan_anew(sink.plan.archive, sink.plan.run)),
         )

@@ -23,7 +23,7 @@ from kafka_archiver.messages.errors import ArchiverError, Failure
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.watch import watched
-from kafka_archiver.spark.feed import Given
+from kafka_archiver.spark.feed import SparkInput
 from kafka_archiver.spark.reading import Reads, whole_chunk
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.values.columns import column
@@ -35,7 +35,7 @@ _PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Trial:
-    """What to try: the records of chunks, `alone` or some together. `sink`: without its accumulator."""
+    """A trial: the records of chunks, `alone` or some together. `sink`: without its accumulator."""
 
     sink: Sink
     read: Callable[[Sequence[Chunk]], Reads]
@@ -65,30 +65,30 @@ class Trial:
                 yield batch.slice(start, rows)
 
     def _work(self, chunk: Chunk) -> Callable[[pa.RecordBatch], object]:
-        """What a task does with records before they are encoded. With SQL, what it does before Spark gets them."""
+        """Return what a task makes of records before they are encoded, or with SQL, before Spark gets them."""
         plan, job = self.sink.plan, self.sink.job
         whole = whole_chunk(plan, chunk.name, chunk.start)
         if plan.settings.transform and plan.settings.transform.sql:
-            given = Given(self.sink, chunk.topic)
-            return lambda batch: given.batch(0, whole, batch)
+            reading = SparkInput(self.sink, chunk.topic)
+            return lambda batch: reading.batch(0, whole, batch)
         aside = job.set_aside(whole)
         # As `writer.chunk` makes them.
-        made = Variants(job.settings, chunk.topic, job.decoded, job.schemas, whole, job.keys, None, aside)
-        return made.run
+        variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, whole, job.keys, None, aside)
+        return variants.run
 
 
-def main(given: IO[bytes], answers: int) -> None:
+def main(requests: IO[bytes], answers: int) -> None:
     """Run each trial that is given, in a process of its own, which has imported everything already.
 
     Writes a line before each thing that comes, and one when the process has ended.
     """
 
-    def tell(what: str, *numbers: object) -> None:
-        os.write(answers, json.dumps([what, *numbers]).encode() + b"\n")
+    def tell(what: str, *values: object) -> None:
+        os.write(answers, json.dumps([what, *values]).encode() + b"\n")
 
     while True:
         try:
-            trial: Any = cloudpickle.load(given)
+            trial: Any = cloudpickle.load(requests)
         except EOFError:
             return
         pid = os.fork()
@@ -114,7 +114,7 @@ def _run(trial: Any, tell: Callable[..., None]) -> NoReturn:
         except MemoryError:
             tell("memory")
         except ArchiverError as error:
-            tell("failed", *Failure.of(error))
+            tell("failed", Failure.of(error).to_json())
         sys.stderr.flush()
     except BaseException:  # noqa: BLE001 - the process ends, and its code says how
         traceback.print_exc()

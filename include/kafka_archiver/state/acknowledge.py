@@ -1,6 +1,6 @@
 """Accept a finding by name, or take that back: one create-only document for each decision."""
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import accepted_findings

@@ -1,1 +1,1 @@
-"""What changes an archive: plan, archive, verify, commit, close hours, rebuild, repair."""
+"""Changes an archive: plan, archive, verify, commit, close hours, rebuild, repair."""

@@ -14,25 +14,25 @@ from kafka_archiver.model.leftovers import Leftover, ListedUpload, of_ended, str
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.work.replaced import close
+from kafka_archiver.work.object_removal import close_intent
 
 log = logging.getLogger(__name__)
 THREADS = 16
-OLD = timedelta(days=1)
+MINIMUM_AGE = timedelta(days=1)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> list[Leftover]:
-    """Remove leftovers older than a day. Parameters as of `leftovers`. Returns the removed ones."""
-    found = leftovers(ledger, now - OLD, since)
-    remove(ledger, found)
-    log.info("archive %s: %d leftovers removed", ledger.archive, len(found))
-    return found
+def clean_up(ledger: Ledger, present: datetime, since: datetime | None = None) -> list[Leftover]:
+    """Remove leftovers older than a day. Parameters as of `find_leftovers`. Returns the removed ones."""
+    removable = find_leftovers(ledger, present - MINIMUM_AGE, since)
+    remove_leftovers(ledger, removable)
+    log.info("archive %s: %d leftovers removed", ledger.archive, len(removable))
+    return removable
 
 
-def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
-    """The leftovers that may be removed.
+def find_leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
+    """Return the leftovers that may be removed.
 
     :param before: leftovers that began later may be in use.
     :param since: look only at runs that ended later; None: at all runs.
@@ -47,19 +47,19 @@ def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -
     layouts = [plan.settings for plan in (*waiting, *([newest] if newest else ()))]
     uploads = _uploads(ledger, topics, layouts)
     # Rebuilds that were given up are not in use, even if runs before them are not settled.
-    ended = [*given_up, *_settled(ledger, progress.settled, since)]
+    ended = [*given_up, *_settled_plans(ledger, progress.settled, since)]
     return [
         *_probes(ledger, before),
         *stray_uploads(uploads, progress, in_use, before, layouts),
-        *_there(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
+        *_existing(ledger, _map_all(lambda plan: _leftovers_of(ledger, plan, before), ended)),
     ]
 
 
-def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
+def remove_leftovers(ledger: Ledger, removable: Sequence[Leftover]) -> None:
     """Remove leftovers. First close the intents of given-up rebuilds, so that no attempt completes more objects."""
     store = ledger.store
-    for run in sorted({item.run for item in found if item.kind == "rebuild" and item.run}):
-        close(ledger, run)
+    for run in sorted({item.run for item in removable if item.kind == "rebuild" and item.run}):
+        close_intent(ledger, run)
 
     def away(item: Leftover) -> None:
         if item.upload_id is not None:
@@ -69,71 +69,71 @@ def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
         log.info("removed %s%s", item.key, " (an upload)" if item.upload_id else "")
 
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(away, found))
+        list(pool.map(away, removable))
 
 
 def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
-    """Whether an unsettled rebuild was given up before that moment."""
-    made = ledger.commit(plan.run)
-    return made is not None and made.outcome == "given_up" and made.committed_at < before
+    """Return True if an unsettled rebuild was given up before that moment."""
+    commit = ledger.commit(plan.run)
+    return commit is not None and commit.outcome == "given_up" and commit.committed_at < before
 
 
-def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
-    """The settled runs, newest first."""
+def _settled_plans(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
+    """Yield the settled runs, newest first."""
     for number in range(last, 0, -1):
         plan = ledger.planned(number)
-        made = ledger.commit(plan.run) if plan else None
+        commit = ledger.commit(plan.run) if plan else None
         # By the end of the run, not by its planning: a run may have waited for weeks.
-        if plan is None or (since and made and made.committed_at < since):
+        if plan is None or (since and commit and commit.committed_at < since):
             return
         yield plan
 
 
-def _of_ended(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+def _leftovers_of(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     try:
-        return _left_by(ledger, plan, before)
+        return _left_by_run(ledger, plan, before)
     except IntegrityError as damage:
         # Without a sound manifest, objects that the archive needs would look like leftovers.
         log.warning("leftovers of run %s are kept: %s", plan.run, damage)
         return []
 
 
-def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
-    made: Commit | None = ledger.commit(plan.run)
-    if made is None or made.committed_at >= before:
+def _left_by_run(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+    commit: Commit | None = ledger.commit(plan.run)
+    if commit is None or commit.committed_at >= before:
         return []
-    manifest = ledger.sound_manifest(plan.run, made)
-    if plan.origin == "repair" and made.outcome == "given_up":
+    manifest = ledger.sound_manifest(plan.run, commit)
+    if plan.origin == "repair" and commit.outcome == "given_up":
         # Its manifest names the objects of the run that it would have repaired.
         return []
     superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
-    if made.outcome == "replaced":
+    if commit.outcome == "replaced":
         # Its objects may be kept: by the replacement's manifest, or by `keep_superseded`.
-        other = _comes_after(ledger, made)
+        other = _replacement_of(ledger, commit)
         if other is None or other.keep_superseded:
             return []
         by = ledger.sound_manifest(other.run)
         kept = {o.key for o in by.stored} if by else set()
-        found = of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, None)
-        return [item for item in found if by and item.key not in kept]
-    return of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, superseded)
+        left = of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, None)
+        return [item for item in left if by and item.key not in kept]
+    return of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, superseded)
 
 
-def _comes_after(ledger: Ledger, made: Commit) -> Plan | None:
-    """What has come in the place of a run that was replaced, be it by one that was replaced itself; None: not yet."""
-    end: Commit | None = made
+def _replacement_of(ledger: Ledger, commit: Commit) -> Plan | None:
+    """Return the plan that has come in the place of a replaced run, perhaps over other replaced ones; None: not yet."""
+    end: Commit | None = commit
     while end and end.outcome == "replaced":
-        made, end = end, ledger.commit(end.by or "")
-    return ledger.plan(made.by or "") if end and end.outcome == "committed" else None
+        commit, end = end, ledger.commit(end.by or "")
+    return ledger.plan(commit.by or "") if end and end.outcome == "committed" else None
 
 
 def _uploads(ledger: Ledger, topics: Iterable[str], layouts: Iterable[Settings]) -> list[ListedUpload]:
-    wanted = prefixes(topics, Settings(), *layouts)
-    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], wanted)
+    listed = prefixes(topics, Settings(), *layouts)
+    return _map_all(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], listed)
 
 
-def _there(ledger: Ledger, found: Sequence[Leftover]) -> list[Leftover]:
-    return _each(lambda item: [item] if ledger.store.head(item.key) else [], found)
+def _existing(ledger: Ledger, candidates: Sequence[Leftover]) -> list[Leftover]:
+    return _map_all(lambda item: [item] if ledger.store.head(item.key) else [], candidates)
 
 
 def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
@@ -143,6 +143,6 @@ def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
     return [*objects, *uploads]
 
 
-def _each(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
+def _map_all(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
     with ThreadPoolExecutor(THREADS) as pool:
-        return [result for found in pool.map(work, items) for result in found]
+        return [result for results in pool.map(work, items) for result in results]

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.runs import that_count
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.run_documents import effective_runs
 from kafka_archiver.ledger.ledger import Ledger, Stored
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError, TransientError
@@ -23,7 +23,7 @@ from kafka_archiver.model.settling import Settling
 from kafka_archiver.model.stretches import Stretch
 from kafka_archiver.values.intervals import hour_start
 from kafka_archiver.values.ranges import Range, merge
-from kafka_archiver.work.replaced import remove_objects, replaced_by
+from kafka_archiver.work.object_removal import remove_objects, replaced_runs
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -31,7 +31,7 @@ THREADS = 16
 TRIES = 20
 
 
-class Changed(NamedTuple):
+class ChangedHour(NamedTuple):
     """A complete hour that a run closed or changed. `since`: when the run was committed."""
 
     run: str
@@ -57,9 +57,9 @@ class ClosedStretch(NamedTuple):
 
 
 class ClosedHours(NamedTuple):
-    """What runs did to hours."""
+    """The hours that runs have closed or changed."""
 
-    changed: Sequence[Changed] = ()
+    changed: Sequence[ChangedHour] = ()
     stretches: Sequence[ClosedStretch] = ()
 
 
@@ -70,54 +70,54 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
         were settled before: an event that was lost with a crash is then emitted by the next attempt.
     :raises IntegrityError: one of the runs has not ended.
     """
-    counting = list(that_count(context, runs))
-    for run, made in counting:
-        if made is None:
+    effective = list(effective_runs(context, runs))
+    for run, commit in effective:
+        if commit is None:
             raise IntegrityError(
                 f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
                 "committed it.",
                 *go_on(context.archive.archive, run),
             )
-    _settle(context)
-    changed: list[Changed] = []
+    _settle_all(context)
+    changed: list[ChangedHour] = []
     stretches: list[ClosedStretch] = []
-    for run, made in counting:
-        if made and (said := context.ledger.settled(run)):
-            hours = [hour for r in merge(Range(*r) for r in said.closed + said.changed) for hour in range(*r)]
+    for run, commit in effective:
+        if commit and (outcome := context.ledger.settled(run)):
+            hours = [hour for r in merge(Range(*r) for r in outcome.closed + outcome.changed) for hour in range(*r)]
             with ThreadPoolExecutor(THREADS) as pool:
                 proofs = pool.map(context.ledger.hour, hours)
-            since = made.committed_at
-            changed += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
-            if said.stretches:
-                stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in said.stretches)))
+            since = commit.committed_at
+            changed += [ChangedHour(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
+            if outcome.stretches:
+                stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in outcome.stretches)))
         else:
             log.warning("run %s is committed; its hours are proved once the runs before it have ended", run)
     return ClosedHours(changed, stretches)
 
 
-def _settle(context: Context) -> None:
+def _settle_all(context: Context) -> None:
     """Settle the runs of the line up to the first one that has not ended."""
     overtaken = 0
     while overtaken < TRIES:
         stored = context.ledger.stored_progress()
         before = stored.document or Progress(archive=context.ledger.archive)
         plan = context.ledger.planned(before.settled + 1)
-        made = context.ledger.commit(plan.run) if plan else None
-        if plan is None or made is None:
+        commit = context.ledger.commit(plan.run) if plan else None
+        if plan is None or commit is None:
             return
-        if not _settle_run(context, stored, before, plan, made):
+        if not _settle_run(context, stored, before, plan, commit):
             overtaken += 1
     raise TransientError(f"others have settled runs of archive {context.archive.archive} {TRIES} times; try again")
 
 
-def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, made: Commit) -> bool:
+def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, commit: Commit) -> bool:
     """Settle one run. False when another process was faster."""
     ledger = context.ledger
-    change = settling(ledger, before, plan, made)
-    proofs = _prove(ledger, change)
+    change = load_settling(ledger, before, plan, commit)
+    proofs = _prove_hours(ledger, change)
     # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
     if change.manifest and not plan.keep_superseded:
-        for run in replaced_by(ledger, plan):
+        for run in replaced_runs(ledger, plan):
             remove_objects(ledger, run, {o.key for o in change.manifest.stored})
     ledger.create_settled(change.done(proofs))
     if not ledger.put_progress(change.after, stored):
@@ -126,31 +126,31 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
     return True
 
 
-def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Settling:
-    """An ended run with its documents.
+def load_settling(ledger: Ledger, before: Progress, plan: Plan, commit: Commit) -> Settling:
+    """Return an ended run with its documents.
 
     :raises IntegrityError: its manifest, or that of the run that it supersedes, is not the one that was committed.
     """
-    if made.outcome != "committed":
-        return Settling(before, plan, made.outcome, None, None, made.committed_at)
-    manifest = ledger.sound_manifest(plan.run, made)
+    if commit.outcome != "committed":
+        return Settling(before, plan, commit.outcome, None, None, commit.committed_at)
+    manifest = ledger.sound_manifest(plan.run, commit)
     earlier = ledger.commit(plan.supersedes) if plan.supersedes else None
     final = earlier is not None and earlier.outcome == "committed"
     superseded = ledger.sound_manifest(plan.supersedes or "", earlier) if final else None
-    return Settling(before, plan, made.outcome, manifest, superseded, made.committed_at)
+    return Settling(before, plan, commit.outcome, manifest, superseded, commit.committed_at)
 
 
-def _prove(ledger: Ledger, change: Settling) -> list[HourProof]:
+def _prove_hours(ledger: Ledger, change: Settling) -> list[HourProof]:
     """Write the proofs that change. Returns the proofs of all hours that the run might change."""
     hours = set(change.hours)
     if reach := change.reaches:
         hours |= {hour for hour in ledger.hours(reach) if change.may_change(hour)}
     with ThreadPoolExecutor(THREADS) as pool:
-        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_in_order))
+        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_hour_order))
         return [proof for proof in proofs if proof]
 
 
-def _in_order(hour: int | None) -> int:
+def _hour_order(hour: int | None) -> int:
     return -1 if hour is None else hour
 
 
@@ -177,7 +177,7 @@ def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bo
 
 
 def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> Contribution | None:
-    """What a run has added to an hour."""
+    """Return the contribution of a run to an hour."""
     if proof is None or run is None:
         return None
     here = next((c for c in proof.runs if c.run == run), None)

@@ -8,26 +8,32 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.clocks import moment
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import read_clocks
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.clock import at_planning
-from kafka_archiver.planning.schemas import freeze
+from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.time_settings import with_wall_clock
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import hour_of, to_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.revision import counting, new_revision, origin_of, read_again, unfinished
-from kafka_archiver.work.work import Work, work
+from kafka_archiver.work.planned_work import PlannedWork, prepare_work
+from kafka_archiver.work.revision import (
+    append_revision,
+    effective_revision,
+    rewriting_plan,
+    time_origin,
+    unfinished_revisions,
+)
 
 log = logging.getLogger(__name__)
 
 
-def rebuild_run(context: Context, run: str, keep: bool = False, fewer: bool = False) -> Work:
+def rebuild_run(context: Context, run: str, keep: bool = False, fewer: bool = False) -> PlannedWork:
     """Plan a new revision of a run, with the archive's present settings.
 
     :param keep: keep the superseded objects in the store; otherwise `close_hours` removes them.
@@ -35,56 +41,60 @@ def rebuild_run(context: Context, run: str, keep: bool = False, fewer: bool = Fa
     :raises ConfigError: there is no such run.
     :raises PolicyError: Kafka no longer has all of its offsets.
     """
-    return _all(context, [run], keep, fewer)
+    return _rebuild_all(context, [run], keep, fewer)
 
 
-def rebuild_hour(context: Context, start: datetime, keep: bool = False, fewer: bool = False) -> Work:
+def rebuild_hour(context: Context, start: datetime, keep: bool = False, fewer: bool = False) -> PlannedWork:
     """Plan new revisions of all runs that have records of an hour. Parameters as of `rebuild_run`."""
-    return _all(context, runs_of_hour(context, start), keep, fewer)
+    return _rebuild_all(context, runs_of_hour(context, start), keep, fewer)
 
 
 def runs_of_hour(context: Context, start: datetime) -> list[str]:
-    """The runs that have records of an hour.
+    """Return the runs that have records of an hour.
 
     :raises ConfigError: no run has records of the hour.
     """
     proof = context.ledger.hour(hour_of(to_ms(start)))
-    if proof is None or not (found := context.ledger.contributions(proof)):
+    if proof is None or not (contributions := context.ledger.contributions(proof)):
         raise ConfigError(
             f"archive {context.archive.archive} has no records of hour {isoformat(start)}; expected the start of an "
             f"hour that `airflow archive status {context.archive.archive} --hours` lists with records"
         )
-    return [c.run for c in found]
+    return [c.run for c in contributions]
 
 
-def replaceable(context: Context, run: str) -> Plan:
-    """The revision of a run that a rebuild would replace. Raises as `rebuild_run`."""
+def replaceable_plan(context: Context, run: str) -> Plan:
+    """Return the revision of a run that a rebuild would replace. Raises as `rebuild_run`."""
     line = read_line(context)
-    old, final = counting(context, line, run)
-    _as_they_are(context, line.expected(context.ledger), old, final)
+    old, final = effective_revision(context, line, run)
+    _present_partitions(context, line.expected(context.ledger), old, final)
     return old
 
 
-def _all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> Work:
-    made: list[str] = []
+def _rebuild_all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> PlannedWork:
+    planned: list[str] = []
     for run in runs:
-        made.append(_plan(context, run, keep, fewer, made).run)
+        planned.append(plan_rebuild(context, run, keep, fewer, planned).run)
     line = read_line(context)
-    ours = [w.plan for w in line.waiting if w.plan.run in made]
+    rebuilds = [w.plan for w in line.waiting if w.plan.run in planned]
     # Also rebuilds that are settled already, when the task is cleared.
-    ours += [p for run in made if run not in {o.run for o in ours} and (p := context.ledger.plan(run))]
-    return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
+    rebuilds += [p for run in planned if run not in {o.run for o in rebuilds} and (p := context.ledger.plan(run))]
+    return prepare_work(context, [*(p for p in line.unfinished if p not in rebuilds), *rebuilds[:-1]], rebuilds[-1])
 
 
-def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str]) -> Plan:
-    """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
+def plan_rebuild(context: Context, run: str, keep: bool = False, fewer: bool = False, own: Sequence[str] = ()) -> Plan:
+    """Append the plan of a rebuild to the line, or return that of one that was begun already.
+
+    :param keep: as of `rebuild_run`, which also says what is raised. :param fewer: as there.
+    :param own: other rebuilds that are at work, and stay.
+    """
     settings = settings_of(context.archive, context.keys)
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
-        now = moment(context)
-        partitions = _as_they_are(context, line.expected(context.ledger), old, final)
-        frozen = freeze(context, settings, partitions, old.schemas)
-        then = at_planning(settings, now.earliest, origin_of(context, old))
+        clocks = read_clocks(context)
+        partitions = _present_partitions(context, line.expected(context.ledger), old, final)
+        frozen = freeze_schemas(context, settings, partitions, old.schemas)
+        timed = with_wall_clock(settings, clocks.earliest, time_origin(context, old))
         own = {
             "origin": "rebuild",
             "takes_over": not final,
@@ -92,31 +102,31 @@ def _plan(context: Context, run: str, keep: bool, fewer: bool, own: Sequence[str
             # A run that is not final has archived nothing yet.
             "refuses_fewer": final and not fewer,
         }
-        return read_again(context, line, old, now, then, frozen, partitions, **own)
+        return rewriting_plan(context, line, old, clocks, timed, frozen, partitions, **own)
 
-    return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep, fewer), make)
+    return append_revision(context, run, own, lambda line: _begun_rebuild(line, run, settings, keep, fewer), make)
 
 
-def _begun(line: Line, run: str, settings: Settings, keep: bool, fewer: bool) -> Plan | None:
-    """An unfinished rebuild of this run, if it is as requested."""
-    for plan in unfinished(line, run, "rebuild"):
+def _begun_rebuild(line: Line, run: str, settings: Settings, keep: bool, fewer: bool) -> Plan | None:
+    """Return an unfinished rebuild of this run, if it is as requested."""
+    for plan in unfinished_revisions(line, run, "rebuild"):
         as_wanted = (plan.settings.asked(), plan.keep_superseded) == (settings, keep)
         if as_wanted and (plan.takes_over or plan.refuses_fewer != fewer):
             return plan
     return None
 
 
-def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
-    """The same ranges, with the present start of the logs.
+def _present_partitions(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
+    """Return the same ranges, with the present start of the logs.
 
     :param final: whether the run is final. If a run has written nothing yet, a policy decides about missing offsets.
     :raises PolicyError: the log does not have the offsets.
     """
-    starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
+    starts = _require_all_offsets(context, expected, old) if final or context.ledger.manifest(old.run) else {}
     return tuple(p.again().model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
 
 
-def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
+def _require_all_offsets(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
     """Check that Kafka has all offsets of the run. Returns the start of each log."""
     read = [p for p in old.partitions if p.ranges]
     ids = context.cluster.topic_ids({p.topic for p in read})
@@ -144,14 +154,16 @@ def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicP
     return starts
 
 
-def revisions(context: Context, runs: Sequence[str]) -> list[Plan]:
-    """Return the revisions of these runs that count now. Reads the ledger only. Raises as `counting`."""
+def effective_plans(context: Context, runs: Sequence[str]) -> list[Plan]:
+    """Return the revisions of these runs that count now. Reads the ledger only. Raises as `effective_revision`."""
     line = read_line(context)
-    return [counting(context, line, run)[0] for run in runs]
+    return [effective_revision(context, line, run)[0] for run in runs]
 
 
-class Touched(NamedTuple):
-    """What a rebuild would read again and replace. `hours`: those of which the replaced objects have records."""
+class RebuildExtent(NamedTuple):
+    """The extent of a rebuild: what it would read again and replace. `hours`: those of the replaced objects'
+    records.
+    """
 
     runs: int
     offsets: int
@@ -168,12 +180,12 @@ class Touched(NamedTuple):
         )
 
 
-def touched(context: Context, plans: Sequence[Plan]) -> Touched:
+def rebuild_extent(context: Context, plans: Sequence[Plan]) -> RebuildExtent:
     """Return what the rebuild of these runs would replace. Reads the ledger only."""
     manifests = [manifest for plan in plans if (manifest := context.ledger.manifest(plan.run))]
     stored = [entry for manifest in manifests for entry in manifest.stored]
     hours = {hour for entry in stored for hour in entry.hours if hour is not None}
-    return Touched(
+    return RebuildExtent(
         runs=len(plans),
         offsets=sum(plan.count for plan in plans),
         records=sum(manifest.account["archived"] for manifest in manifests),

@@ -4,25 +4,25 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from kafka_archiver.context.clocks import Moment
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.line import Line, append, read_line, tidy
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import ClockReading
+from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.keys import run_name
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
-from kafka_archiver.planning.schemas import Frozen
-from kafka_archiver.planning.spark_sql import with_spark
+from kafka_archiver.planning.schemas import FrozenSchemas
+from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.planning.survey import TRIES
 from kafka_archiver.values.documents import isoformat
-from kafka_archiver.work.plan.data_key import with_data_key
+from kafka_archiver.work.data_keys import with_data_key
 
 log = logging.getLogger(__name__)
 
 
-def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
-    """The revision that counts, or that has to be finished; and whether it is final.
+def effective_revision(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
+    """Return the revision that counts, or that has to be finished; and whether it is final.
 
     :raises ConfigError: there is no such run.
     :raises IntegrityError: another run has its place in the line.
@@ -43,7 +43,7 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
     return old, context.ledger.is_final(old.run)
 
 
-def new_revision(
+def append_revision(
     context: Context,
     run: str,
     own: Sequence[str],
@@ -61,30 +61,31 @@ def new_revision(
     for _ in range(TRIES):
         line = read_line(context)
         known = begun(line)
-        line = tidy(context, line, [*own, *([known.run] if known else [])])
+        line = tidy_line(context, line, [*own, *([known.run] if known else [])])
         if known and line.outcome_of(known.run) is None:
             log.info("run %s was begun at %s: going on with it", known.run, isoformat(known.planned_at))
             return known
-        made = make(line, *counting(context, line, run))
+        plan = make(line, *effective_revision(context, line, run))
         # Any process that reads the line does the same. A takeover cannot replace a run that became final first.
-        if not append(context, line, made):
+        if not append_plan(context, line, plan):
             continue
-        if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is None:
-            log.info("planned run %s in place of run %s", made.run, made.supersedes)
-            return made
+        if tidy_line(context, read_line(context), [*own, plan.run]).outcome_of(plan.run) is None:
+            log.info("planned run %s in place of run %s", plan.run, plan.supersedes)
+            return plan
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
-def unfinished(line: Line, run: str, origin: Literal["rebuild", "dead_letters"]) -> Iterator[Plan]:
-    """The unfinished revisions of a run that have this origin, the last one first."""
+def unfinished_revisions(line: Line, run: str, origin: Literal["rebuild", "dead_letters"]) -> Iterator[Plan]:
+    """Yield the unfinished revisions of a run that have this origin, the last one first."""
     interval = run.partition("+")[0]
     for waiting in reversed(line.waiting):
         if waiting.plan.interval.id == interval and waiting.plan.origin == origin and waiting.outcome is None:
             yield waiting.plan
 
 
-def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) -> Plan:
-    """A plan for the end of the line, in place of `old`. `now`: read before anything else that it has of the present.
+def revised_plan(context: Context, line: Line, old: Plan, clocks: ClockReading, **own: Any) -> Plan:
+    """Return a plan for the end of the line, in place of `old`. `clocks`: read before anything else that it has of the
+    present.
 
     :param own: what is not as in `old`; at least origin, settings, policies and partitions.
     """
@@ -98,36 +99,36 @@ def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) ->
         ordered_within_ms=old.ordered_within_ms,
         loss_rules=2,
         hour_rules=2,
-        planned_at=now.earliest,
-        at_latest=now.latest,
+        planned_at=clocks.earliest,
+        at_latest=clocks.latest,
         cluster_id=old.cluster_id,
         group=old.group,
         **own,
     )
 
 
-def read_again(
+def rewriting_plan(
     context: Context,
     line: Line,
     old: Plan,
-    now: Moment,
+    clocks: ClockReading,
     settings: Settings,
-    frozen: Frozen,
+    frozen: FrozenSchemas,
     partitions: tuple[PartitionPlan, ...],
     **own: Any,
 ) -> Plan:
-    """A plan as `revised` makes it, whose objects are written with other settings. It stores schemas and a data key.
+    """Return a plan as `revised_plan`, whose objects are written with other settings. Stores schemas and a data key.
 
-    :param own: as of `revised`; at least the origin.
+    :param own: as of `revised_plan`; at least the origin.
     """
-    made = with_spark(context, settings, frozen, {p.topic for p in partitions if p.ranges}, old)
+    analysed = with_analysed_sql(context, settings, frozen, {p.topic for p in partitions if p.ranges}, old)
     frozen.store(context.ledger)
-    new = revised(
+    new = revised_plan(
         context,
         line,
         old,
-        now,
-        settings=made,
+        clocks,
+        settings=analysed,
         policies=context.archive.policies.model_dump(),
         schemas=frozen.schemas,
         partitions=partitions,
@@ -137,7 +138,7 @@ def read_again(
 
 
 def next_revision(context: Context, line: Line, old: Plan) -> int:
-    """The next free revision of this interval."""
+    """Return the next free revision of this interval."""
     waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
     revision = max([old.revision, *waiting]) + 1
     # Given-up rebuilds have used revisions, too, whatever is left of them.
@@ -146,8 +147,10 @@ def next_revision(context: Context, line: Line, old: Plan) -> int:
     return revision
 
 
-def origin_of(context: Context, old: Plan) -> Plan:
-    """The plan whose time a revision of `old` keeps: that of the run itself, unless `old` has a wall clock's time."""
+def time_origin(context: Context, old: Plan) -> Plan:
+    """Return the plan whose time a revision of `old` keeps: that of the run itself, unless `old` has a wall clock's
+    time.
+    """
     if not old.revision or old.settings.time.at is not None:
         return old
     return context.ledger.plan(old.interval.id) or old

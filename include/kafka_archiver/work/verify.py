@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.runs import that_count, written
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.run_documents import effective_runs, written_documents
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import go_on, plan_anew, repair
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
@@ -30,19 +30,19 @@ def verify(context: Context, runs: Sequence[str]) -> None:
     :raises PermanentError: one of the runs is a rebuild that was given up.
     """
     _refuse_given_up(context, runs)
-    for run, made in that_count(context, runs):
-        plan, manifest = written(context, run)
+    for run, commit in effective_runs(context, runs):
+        plan, manifest = written_documents(context, run)
         throw_away(context.store, context.ledger.written_as(plan))
-        found = [
+        faults = [
             *discrepancies(plan, manifest),
-            *_objects(context.store, manifest),
-            *_strangers(context.store, plan, manifest),
+            *_damaged_objects(context.store, manifest),
+            *_unexplained_objects(context.store, plan, manifest),
         ]
-        if found and any(True for _ in that_count(context, [run])):
-            again = repair(plan.archive) if made else go_on(plan.archive, plan.run)
-            more = f"\n… and {len(found) - 20} more" if len(found) > 20 else ""
+        if faults and any(True for _ in effective_runs(context, [run])):
+            again = repair(plan.archive) if commit else go_on(plan.archive, plan.run)
+            more = f"\n… and {len(faults) - 20} more" if len(faults) > 20 else ""
             raise IntegrityError(
-                f"run {run} of archive {plan.archive} is not what its manifest says:\n" + "\n".join(found[:20]) + more,
+                f"run {run} of archive {plan.archive} is not what its manifest says:\n" + "\n".join(faults[:20]) + more,
                 *advise("To write it again: ", again),
             )
         account = ", ".join(f"{count:,} {fate}" for fate, count in manifest.account.items() if count)
@@ -59,26 +59,26 @@ def verify(context: Context, runs: Sequence[str]) -> None:
 def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
     """Fail for a given-up rebuild, so that its DAG run does not succeed."""
     for run in runs:
-        made = context.ledger.commit(run)
-        plan = context.ledger.plan(run) if made and made.outcome == "given_up" else None
-        if made and plan and not plan.takes_over:
+        commit = context.ledger.commit(run)
+        plan = context.ledger.plan(run) if commit and commit.outcome == "given_up" else None
+        if commit and plan and not plan.takes_over:
             raise PermanentError(
-                f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing.",
+                f"run {run} of archive {plan.archive} was given up by {commit.by}, and has replaced nothing.",
                 *advise("To start the rebuild again: ", plan_anew(plan.archive, plan.interval.id)),
             )
 
 
-def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
+def _damaged_objects(store: Store, manifest: Manifest) -> Iterator[str]:
     def check(item: ObjectEntry) -> str | None:
-        found = compare(store, item.key, item.bytes, item.checksum, item.etag)
-        if found.same:
+        comparison = compare(store, item.key, item.bytes, item.checksum, item.etag)
+        if comparison.same:
             return None
-        return f"{item.key}: expected {item.bytes} bytes with checksum {item.checksum}, found {found}"
+        return f"{item.key}: expected {item.bytes} bytes with checksum {item.checksum}, found {comparison}"
 
     yield from filter(None, each(check, manifest.stored, THREADS))
 
 
-def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
+def _unexplained_objects(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
     expected = {o.key for o in manifest.stored}
     chunks = plan.places()
 
@@ -92,4 +92,4 @@ def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
 
     folders = sorted({key.rpartition("/")[0] + "/" for key in expected})
     # A folder may be in another one.
-    yield from dict.fromkeys(said for found in each(look, folders, THREADS) for said in found)
+    yield from dict.fromkeys(reason for reasons in each(look, folders, THREADS) for reason in reasons)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from kafka_archiver.audit.live import check_live, group_busy, topics_gone
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.planning.survey import look
+from kafka_archiver.planning.survey import survey_once
 from kafka_archiver.store import Store
 
 
@@ -30,7 +30,7 @@ def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Findin
     gone = any(topic not in partitions for topic in wanted if topic_stops(archive, topic))
     first = [f.kind for f in findings if f.kind == "group-busy"] + ["topic-gone"] * gone
     if there:
-        seen = look(only(context, there), line, expected).seen
+        seen = survey_once(only(context, there), line, expected).states
         findings += check_live(archive, seen, {p.name: p for p in expected.partitions}, first)
     return findings
 

@@ -5,10 +5,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import assert_never
 
 from kafka_archiver.model.keys import NO_TIME, Place, decode, encode, is_reserved
 from kafka_archiver.model.layouts.letters import ENGLISH, Names
-from kafka_archiver.model.layouts.tokens import FIXED, Partition, Piece, Start, Text, Times, Token, Topic, pieces
+from kafka_archiver.model.layouts.tokens import (
+    FIXED,
+    Field,
+    Offsets,
+    Own,
+    Partition,
+    Piece,
+    Start,
+    Text,
+    Time,
+    Times,
+    Token,
+    Topic,
+    pieces,
+)
 
 # The name of hourly's objects and of all dead letters.
 NAME: tuple[Token, ...] = (Topic(), Text("+"), Partition(), Text("+"), Start(20))
@@ -132,8 +147,10 @@ class Form:
                     parts.append(rf"(?P<f{number}>\d+)")
                 case Times():
                     parts.append("[^/]*?")
-                case _:
+                case Time() | Field() | Offsets() | Own():
                     parts.append(value)
+                case _:
+                    assert_never(token)
         return re.compile("".join(parts) + _SUFFIX)
 
     def _between(self) -> list[str]:
@@ -235,4 +252,7 @@ def fixed(token: Piece, place: Place) -> str:
             return f"{place.partition:0{token.digits}d}"
         case Start():
             return f"{place.start:0{token.digits}d}"
-    raise TypeError(f"{token} depends on the record")
+        case Time() | Field() | Offsets() | Own() | Times():
+            raise TypeError(f"{token} depends on the record")
+        case _:
+            assert_never(token)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.jobs.archive import Endpoints
 from kafka_archiver.messages.actions import Action, command, words
 from kafka_archiver.messages.advice import next_steps, start_again
@@ -23,8 +23,8 @@ from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import interval_of
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import Interval
-from kafka_archiver.work.backlog import still_open
-from kafka_archiver.work.work import Work, describe
+from kafka_archiver.work.backlog import unsettled_runs
+from kafka_archiver.work.planned_work import PlannedWork, describe_plan
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0
@@ -163,7 +163,7 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
         attempts=ti.max_tries + 1,
         run=plan.run if plan else planned[0] if len(planned) == 1 else None,
         interval=plan.interval if plan else own if own and runs == (own.id,) else None,
-        planned=describe(plan) if plan else None,
+        planned=describe_plan(plan) if plan else None,
         cause=shortened(cause_of(error)),
         reason=shortened(reason_of(error)),
         permanent=isinstance(error, PermanentError),
@@ -176,7 +176,7 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
 def _runs(ti: Any) -> tuple[str, ...]:
     """The ledger's runs that the task `plan` of this DAG run returned; none before `plan` has succeeded."""
     found = ti.xcom_pull(task_ids=PLAN, key="return_value", map_indexes=-1)
-    return Work.from_dict(found).runs if found else ()
+    return PlannedWork.from_dict(found).runs if found else ()
 
 
 def _ledger(archive: Archive, runs: Sequence[str], planning: bool) -> _Read:
@@ -199,7 +199,7 @@ def _ledger(archive: Archive, runs: Sequence[str], planning: bool) -> _Read:
 def _read(archive: Archive, found: Endpoints, runs: Sequence[str], planning: bool) -> _Read:
     try:
         context = Context.open(archive, found)
-        plan = context.ledger.plan(still_open(context, runs)[0])
+        plan = context.ledger.plan(unsettled_runs(context, runs)[0])
         progress = context.ledger.progress()
         if planning and plan and progress and plan.number <= progress.settled:
             plan = None

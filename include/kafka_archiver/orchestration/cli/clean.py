@@ -60,7 +60,7 @@ def clean(args: Namespace) -> Answer:
 
     def find_leftovers(archive: Archive) -> tuple[Ledger, list[Leftover]]:
         ledger = open_ledger(archive)
-        return ledger, leftovers(ledger, before)
+        return ledger, find_leftovers(ledger, before)
 
     leftovers_by_ledger, failures = ask_each(args.archives, find_leftovers)
     rows = list(_rows(leftovers_by_ledger))

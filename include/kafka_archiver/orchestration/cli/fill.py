@@ -53,7 +53,7 @@ def fill(args: Namespace) -> Answer:
     archive = find_archive(args.archive)
     # Airflow's times are a subclass of datetime whose arithmetic differs.
     since = datetime.fromtimestamp(args.since.timestamp(), UTC) if args.since else None
-    left = left_out_of(open_archive(archive), since)
+    left = count_left_out(open_archive(archive), since)
     if not left or args.dry_run:
         return _answer(archive, False, left, {})
     name, limit = dag_id(archive.archive), archive.source.max_records_per_run

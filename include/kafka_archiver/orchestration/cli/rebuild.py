@@ -116,9 +116,9 @@ def _selection(context: Context, args: Namespace) -> tuple[list[Plan], dict[str,
     if args.hour is not None:
         # Airflow's times are a subclass of datetime whose arithmetic differs.
         hour = datetime.fromtimestamp(args.hour.timestamp(), UTC).replace(minute=0, second=0, microsecond=0)
-        return [replaceable(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
+        return [replaceable_plan(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
     run = find_plan(context.ledger, run_name_of(args.run)).run
-    return [replaceable(context, run)], {"run": run}
+    return [replaceable_plan(context, run)], {"run": run}
 
 
 def _say(line: str) -> None:

@@ -86,7 +86,7 @@ def repair(args: Namespace) -> Answer:
     context, name = open_archive(archive), dag_id(archive.archive)
     if args.lost_offsets:
         return _give_up(context, args)
-    repairs = find(context, _audit(context, args.deep), args.lost or ())
+    repairs = find_repairs(context, _audit(context, args.deep), args.lost or ())
     rows = list(_rows(repairs))
     failures = [in_words(finding) for finding in repairs.left]
     if not repairs or args.dry_run:
@@ -98,9 +98,9 @@ def repair(args: Namespace) -> Answer:
     if not args.yes and not ask_consent(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
     for key in repairs.restored:
-        restore(context.ledger, key, context.registry)
+        restore_document(context.ledger, key, context.registry)
     if repairs.derived:
-        derive(context.ledger)
+        derive_documents(context.ledger)
     for run, entries in repairs.sidecars.items():
         write_sidecars(context, run, [entry.key for entry in entries])
     for run, entries in repairs.lost.items():
@@ -115,7 +115,7 @@ def repair(args: Namespace) -> Answer:
     # `status` shows the last report, which has what has just been repaired.
     publish(context.store, report)
     tried = {(row["action"], row["what"]) for row in rows}
-    if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
+    if any((row["action"], row["what"]) not in tried for row in _rows(find_repairs(context, report))):
         print("Some remaining findings could not be judged before this repair: run the repair once more.")
     return _answer(archive.archive, rows, True, [in_words(finding) for finding in report.damage])
 

@@ -107,7 +107,7 @@ def _selection(context: Context, args: Namespace) -> tuple[list[str] | Hours | N
     if args.all:
         return None, {"all": True}
     # Airflow's times are a subclass of datetime whose arithmetic differs.
-    hours = Hours(*(datetime.fromtimestamp(moment.timestamp(), UTC) for moment in args.hours))
+    hours = HourRange(*(datetime.fromtimestamp(moment.timestamp(), UTC) for moment in args.hours))
     return hours, {"hours": [isoformat(moment) for moment in hours]}
 
 

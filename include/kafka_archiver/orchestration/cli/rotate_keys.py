@@ -42,11 +42,11 @@ def rotate_keys(args: Namespace) -> Answer:
 
     sure = args.dry_run or args.yes or ask_consent("Wrap the data keys by the present master keys?")
 
-    def turn(archive: Archive) -> tuple[str, Rotated] | None:
+    def turn(archive: Archive) -> tuple[str, RotatedKeys] | None:
         # Of all archives, only those that encrypt.
         if not args.archives and archive.store.encryption.client is None:
             return None
-        return archive.archive, rotate(open_ledger(archive), args.dry_run or not sure, _say)
+        return archive.archive, rotate_data_keys(open_ledger(archive), args.dry_run or not sure, _say)
 
     rotations, failures = ask_each(args.archives, turn)
     anew = "wrapped anew" if sure and not args.dry_run else "to be wrapped anew"

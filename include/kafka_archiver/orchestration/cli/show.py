@@ -52,7 +52,7 @@ def show_run(args: Namespace) -> Answer:
     return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 
 
-def _plan(run: RunInFull) -> Table:
+def _plan(run: RunDetails) -> Table:
     plan, commit = run.plan, run.commit
     title = (
         f"{plan.archive}: run {plan.run}, {plan.origin}, interval {plan.interval}\n"

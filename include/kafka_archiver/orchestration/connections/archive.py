@@ -11,7 +11,7 @@ from kafka_archiver.orchestration.connections.store import store_endpoint
 
 if TYPE_CHECKING:
     # Imported late, because they load Kafka's and S3's clients, and Airflow parses DAGs all day.
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context.archive_context import Context
     from kafka_archiver.ledger.ledger import Ledger
     from kafka_archiver.store import Store
     from kafka_archiver.store.retry import Backoff
@@ -35,7 +35,7 @@ def open_archive(archive: Archive) -> "Context":
 
     :raises ConfigError: as `endpoints`.
     """
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context.archive_context import Context
 
     # Not looked up now: only planning needs the registry.
     registry = None if archive.source.registry is None else lambda: registry_endpoint(archive) or {}

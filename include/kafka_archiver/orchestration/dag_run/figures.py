@@ -12,7 +12,7 @@ from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start
 
 if TYPE_CHECKING:
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context.archive_context import Context
     from kafka_archiver.model.manifest import Manifest, ObjectEntry
     from kafka_archiver.work.close_hours import ClosedHours
 

@@ -7,10 +7,10 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import start_again
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.work.work import Work
+from kafka_archiver.work.planned_work import PlannedWork
 
 
-def work_of(context: Mapping[str, Any]) -> Work:
+def work_of(context: Mapping[str, Any]) -> PlannedWork:
     """The result of `plan` in this DAG run.
 
     :raises PermanentError: `plan` has no result.
@@ -21,4 +21,4 @@ def work_of(context: Mapping[str, Any]) -> Work:
             f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on.",
             *advise(start_again(context["ti"].dag_id), " starts a run that plans again"),
         )
-    return Work.from_dict(found)
+    return PlannedWork.from_dict(found)

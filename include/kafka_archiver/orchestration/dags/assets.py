@@ -14,7 +14,7 @@ from kafka_archiver.values.intervals import hour_start
 
 if TYPE_CHECKING:
     # Not at runtime: the import loads Kafka's and S3's clients, and Airflow parses this module all day.
-    from kafka_archiver.work.close_hours import Changed, ClosedHours, ClosedStretch
+    from kafka_archiver.work.close_hours import ChangedHour, ClosedHours, ClosedStretch
 
 # How far Airflow's clock may be behind the clock of a commit.
 _SKEW = timedelta(hours=1)
@@ -127,7 +127,7 @@ def _beside_others(closed: "ClosedHours", runs: Collection[str]) -> set[int]:
     return {hour for hours in ranges for hour in range(*hours) if hour // 24 in days}
 
 
-def _day(found: "Changed") -> int | None:
+def _day(found: "ChangedHour") -> int | None:
     """The days since 1970 until the hour."""
     return None if found.proof.hour is None else found.proof.hour // 24
 
@@ -172,7 +172,7 @@ def _told(alias: AssetAlias, since: datetime, inlet_events: Any) -> set[str]:
     return {str(event.extra.get("event")) for event in found}
 
 
-def _extra(archive: Archive, found: "Changed") -> dict[str, Any]:
+def _extra(archive: Archive, found: "ChangedHour") -> dict[str, Any]:
     proof = found.proof
     hour = None if proof.hour_start is None else isoformat(proof.hour_start)
     return {

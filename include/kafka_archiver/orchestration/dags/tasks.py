@@ -61,7 +61,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
     )
     def plan() -> PokeReturnValue:
         from kafka_archiver.work import plan as step
-        from kafka_archiver.work.plan.idle import refuse_idle_choices
+        from kafka_archiver.work.plan.idle_policies import refuse_idle_choices
 
         now = get_current_context()
         require_known(now["dag_run"].conf, KEYS)
@@ -98,10 +98,10 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
     )
     def verify() -> None:
         from kafka_archiver.work import verify as step
-        from kafka_archiver.work.backlog import still_open
+        from kafka_archiver.work.backlog import unsettled_runs
 
         context = open_archive(archive)
-        step.verify(context, still_open(context, work_of(get_current_context()).runs))
+        step.verify(context, unsettled_runs(context, work_of(get_current_context()).runs))
 
     @task(
         task_id="commit",
@@ -111,10 +111,10 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
     )
     def commit() -> None:
         from kafka_archiver.work import commit as step
-        from kafka_archiver.work.backlog import still_open
+        from kafka_archiver.work.backlog import unsettled_runs
 
         context = open_archive(archive)
-        step.commit(context, still_open(context, work_of(get_current_context()).runs))
+        step.commit(context, unsettled_runs(context, work_of(get_current_context()).runs))
 
     @task(
         task_id="close_hours",
@@ -131,17 +131,17 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         from kafka_archiver.orchestration.dags.emitted import emit
         from kafka_archiver.work import close_hours as step
         from kafka_archiver.work import commit as committing
-        from kafka_archiver.work.backlog import still_open
-        from kafka_archiver.work.repair import look_again
+        from kafka_archiver.work.backlog import unsettled_runs
+        from kafka_archiver.work.repair import recheck_objects
 
         now, context = get_current_context(), open_archive(archive)
         work = work_of(now)
         runs = work.runs
         if work.idle:
-            committing.commit(context, still_open(context, runs))
+            committing.commit(context, unsettled_runs(context, runs))
         closed = step.close_hours(context, runs)
         mended = 0
-        if not takes_new(now["dag_run"].conf) and (looked := look_again(context, runs)):
+        if not takes_new(now["dag_run"].conf) and (looked := recheck_objects(context, runs)):
             report, mended = looked
             log.info("%s", report.summary)
             now["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
@@ -167,13 +167,13 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
 def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
     """The interval of a DAG run. A run triggered by hand gets one of its own if its interval is planned already."""
-    from kafka_archiver.work.plan import has_newer
+    from kafka_archiver.work.plan import is_planned_since
 
     interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after
     if dag_run.run_type != "manual":
         return interval
     own = second_before(moment)
-    if context.ledger.plan(own.id) or (by_hand(dag_run) and has_newer(context, interval, moment) is False):
+    if context.ledger.plan(own.id) or (by_hand(dag_run) and is_planned_since(context, interval, moment) is False):
         return own
     return interval
 
@@ -188,7 +188,7 @@ def _replay_letters(archive: Archive, wanted: Mapping[str, Any]) -> Any:
     from kafka_archiver.work import dead_letters as step
 
     found = wanted_letters(wanted)
-    return step.replay_letters(open_archive(archive), step.Hours(*found) if isinstance(found, tuple) else found)
+    return step.replay_letters(open_archive(archive), step.HourRange(*found) if isinstance(found, tuple) else found)
 
 
 def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:

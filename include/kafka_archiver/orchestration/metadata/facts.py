@@ -24,7 +24,7 @@ from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.follow import causes
 from kafka_archiver.orchestration.metadata.services import api_url, needs_no_login
 from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
-from kafka_archiver.work.work import Work
+from kafka_archiver.work.planned_work import PlannedWork
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
 LAST = 30

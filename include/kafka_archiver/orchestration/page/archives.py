@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.archives import Archives, config_folder, read_archives
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.connections import open_archive

@@ -11,7 +11,7 @@ from kafka_archiver.orchestration.page.actions import Trigger
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.plan import preview
-from kafka_archiver.work.rebuild import revisions, runs_of_hour, touched
+from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
 
 # Choices that let records go, or begin a log anew: both for ever.
 FOR_EVER = {"lost_offsets": "record_loss", "recreated_topic": "new_generation"}
@@ -34,7 +34,7 @@ def _rebuild(observatory: Observatory, archive: Archive, wanted: Rebuild) -> Ite
     context = observatory.open(archive)
     runs = runs_of_hour(context, wanted.hour) if wanted.hour else [wanted.run]
     what = f"hour {isoformat(wanted.hour)}" if wanted.hour else f"run {wanted.run}"
-    found = touched(context, revisions(context, runs))
+    found = rebuild_extent(context, effective_plans(context, runs))
     yield f"The rebuild of {what} replaces {found}, also those of other hours."
     yield f"It reads {found.offsets:,} offsets from Kafka again, with today's settings of the archive."
     if not wanted.keep:

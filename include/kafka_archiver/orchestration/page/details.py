@@ -16,7 +16,7 @@ from kafka_archiver.state.coverage import Coverage, Heads, HourInFull, hour_in_f
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.plan import Preview, has_newer, preview
+from kafka_archiver.work.plan import Preview, is_planned_since, preview
 
 DAYS, RUNS, PLANS = 28, 10, 24
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
@@ -113,7 +113,7 @@ class Details:
     def _plan(self, archive: Archive) -> Preview:
         context, now = self._observatory.open(archive), datetime.now(UTC)
         interval = last_interval(archive, now)
-        if has_newer(context, interval, now) is False:
+        if is_planned_since(context, interval, now) is False:
             interval = second_before(now)
         return preview(context, interval, "scheduled")
 

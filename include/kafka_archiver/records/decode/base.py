@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from kafka_archiver.model.schemas import Schema, Unknown
 from kafka_archiver.values.columns import Int64s
 
 
@@ -25,6 +26,30 @@ class Decoded(NamedTuple):
 def renumbered(texts: Mapping[int, str], rows: Sequence[int] | Int64s) -> dict[int, str]:
     """Return the texts by the rows of a longer column. `rows`: of each row, its number there."""
     return {int(rows[row]): text for row, text in texts.items()}
+
+
+class DecoderInput(NamedTuple):
+    """What a decoder is made of.
+
+    `schema`: the one that the run writes. `writers`: by the registry's id, each schema that records may have been
+    written with. `framed`: the bytes have Confluent's wire format; else they are bytes of `schema`. `column`: the name
+    of the column; of a struct, the fields are columns. `message`: the name of the schema's message, if it has several;
+    the first one if empty. `unknown`: of JSON documents, what becomes of properties without a column; None: as in old
+    plans, whose columns are fewer, too.
+    """
+
+    schema: Schema | None
+    writers: Mapping[int, Schema]
+    framed: bool
+    column: str
+    message: str = ""
+    unknown: Unknown | None = "drop"
+
+    @property
+    def required_schema(self) -> Schema:
+        """The schema, of a decoder that declares that it needs one."""
+        assert self.schema is not None
+        return self.schema
 
 
 class Decoder(Protocol):

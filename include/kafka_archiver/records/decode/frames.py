@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.records.decode.base import Decoded, Read, renumbered
-from kafka_archiver.records.decode.slices import Bytes, bounds, indices, slices
+from kafka_archiver.records.decode.slices import ByteArray, bounds, indices, slices
 from kafka_archiver.values.columns import Int64s
 
 SIZE = 5
@@ -52,7 +52,7 @@ class Framed:
         return self._reads.get(number, f"schema id {number} is not one of the schemas of the plan ({known})")
 
 
-class Plain:
+class Unframed:
     """A decoder of bytes without frames, of one schema."""
 
     def __init__(self, field: pa.Field, read: Read) -> None:
@@ -75,7 +75,7 @@ def schema_ids(data: pa.Array) -> Int64s:
     return _ids(*bounds(data))
 
 
-def _ids(whole: Bytes, starts: Int64s, ends: Int64s) -> Int64s:
+def _ids(whole: ByteArray, starts: Int64s, ends: Int64s) -> Int64s:
     schema_ids = np.full(len(starts), _NONE, np.int64)
     rows = np.flatnonzero(ends - starts >= SIZE)
     frame = whole[starts[rows, None] + np.arange(SIZE)]

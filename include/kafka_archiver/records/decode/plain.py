@@ -2,11 +2,11 @@
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput
 from kafka_archiver.records.decode.halves import decode_in_halves
 
 
-class Bytes:
+class BytesDecoder:
     """Bytes as they are."""
 
     def __init__(self, column: str) -> None:
@@ -17,7 +17,7 @@ class Bytes:
         return Decoded(data.cast(pa.binary()), {})
 
 
-class String:
+class StringDecoder:
     """UTF-8 text."""
 
     def __init__(self, column: str) -> None:
@@ -26,6 +26,16 @@ class String:
     def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
         """See `Decoder.decode`."""
         return decode_in_halves(data, _text, pa.string())
+
+
+def make_bytes(of: DecoderInput) -> Decoder:
+    """Make the decoder `bytes`."""
+    return BytesDecoder(of.column)
+
+
+def make_string(of: DecoderInput) -> Decoder:
+    """Make the decoder `string`."""
+    return StringDecoder(of.column)
 
 
 def _text(data: pa.Array) -> pa.Array:

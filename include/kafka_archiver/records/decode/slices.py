@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from kafka_archiver.values.columns import Int64s
 
-Bytes = npt.NDArray[np.uint8]
+ByteArray = npt.NDArray[np.uint8]
 
 
-def bounds(values: pa.Array) -> tuple[Bytes, Int64s, Int64s]:
+def bounds(values: pa.Array) -> tuple[ByteArray, Int64s, Int64s]:
     """The bytes of a binary or large_binary column, and each value's start and end in them. A null has none."""
     _, positions, data = values.buffers()
     width = "i8" if values.type == pa.large_binary() else "i4"
@@ -24,7 +24,7 @@ def bounds(values: pa.Array) -> tuple[Bytes, Int64s, Int64s]:
     return whole, starts, ends
 
 
-def slices(data: Bytes, starts: Int64s, ends: Int64s) -> pa.Array:
+def slices(data: ByteArray, starts: Int64s, ends: Int64s) -> pa.Array:
     """These parts of the bytes, as large_binary. They ascend and do not overlap."""
     # An array over the whole data: the wanted parts at its even places, what is between them at the odd ones.
     places = np.empty(2 * len(starts) + 1, np.int64)

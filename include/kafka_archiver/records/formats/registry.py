@@ -24,8 +24,8 @@ from kafka_archiver.records.formats.csv import Csv
 from kafka_archiver.records.formats.jsonl import JsonLines
 from kafka_archiver.records.formats.mak import Mak
 from kafka_archiver.records.formats.parquet import Parquet
-from kafka_archiver.records.formats.raw import Bytes
-from kafka_archiver.records.formats.text import Text
+from kafka_archiver.records.formats.raw import BytesFormat
+from kafka_archiver.records.formats.text import TextFormat
 
 if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Format
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: dict[str, Format] = {
-    f.name: f for f in (JsonLines(), Csv(), Text(), Bytes(), Avro(), Parquet(), BlockGzip(), Mak())
+    f.name: f for f in (JsonLines(), Csv(), TextFormat(), BytesFormat(), Avro(), Parquet(), BlockGzip(), Mak())
 }
 
 

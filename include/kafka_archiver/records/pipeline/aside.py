@@ -18,6 +18,6 @@ class Aside:
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """Keep all other records."""
-        there = np.intersect1d(column(batch, "offset"), self._offsets).tolist()
-        marks.reject({offset: self._reasons[offset] for offset in there})
+        set_aside = np.intersect1d(column(batch, "offset"), self._offsets).tolist()
+        marks.reject({offset: self._reasons[offset] for offset in set_aside})
         return batch

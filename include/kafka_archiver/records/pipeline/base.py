@@ -51,9 +51,9 @@ class Marks:
         :raises IntegrityError: an offset is both filtered and rejected.
         """
         filtered, rejected = self.filtered(), np.array(sorted(self.rejected), np.int64)
-        both = np.intersect1d(filtered, rejected)
-        if len(both):
-            raise IntegrityError(f"offset {both[0]} is both filtered and rejected")
+        marked_twice = np.intersect1d(filtered, rejected)
+        if len(marked_twice):
+            raise IntegrityError(f"offset {marked_twice[0]} is both filtered and rejected")
         return np.union1d(filtered, rejected)
 
 

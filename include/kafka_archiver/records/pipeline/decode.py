@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.layouts.tokens import Field
 from kafka_archiver.model.plan import Decode as Name
@@ -30,7 +31,7 @@ _REASON = 600
 
 
 class Decoding(NamedTuple):
-    """How the keys, the values or a header (`headers.<name>`) of a topic are decoded.
+    """The decoding of the keys, the values or a header (`headers.<name>`) of a topic.
 
     `by_id`: which decoder a schema id needs, if there are several. `ids`: if a header may have the schema's id.
     """
@@ -50,7 +51,7 @@ class Decoding(NamedTuple):
 def decodings(
     settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]
 ) -> list[Decoding]:
-    """How the records of a topic are decoded, as a plan says.
+    """Return the decodings of a topic's records, as a plan says.
 
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
     :raises ConfigError: this release has no such decoder, or the decoder cannot read a schema.
@@ -61,8 +62,13 @@ def decodings(
     return [
         _named(column, name, own.get(column), schemas, settings)
         for column, name in names.items()
-        if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
+        if _has_stage(name) or column in own or column.startswith(HEADER)
     ]
+
+
+def _has_stage(name: Name) -> bool:
+    """Return True if a decoder has work without a schema of the plan, be it to say that it needs one."""
+    return decoder_type(name).has_columns or decoder_type(name).needs_schema
 
 
 def _named(
@@ -81,8 +87,8 @@ def _decoding(
     # Reasons are in logs and in Airflow's database, in plain text.
     shows_values = settings.encryption is None
     if own is None:
-        made = decoder(name, schema=None, writers={}, framed=False, column=column, shows_values=shows_values)
-        return Decoding(column, name, [made], {})
+        plain_decoder = decoder(name, schema=None, writers={}, framed=False, column=column, shows_values=shows_values)
+        return Decoding(column, name, [plain_decoder], {})
     decoders: list[Decoder] = []
     by_id: dict[int, int] = {}
     for number, target in enumerate(own.written):
@@ -104,13 +110,13 @@ def _decoding(
     return Decoding(column, name, decoders, by_id, SchemaIds.of(own))
 
 
-def columns_of(settings: Settings, found: Sequence[Decoding], topic: str = "") -> pa.Schema:
+def columns_of(settings: Settings, decoded: Sequence[Decoding], topic: str = "") -> pa.Schema:
     """The columns of a run's objects of one topic, as the last transform leaves them.
 
-    :param found: how the topic's records are decoded.
+    :param decoded: how the topic's records are decoded.
     :raises ConfigError: two columns have one name, nothing is decoded where it must be, or a transform does not fit.
     """
-    fields = chain_of(settings, fields_of(found), Place(topic)).fields
+    fields = chain_of(settings, fields_of(decoded), Place(topic)).fields
     return schema_of(
         settings.content,
         settings.metadata,
@@ -123,24 +129,24 @@ def columns_of(settings: Settings, found: Sequence[Decoding], topic: str = "") -
     )
 
 
-def fields_of(found: Sequence[Decoding]) -> Fields:
+def fields_of(decoded: Sequence[Decoding]) -> Fields:
     """The columns that the decoders make."""
-    fields = {one.column: one.decoders[0].field for one in found}
+    fields = {decoding.column: decoding.decoders[0].field for decoding in decoded}
     return Fields(fields.pop("key", None), fields.pop("value", None), fields)
 
 
-def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Schema:
+def storable(settings: Settings, topic: str, decoded: Sequence[Decoding]) -> pa.Schema:
     """`columns_of`, checked by an encoder of the plan's format.
 
     :param settings: complete, as a plan has them.
     :raises ConfigError: also if the format or an option does not fit the columns, or a transform takes away a field by
         which records are filed.
     """
-    columns = columns_of(settings, found, topic)
+    columns = columns_of(settings, decoded, topic)
     sql = settings.transform.sql if settings.transform else None
     if not sql or not sql.makes_values or topic in sql.made:
         # Else Spark was not asked yet what it makes.
-        _require_filed(settings, fields_of(found), chain_of(settings, fields_of(found), Place(topic)).fields)
+        _require_filed(settings, fields_of(decoded), chain_of(settings, fields_of(decoded), Place(topic)).fields)
     get_format(settings.format).encoder(Target(topic=topic, partition=0, key="", settings=settings, schema=columns))
     return columns
 
@@ -151,37 +157,45 @@ def _require_filed(settings: Settings, before: Fields, after: Fields) -> None:
         if not isinstance(token, Field) or token.field.startswith("header."):
             continue
         column, *path = token.field.split(".")
-        was, now = (fields.key if column == "key" else fields.value for fields in (before, after))
-        made = column == "value" and settings.transform is not None and settings.transform.makes_columns
-        if now is not None and not _has(now, path) and (made or (was is not None and _has(was, path))):
-            has = ", ".join(one.name for one in now.type) if pa.types.is_struct(now.type) else now.type
+        old_field, new_field = (fields.key if column == "key" else fields.value for fields in (before, after))
+        by_transform = column == "value" and settings.transform is not None and settings.transform.makes_columns
+        if (
+            new_field is not None
+            and not _has(new_field, path)
+            and (by_transform or (old_field is not None and _has(old_field, path)))
+        ):
+            has = (
+                ", ".join(child.name for child in new_field.type)
+                if pa.types.is_struct(new_field.type)
+                else new_field.type
+            )
             raise ConfigError(
                 f"store.layout: {token.field} is no field behind `transform`, and records are filed by what that "
                 f"leaves; found {has}. Name one of these, or keep the field"
             )
 
 
-def require_known(settings: Settings, given: Fields) -> None:
+def require_known(settings: Settings, fields: Fields) -> None:
     """Check the fields by which records are filed.
 
-    :param given: keys and values with a schema of the YAML.
+    :param fields: keys and values with a schema of the YAML.
     :raises ConfigError: the schema does not have a field of the layout, or of the time.
     """
     transform = settings.transform
-    wanted = [("store.layout", token.field) for token in form_of(settings).folders if isinstance(token, Field)]
+    required = [("store.layout", token.field) for token in form_of(settings).folders if isinstance(token, Field)]
     # What a transform may have made is known behind it.
-    wanted = [one for one in wanted if not (transform and transform.touches(tuple(one[1].split("."))))]
+    required = [(key, name) for key, name in required if not (transform and transform.touches(tuple(name.split("."))))]
     if settings.time.source in ("value", "key"):
-        wanted.append(("timestamp.path", f"{settings.time.source}.{settings.time.field}".removesuffix(".")))
-    for key, name in wanted:
+        required.append(("timestamp.path", f"{settings.time.source}.{settings.time.field}".removesuffix(".")))
+    for key, name in required:
         column, *path = name.split(".")
-        field = {"key": given.key, "value": given.value}.get(column)
+        field = {"key": fields.key, "value": fields.value}.get(column)
         for part in path:
             if field is None or not pa.types.is_struct(field.type):
                 # The text of a JSON document within a column may have more.
                 break
             if field.type.get_field_index(part) < 0:
-                has = ", ".join(one.name for one in field.type)
+                has = ", ".join(child.name for child in field.type)
                 raise ConfigError(
                     f"{key}: `source.{column}.schema` has no field {name}, so no record would have it; expected one of "
                     f"{has}, found {part!r}"
@@ -218,15 +232,15 @@ class Decode:
         if reasons := {**decoded.reasons, **unknown}:
             offsets = batch.column("offset")
             what = self._column if self._header is None else f"header {self._header}"
-            said = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
-            marks.reject({offsets[row].as_py(): said + foreign(reason, _REASON) for row, reason in reasons.items()})
+            prefix = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
+            marks.reject({offsets[row].as_py(): prefix + foreign(reason, _REASON) for row, reason in reasons.items()})
         if not self._keep:
             return batch
         marks.unnamed += len(decoded.unnamed.keys() - reasons.keys())
         return batch.append_column(self._added, decoded.column)
 
     def _bytes(self, batch: pa.RecordBatch) -> tuple[pa.Array, Mapping[int, str]]:
-        """What is decoded; why, by row, for what cannot be."""
+        """Return the bytes to decode; why, by row, for what cannot be decoded."""
         if self._header is not None:
             return last_header(batch, self._header), {}
         return self._ids.framed(batch) if self._ids else (batch.column(self._column), {})
@@ -242,14 +256,18 @@ class Decode:
         which[list(reasons)] = -1
         for number in np.unique(which[which >= 0]).tolist():
             rows = np.flatnonzero(which == number)
-            found = self._decoders[number].decode(data.take(pa.array(rows.tolist(), pa.int64())))
-            reasons.update({int(rows[row]): reason for row, reason in found.reasons.items()})
+            checked = self._decoders[number].decode(data.take(pa.array(rows.tolist(), pa.int64())))
+            reasons.update({int(rows[row]): reason for row, reason in checked.reasons.items()})
         return Decoded(pa.nulls(len(data)), reasons)
 
 
-def decode_stages(settings: Settings, found: Sequence[Decoding], kept: Collection[str]) -> list[Decode | RequireJson]:
+def decode_stages(
+    settings: Settings, decodings: Sequence[Decoding], kept: Collection[str]
+) -> list[Decode | RequireJson]:
     """The stages that decode or check keys, values and headers. `kept`: the columns that objects need."""
-    typed = {one.column for one in found}
+    typed = {decoding.column for decoding in decodings}
     names = {"key": settings.key_decode, "value": settings.value_decode}
-    checks = [RequireJson(column) for column, name in names.items() if name == "json" and column not in typed]
-    return [*checks, *(Decode(one, kept) for one in found)]
+    checks = [
+        RequireJson(column) for column, name in names.items() if decoder_type(name).is_json and column not in typed
+    ]
+    return [*checks, *(Decode(decoding, kept) for decoding in decodings)]

@@ -20,10 +20,10 @@ def last_header(batch: pa.RecordBatch, name: str) -> pa.Array:
     """The value (binary) of each record's last header of that name; null without one."""
     headers = batch.column("headers")
     items = headers.flatten()
-    found = pc.indices_nonzero(pc.equal(items.field("key"), name))
+    matches = pc.indices_nonzero(pc.equal(items.field("key"), name))
     places = np.full(batch.num_rows, -1)
     # Of several, the last one stays.
-    places[pc.list_parent_indices(headers).take(found).to_numpy()] = found.to_numpy()
+    places[pc.list_parent_indices(headers).take(matches).to_numpy()] = matches.to_numpy()
     return items.field("value").take(indices(places))
 
 
@@ -39,7 +39,7 @@ class SchemaIds:
 
     @classmethod
     def of(cls, decoded: TopicSchemas) -> Self | None:
-        """Those of a plan; None if its records have their ids before the data."""
+        """Return those of a plan; None if its records have their ids before the data."""
         ids = {UUID(w.guid).bytes: w.id for w in decoded.writers if w.guid is not None and w.id is not None}
         return cls(decoded.column, ids) if ids else None
 
@@ -77,13 +77,13 @@ class SchemaIds:
         :raises ValueError: the plan does not name the schema.
         """
         size = _SIZES.get(header[:1], 0)
-        found, indexes = header[1 : 1 + size], header[1 + size :]
-        if not size or len(found) < size:
+        schema_id, indexes = header[1 : 1 + size], header[1 + size :]
+        if not size or len(schema_id) < size:
             raise ValueError(f"the header {self._name} has no schema id: expected byte 1 and a GUID of 16 bytes")
-        if size == _SIZES[b"\1"] and found not in self._ids:
+        if size == _SIZES[b"\1"] and schema_id not in self._ids:
             known = ", ".join(str(UUID(bytes=guid)) for guid in self._ids)
             raise ValueError(
-                f"the header {self._name} has GUID {UUID(bytes=found)}, which is not one of the schemas of the plan "
-                f"({known})"
+                f"the header {self._name} has GUID {UUID(bytes=schema_id)}, which is not one of the schemas of the "
+                f"plan ({known})"
             )
-        return b"\0" + (self._ids[found].to_bytes(4) if found in self._ids else found) + indexes
+        return b"\0" + (self._ids[schema_id].to_bytes(4) if schema_id in self._ids else schema_id) + indexes

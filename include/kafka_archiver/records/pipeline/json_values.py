@@ -32,7 +32,7 @@ class RequireJson:
 
 
 def _is_utf8(values: pa.Array) -> bool:
-    """Whether all values are UTF-8, checked as a vector."""
+    """Return True if all values are UTF-8, checked as a vector."""
     try:
         values.cast(pa.large_string())
     except pa.ArrowInvalid:

@@ -57,21 +57,21 @@ class Runner:
 
 def _settled(stage: Stage, before: pa.RecordBatch, after: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
     """The stage's result without the marked offsets, after the check that all other offsets are there, in order."""
-    given = _offsets(stage, after)
-    was = column(before, "offset")
-    if not marks and np.array_equal(given, was):
+    kept = _offsets(stage, after)
+    before_offsets = column(before, "offset")
+    if not marks and np.array_equal(kept, before_offsets):
         return after
-    if len(given) > 1 and (given[1:] < given[:-1]).any():
+    if len(kept) > 1 and (kept[1:] < kept[:-1]).any():
         raise _fault(stage, "returned rows that are not in offset order")
     try:
         marked = marks.offsets()
     except IntegrityError as error:
         raise _fault(stage, f"failed: {error}") from error
-    stays = ~np.isin(given, marked)
-    was, now = np.unique(was), np.union1d(given, marked)
-    if not np.array_equal(was, now):
-        lost, made = np.setdiff1d(was, now), np.setdiff1d(now, was)
-        what = f"lost offset {lost[0]} without a mark" if len(lost) else f"returned unknown offset {made[0]}"
+    stays = ~np.isin(kept, marked)
+    before_offsets, after_offsets = np.unique(before_offsets), np.union1d(kept, marked)
+    if not np.array_equal(before_offsets, after_offsets):
+        lost, invented = np.setdiff1d(before_offsets, after_offsets), np.setdiff1d(after_offsets, before_offsets)
+        what = f"lost offset {lost[0]} without a mark" if len(lost) else f"returned unknown offset {invented[0]}"
         raise _fault(stage, what)
     return after if stays.all() else rows_where(after, stays)
 

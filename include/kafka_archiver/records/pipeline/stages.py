@@ -42,35 +42,35 @@ def stages_of(
     chain = chain_of(settings, fields_of(decoded), place).transforms
     # A mapper takes whole records. What is decoded is needed until then.
     mapped = settings.transform is not None and settings.transform.takes_records
-    wanted = {
+    optional = {
         "value": True,
         "key": mapped or settings.needs_key,
         "headers": mapped or settings.needs_headers,
         "timestamp_type": mapped,
     }
-    columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
+    columns = [name for name in COLUMNS if name in kept or optional.get(name)]
     columns += of_spark(settings.transform)
-    found: list[Stage] = [Aside(aside)] if aside else []
+    stages: list[Stage] = [Aside(aside)] if aside else []
     if settings.null_value == "skip":
-        found.append(skip_null_values)
-    found.append(Unread(columns))
-    found.append(Select(columns))
+        stages.append(skip_null_values)
+    stages.append(Unread(columns))
+    stages.append(Select(columns))
     if settings.max_value_bytes is not None:
-        found.append(TooLarge(settings.max_value_bytes))
+        stages.append(TooLarge(settings.max_value_bytes))
     timed = time_stage(settings)
     reading = [*(paths.extracts.values() if paths else ()), *([timed.extract] if timed and timed.extract else ())]
-    filing = {one.decoded for one in reading if one.decoded}
-    found += decode_stages(settings, decoded, [one.added for one in decoded] if mapped else {*kept, *filing})
+    filing = {decoding.decoded for decoding in reading if decoding.decoded}
+    stages += decode_stages(settings, decoded, [decoding.added for decoding in decoded] if mapped else {*kept, *filing})
     if timed:
-        found.append(timed)
-    found += chain
+        stages.append(timed)
+    stages += chain
     if paths:
         hours = counts_hours(settings)
-        found.append(File(paths, hours))
+        stages.append(File(paths, hours))
         kept = [*kept, PART, *([HOUR] if hours else [])]
-    found.append(Select(kept))
+    stages.append(Select(kept))
     fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)
-    return [*found, fitting] if fitting else found
+    return [*stages, fitting] if fitting else stages
 
 
 class Select:

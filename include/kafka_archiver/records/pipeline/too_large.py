@@ -18,8 +18,8 @@ class TooLarge:
         lengths = pc.binary_length(batch.column("value"))
         rows = pc.indices_nonzero(pc.greater(lengths, self._limit))
         if len(rows):
-            found = zip(batch.column("offset").take(rows).to_pylist(), lengths.take(rows).to_pylist(), strict=True)
-            marks.reject({offset: self._reason(length) for offset, length in found})
+            too_long = zip(batch.column("offset").take(rows).to_pylist(), lengths.take(rows).to_pylist(), strict=True)
+            marks.reject({offset: self._reason(length) for offset, length in too_long})
         return batch
 
     def _reason(self, length: int) -> str:

@@ -33,7 +33,7 @@ _LETTERS = {"key": "k", "value": "s"}
 
 
 class Divided(NamedTuple):
-    """What became of a batch: the rows to archive of each variant, and the reason by rejected offset."""
+    """A divided batch: the rows to archive of each variant, and the reason by rejected offset."""
 
     kept: Sequence[tuple[int, pa.RecordBatch]]
     rejected: Mapping[int, str]
@@ -89,7 +89,7 @@ class Variants:
         return self._columns[variant]
 
     def suffix(self, variant: int) -> str:
-        """What the names of its objects have for the schemas that are not the main ones: `+s7`."""
+        """Return the suffix of its objects' names for schemas that are not the main ones: `+s7`."""
         return "".join(filing.suffix(place) for filing, place in self._places(variant).values())
 
     @property
@@ -129,18 +129,18 @@ class Variants:
 
     def _variants(self, batch: pa.RecordBatch) -> Int64s:
         """The variant of each record."""
-        found = np.full(batch.num_rows, MAIN)
+        numbers = np.full(batch.num_rows, MAIN)
         for filing in self._filing.values():
-            found = found * len(filing.schemas) + filing.places(batch)
-        return found
+            numbers = numbers * len(filing.schemas) + filing.places(batch)
+        return numbers
 
     def _places(self, variant: int) -> dict[str, tuple["_Filing", int]]:
         """By column, the place of the variant's schema."""
-        found = {}
+        place_by_id = {}
         for name, filing in reversed(self._filing.items()):
             variant, place = divmod(variant, len(filing.schemas))
-            found[name] = filing, place
-        return dict(reversed(found.items()))
+            place_by_id[name] = filing, place
+        return dict(reversed(place_by_id.items()))
 
     def _runner(self, variant: int) -> Runner:
         if variant not in self._runners:
@@ -148,20 +148,20 @@ class Variants:
                 self._open(variant)
             except ConfigError as error:
                 # Only a record of this schema needs it, so only then a policy decides.
-                refused = Refused(f"no columns can be made of the record's schema: {foreign(str(error), 2000)}")
+                refused = RejectAll(f"no columns can be made of the record's schema: {foreign(str(error), 2000)}")
                 self._runners[variant] = Runner([*([Aside(self._aside)] if self._aside else []), refused])
         return self._runners[variant]
 
     def _open(self, variant: int) -> None:
         places = self._places(variant)
         own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
-        found = decodings(self._settings, self._topic, own, self._schemas)
-        self._columns[variant] = storable(self._settings, self._topic, found)
-        self._runners[variant] = Runner(stages_of(self._settings, found, self._place, self.paths, self._aside))
+        decoded = decodings(self._settings, self._topic, own, self._schemas)
+        self._columns[variant] = storable(self._settings, self._topic, decoded)
+        self._runners[variant] = Runner(stages_of(self._settings, decoded, self._place, self.paths, self._aside))
 
 
 class _Filing:
-    """How the keys or values of a topic are filed. `schemas`: fingerprints; the main one is the first."""
+    """The filing of a topic's keys or values by schema. `schemas`: fingerprints; the main one is the first."""
 
     def __init__(self, decoded: TopicSchemas) -> None:
         self._decoded = decoded
@@ -180,18 +180,18 @@ class _Filing:
         """The schema in the names of objects: its smallest id."""
         if place == MAIN:
             return ""
-        ids = [number for number, found in self._by_id.items() if found == place and number is not None]
+        ids = [number for number, filed_place in self._by_id.items() if filed_place == place and number is not None]
         return f"+{_LETTERS[self._decoded.column]}{min(ids)}"
 
     def alone(self, place: int) -> TopicSchemas:
         """The plan's schemas as those of one place see them. The main one names all, for messages about unknown ids."""
-        one = self.schemas[place]
-        writers = [writer for writer in self._decoded.writers if place == MAIN or writer.written_as == one]
-        written = tuple(writer.model_copy(update={"written_as": one}) for writer in writers)
+        schema = self.schemas[place]
+        writers = [writer for writer in self._decoded.writers if place == MAIN or writer.written_as == schema]
+        written = tuple(writer.model_copy(update={"written_as": schema}) for writer in writers)
         return self._decoded.model_copy(update={"writers": written, "main": None})
 
 
-class Refused:
+class RejectAll:
     """Rejects all records."""
 
     def __init__(self, reason: str) -> None:

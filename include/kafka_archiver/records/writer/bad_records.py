@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -50,10 +51,18 @@ class BadRecords:
         :param reasons: by offset.
         :raises BadRecordError: the policy is `fail`. The error names all records.
         """
-        if self._job.bad_record == "fail":
-            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *choices(self._job.archive))
-        if self._letters is None:
-            return
+        match self._job.bad_record:
+            case "fail":
+                raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *choices(self._job.archive))
+            case "skip":
+                return
+            case "dead_letter":
+                self._write(batch, reasons)
+            case _:
+                assert_never(self._job.bad_record)
+
+    def _write(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
+        assert self._letters
         rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
         lacks = unread(rows)
         errors = [

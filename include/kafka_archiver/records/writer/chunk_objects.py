@@ -12,7 +12,7 @@ from kafka_archiver.records.formats.base import HasSidecar
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.writer.disk import disk
 from kafka_archiver.records.writer.open_object import OpenObject
-from kafka_archiver.records.writer.openers import Open
+from kafka_archiver.records.writer.openers import OpenObjectOf
 from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.result import Limits, WriteJob, WrittenObject
 from kafka_archiver.records.writer.split import blocks, by_part
@@ -43,7 +43,7 @@ class ChunkObjects:
         limits: Limits,
         sender: Sender,
         directory: Path,
-        opener: Open,
+        opener: OpenObjectOf,
         paths: Paths,
     ) -> None:
         self._chunk = chunk

@@ -16,7 +16,7 @@ from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.result import WriteJob
 
 
-class Opened(NamedTuple):
+class NewObject(NamedTuple):
     """A new object: its key, and its encoder."""
 
     key: str
@@ -24,7 +24,7 @@ class Opened(NamedTuple):
 
 
 # Opens the object of a path and a variant.
-Open = Callable[[str, int], Opened]
+OpenObjectOf = Callable[[str, int], NewObject]
 
 
 class Shaping:
@@ -44,31 +44,31 @@ class Shaping:
         return self._encoder.write(shaped(batch, self._schema))
 
 
-def archived(chunk: Chunk, job: WriteJob, variants: Variants) -> Open:
+def archived(chunk: Chunk, job: WriteJob, variants: Variants) -> OpenObjectOf:
     """The objects of archived records, in the archive's format."""
     settings = job.settings
     chosen, extension, form = get_format(settings.format), extension_of(settings), form_of(settings)
 
-    def open_(path: str, variant: int) -> Opened:
+    def open_(path: str, variant: int) -> NewObject:
         columns = variants.columns(variant)
         typed = columns if is_typed(columns) else None
         schema = typed or SCHEMAS[settings.content]
         key = form.key(_place(chunk, job), path, extension, variants.suffix(variant))
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
         encoder = chosen.encoder(target)
-        return Opened(key, Shaping(encoder, typed) if typed else encoder)
+        return NewObject(key, Shaping(encoder, typed) if typed else encoder)
 
     return open_
 
 
-def dead_letters(chunk: Chunk, job: WriteJob) -> Open:
+def dead_letters(chunk: Chunk, job: WriteJob) -> OpenObjectOf:
     """The objects of dead letters: the same format in all archives."""
 
-    def open_(path: str, variant: int) -> Opened:  # noqa: ARG001 - dead letters have one schema
+    def open_(path: str, variant: int) -> NewObject:  # noqa: ARG001 - dead letters have one schema
         key = object_key(
             _place(chunk, job), path, dead_letter.EXTENSION + sealed_extension(job.settings), dead_letter=True
         )
-        return Opened(key, dead_letter.encoder(chunk.topic, chunk.partition, key))
+        return NewObject(key, dead_letter.encoder(chunk.topic, chunk.partition, key))
 
     return open_
 

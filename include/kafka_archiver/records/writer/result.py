@@ -45,11 +45,12 @@ class WriteJob:
 
     @property
     def runs_code(self) -> bool:
-        """Whether records meet decoders or mappers, which may end the process."""
+        """Return True if records meet decoders or mappers, which may end the process."""
         transform = self.settings.transform
-        return bool(
-            self.decoded or self.settings.headers or (transform and (transform.mapper or transform.sql))
-        ) or not ({self.settings.key_decode, self.settings.value_decode} <= {"bytes"})
+        return (
+            bool(self.decoded or self.settings.headers or (transform and (transform.mapper or transform.sql)))
+            or self.settings.decodes
+        )
 
     def sealer(self, key: str) -> "Sealer | None":
         """Return the encryption of an object; None: it has none. `key`: the object's."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.proof import Contribution, HourProof

@@ -9,7 +9,7 @@ from threading import Lock
 
 from pydantic_core import from_json
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.keys import hour_document, split_hour_document, topic_prefix

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.keys import topic_prefix
-from kafka_archiver.planning.claims import in_the_way
+from kafka_archiver.planning.claims import blocked_topics
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.state.doctor.brokers import check_brokers
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried
@@ -64,7 +64,7 @@ def check_format(archive: Archive) -> Iterator[Finding]:
 
 def check_claims(context: Context) -> Iterator[Finding]:
     """Finding for topics that another archive, perhaps of another Airflow, has in the same place, or has objects of."""
-    for said in in_the_way(context, read_line(context), context.archive.source.topics or ()).values():
+    for said in blocked_topics(context, read_line(context), context.archive.source.topics or ()).values():
         yield problem("neighbours", said, "no run gets a plan")
 
 

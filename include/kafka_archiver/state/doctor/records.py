@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings
-from kafka_archiver.planning.schemas import freeze
+from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of
-from kafka_archiver.planning.spark_sql import with_spark
+from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 
@@ -25,7 +25,7 @@ def check_records(context: Context) -> Iterator[Finding]:
     Nothing is checked if nothing is decoded or transformed, or if the brokers do not answer.
     """
     archive = context.archive
-    decoded = archive.has_columns or {archive.settings.key_decode, archive.settings.value_decode} != {"bytes"}
+    decoded = archive.has_columns or archive.settings.decodes
     if not decoded and archive.settings.transform is None:
         return
     settings = settings_of(archive, context.keys)
@@ -42,9 +42,9 @@ def check_records(context: Context) -> Iterator[Finding]:
 def _taken(context: Context, settings: Settings, topic: Topic) -> Finding:
     """Whether Spark takes the SQL, as planning asks it."""
     read = [_planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
-    frozen = freeze(context, settings, read)
+    frozen = freeze_schemas(context, settings, read)
     if read:
-        with_spark(context, settings, frozen, {topic.name}, None)
+        with_analysed_sql(context, settings, frozen, {topic.name}, None)
     return ok(f"SQL of {topic.name}", "Spark takes it" if read else "there are no records")
 
 
@@ -56,7 +56,7 @@ def _decoded(context: Context, settings: Settings, topic: Topic) -> Finding:
     chunks = list(newest(archive, cluster, topic))
     if not chunks:
         return ok(name, "there are none")
-    frozen = freeze(context, settings, [_planned(topic, chunk) for chunk in chunks])
+    frozen = freeze_schemas(context, settings, [_planned(topic, chunk) for chunk in chunks])
     pipeline = Variants(settings, topic.name, frozen.schemas, frozen.texts, keys=context.keys)
     whole = settings.model_copy(update={"content": "record"})
     bad: list[str] = []

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 
-from kafka_archiver.context.installed_java import java_program
+from kafka_archiver.context.local_spark import java_program
 from kafka_archiver.state.doctor.check import Finding, ok, problem
 
 

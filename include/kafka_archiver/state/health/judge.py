@@ -13,7 +13,7 @@ from kafka_archiver.values.documents import isoformat
 
 # The check that reports a trouble, by the trouble's name; `brokers` reports all others.
 _OF_TROUBLES = {
-    **dict.fromkeys(("failed", "failed for good", "tried again", "date to come", "failed request"), "runs"),
+    **dict.fromkeys(("failed", "failed for good", "tried again", "future date", "failed request"), "runs"),
     **dict.fromkeys(("stuck", "overdue", "paused", "no dag", "no scheduler", "airflow"), "runs"),
     **dict.fromkeys(("unfinished run", "unfinished rebuild"), "plans"),
     **dict.fromkeys(("damaged", "no report", "never audited"), "audit"),

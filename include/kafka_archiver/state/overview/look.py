@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafka_archiver.audit.report import OBJECT_DAMAGE
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError

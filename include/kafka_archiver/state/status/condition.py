@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.actions import command
 from kafka_archiver.messages.advice import meanings, once, run_now, validate
@@ -16,10 +16,16 @@ from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.planning.beginnings import each, troubles
-from kafka_archiver.planning.handover import live_members, take_over
-from kafka_archiver.planning.state import Beginning, Known, PartitionState
-from kafka_archiver.planning.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
+from kafka_archiver.planning.beginnings import beginnings_or_errors, policy_errors
+from kafka_archiver.planning.handover import check_handover, live_members_message
+from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
+from kafka_archiver.planning.survey import (
+    TRIES,
+    OvertakenError,
+    refuse_hidden_topics,
+    survey_once,
+    unsettled_partition_plans,
+)
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.held import of_transactions
@@ -49,12 +55,12 @@ class Observed:
     @cached_property
     def planned(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
         """What runs that are not settled do with each partition, in the order of the line."""
-        return planned(self.line)
+        return unsettled_partition_plans(self.line)
 
     @cached_property
     def forward(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
         """The same of runs that move the group."""
-        return planned(self.line, forward=True)
+        return unsettled_partition_plans(self.line, forward=True)
 
 
 def observe(context: Context) -> Observed:
@@ -69,7 +75,7 @@ def observe(context: Context) -> Observed:
         line = read_line(context)
         expected = line.expected(context.ledger)
         try:
-            return Observed(line, expected, look(at_once, line, expected).seen)
+            return Observed(line, expected, survey_once(at_once, line, expected).states)
         except OvertakenError:
             left -= 1
             if not left:
@@ -101,7 +107,7 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
 
 def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
     """The offsets of each log that no settled run has; all offsets of a log that is no longer the archived one."""
-    begins = each(context.archive, observed.seen, observed.known)
+    begins = beginnings_or_errors(context.archive, observed.seen, observed.known)
     found = {}
     for state in observed.seen:
         start = max(_position(observed, state, begins[state.name]), state.log_start)
@@ -143,11 +149,11 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
     if members := context.cluster.members(archive.group):
         yield problem(
             "group in use",
-            live_members(archive.group, members),
+            live_members_message(archive.group, members),
             command(context.cluster.tools.list_members(archive.group)),
         )
     try:
-        take_over(context, seen, known)
+        check_handover(context, seen, known)
     except PolicyError as error:
         yield problem(
             "handover", error.found, command(context.cluster.tools.list_members(archive.source.old_group or ""))
@@ -156,7 +162,7 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
         refuse_hidden_topics(context, observed.expected, seen)
     except PolicyError as error:
         yield problem("topic gone", error.found, command(context.cluster.tools.list_topics()))
-    stops = troubles(archive, seen, known)
+    stops = policy_errors(archive, seen, known)
     choices = {stop.policy: stop.choice for stop in stops}
     for stop in stops:
         actions = stop.actions
@@ -164,7 +170,9 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
             # A run with only one choice would stop at the next policy.
             actions = (once(archive.archive, choices), *(action for action in actions if action.kind != "run"))
         yield problem(_name(stop.policy), _with_choices(stop.found, meanings(actions)), *actions)
-    decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
+    decided = (
+        d for b in beginnings_or_errors(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided
+    )
     for decision in dict.fromkeys(decided):
         applies = f"{decision}; the archive's policies apply this at the next run"
         yield warning(_name(decision.policy), applies, run_now(archive.archive))

@@ -97,7 +97,7 @@ def _to_come(facts: Facts, now: datetime) -> Iterator[Finding]:
         curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
         fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
         yield problem(
-            "date to come",
+            "future date",
             f"run {run.run_id} has the date {isoformat(run.date)}, which is in the future: Airflow calls the run "
             f"{run.state}, and starts none of its tasks until then",
             # Airflow does not delete a running run, so set it to failed first.

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.proof import HourProof, Verdict
-from kafka_archiver.planning.state import PartitionState
+from kafka_archiver.planning.partition_state import PartitionState
 from kafka_archiver.state.status.condition import condition, observe, waits
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.documents import UtcTime, Value

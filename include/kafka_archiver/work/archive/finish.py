@@ -18,19 +18,18 @@ from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
 from kafka_archiver.values.gaps import beside, count, merged, unpack
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.intents import refuse_closed
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.publish import publish
-from kafka_archiver.work.archive.replay import replay, stored_as
+from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
+from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.replay import matching_entry, replay
 
 if TYPE_CHECKING:
     from kafka_archiver.values.gaps import Rows
 
 log = logging.getLogger(__name__)
-_LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
+_FATES_LEFT_OUT = {"dead_lettered": "dead letters", "filtered": "filtered"}
 
 
-def finish(
+def finish_run(
     plan: Plan,
     stored: Manifest | None,
     results: Sequence[ChunkResult],
@@ -51,18 +50,18 @@ def finish(
     :raises TransientError: another attempt has begun to complete the run.
     """
     intent = ledger.intent(plan.run)
-    stored = ledger.manifest(plan.run) or stored or as_intended(plan, intent.document, ledger)
+    stored = ledger.manifest(plan.run) or stored or intended_manifest(plan, intent.document, ledger)
     if stored is not None:
         return replay(plan, stored, results, store, ledger)
-    refuse_closed(intent.document)
-    found = {result.chunk: result.account for result in results}
-    read = [found.get(chunk) or ChunkAccount.nothing_there(chunk) for chunk in plan.chunks()]
+    refuse_closed_intent(intent.document)
+    account_of = {result.chunk: result.account for result in results}
+    read = [account_of.get(chunk) or ChunkAccount.nothing_there(chunk) for chunk in plan.chunks()]
     read = [aside.losing(account) for account in read] if aside else read
     accounts = [_prove_absence(policies, account, logs, plan.archive) for account in read]
     if plan.supersedes and not plan.takes_over:
         _refuse_fewer(plan, accounts, ledger.manifest(plan.supersedes))
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
-    kept = {account.chunk: _whole(account, before, store) for account in accounts if account.lost}
+    kept = {account.chunk: _complete_before(account, before, store) for account in accounts if account.lost}
     adopted = {chunk: some for chunk, some in kept.items() if some}
     accounts = [adopted[a.chunk][0] if a.chunk in adopted else a for a in accounts]
     _refuse_to_lose(plan, accounts, before.keys, store)
@@ -73,8 +72,8 @@ def finish(
     return ledger.create_manifest(done.manifest(plan))
 
 
-def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
-    """The manifest of an attempt that made everything visible, and died before it wrote the manifest."""
+def intended_manifest(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
+    """Return the manifest of an attempt that made everything visible, and died before it wrote the manifest."""
     if intent is None or not intent.done or plan.origin == "repair":
         return None
     log.info("run %s: attempt %d wrote all objects but no manifest: writing it now", plan.run, intent.attempt)
@@ -82,18 +81,22 @@ def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest |
     return ledger.create_manifest(manifest_of(plan, before, intent) if before else intent.manifest(plan))
 
 
-def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
-    """An earlier attempt's account and objects of a chunk that Kafka no longer has in full, if all objects exist."""
+def _complete_before(
+    account: ChunkAccount, before: Intent, store: Store
+) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
+    """Return an earlier attempt's account and objects of a chunk that Kafka no longer has in full, if all objects
+    exist.
+    """
     earlier = next((a for a in before.chunks if a.chunk == account.chunk), None)
     if earlier is None or earlier.lost >= account.lost:
         return None
     place = (account.topic, account.partition, account.start)
     entries = [o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place]
-    there = [found for entry in entries if (found := stored_as(entry, store))]
-    if len(there) < len(entries):
+    stored_entries = [stored_entry for entry in entries if (stored_entry := matching_entry(entry, store))]
+    if len(stored_entries) < len(entries):
         return None
     log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account.chunk)
-    return earlier, tuple(there)
+    return earlier, tuple(stored_entries)
 
 
 def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
@@ -111,8 +114,8 @@ def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Seque
 
 def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
     """Refuse a rebuild with fewer records than the archive has: Kafka may have compacted since."""
-    before = _absent(old.chunks if old else ())
-    for name, rows in sorted(_absent(accounts).items()):
+    before = _absent_offsets(old.chunks if old else ())
+    for name, rows in sorted(_absent_offsets(accounts).items()):
         # Offsets are compared, not counts: records of aborted transactions may have taken the place of missing ones.
         if fewer := beside(rows, before[name]) if name in before else count(rows):
             raise IntegrityError(
@@ -127,17 +130,17 @@ def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | 
 
 def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest) -> None:
     """Refuse a rebuild that would take archived records out of the archive: today's settings filter or reject them."""
-    now = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_LEFT_OUT)}
-    if now["archived"] >= old.account["archived"]:
+    counts = {fate: sum(getattr(account, fate) for account in accounts) for fate in ("archived", *_FATES_LEFT_OUT)}
+    if counts["archived"] >= old.account["archived"]:
         return
     more = [
-        f"{now[fate] - old.account[fate]:,} more {said}"
-        for fate, said in _LEFT_OUT.items()
-        if now[fate] > old.account[fate]
+        f"{counts[fate] - old.account[fate]:,} more {wording}"
+        for fate, wording in _FATES_LEFT_OUT.items()
+        if counts[fate] > old.account[fate]
     ]
     fewer = rebuild_with_fewer(plan.archive, plan.supersedes or "")
     raise IntegrityError(
-        f"run {plan.supersedes} is not rebuilt: {now['archived']:,} records would be archived in the place of "
+        f"run {plan.supersedes} is not rebuilt: {counts['archived']:,} records would be archived in the place of "
         f"{old.account['archived']:,}{' (' if more else ''}{', '.join(more)}{')' if more else ''}. The stored "
         "objects stay as they are.",
         *advise(
@@ -146,22 +149,22 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
     )
 
 
-def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
-    """The offsets of each partition at which there is no record, of partitions that have such."""
-    found: dict[TopicPartition, list[Rows]] = {}
+def _absent_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
+    """Return the offsets of each partition at which there is no record, of partitions that have such."""
+    absent: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:
         if account.absent:
             rows = unpack(account.start, account.end, account.absent_ranges)
-            found.setdefault(account.chunk.name, []).append(rows)
-    return {name: merged(*parts) for name, parts in found.items()}
+            absent.setdefault(account.chunk.name, []).append(rows)
+    return {name: merged(*parts) for name, parts in absent.items()}
 
 
 def _prove_absence(
     policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
-    """Absence is proved only for offsets inside the present log; offsets outside of it may be lost."""
-    there = logs[TopicPartition(account.topic, account.partition)]
-    proven = account.losing(there)
+    """Count missing offsets outside of the present log as lost: absence is proved only for those inside."""
+    log = logs[TopicPartition(account.topic, account.partition)]
+    proven = account.losing(log)
     if proven is not account and policies.lost_offsets != "record_loss":
         how = advise(
             "To go on and record them as lost for ever: ",
@@ -170,7 +173,7 @@ def _prove_absence(
         )
         raise PolicyError(
             f"{proven.lost - account.lost} offsets of {account.chunk} were missing when read, and Kafka has only "
-            f"{there} of that log now: they may have held records.",
+            f"{log} of that log now: they may have held records.",
             advice=how.text,
             actions=how.actions,
         )

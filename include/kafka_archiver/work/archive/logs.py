@@ -1,4 +1,4 @@
-"""What the logs still have of a run's offsets. Asked before the run is read, and after."""
+"""The offsets that logs still have of a run. Asked before the run is read, and after."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,17 +14,20 @@ from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """`there`: the offsets of each log; for a log that is not the planned one, an empty range behind the plan's end.
-    `ids`: the topics' ids, None for a missing topic. `found`: why a log is not the planned one, or was cut.
+    """The logs of a run. `ranges`: their offsets; for a log that is not the planned one, empty, behind the plan's end.
+
+    `ids`: the topics' ids, None for a missing topic. `doubts`: why a log is not the planned one, or was cut.
     """
 
-    there: Mapping[TopicPartition, Range]
+    ranges: Mapping[TopicPartition, Range]
     ids: Mapping[str, str | None]
-    found: Mapping[TopicPartition, str]
+    doubts: Mapping[TopicPartition, str]
 
     def is_as(self, earlier: "Logs") -> bool:
-        """Whether these are the same logs as earlier. They may have grown, and retention may have removed records."""
-        return (self.ids, self.found) == (earlier.ids, earlier.found)
+        """Return True if these are the same logs as earlier. They may have grown, and retention may have removed
+        records.
+        """
+        return (self.ids, self.doubts) == (earlier.ids, earlier.doubts)
 
 
 def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool) -> Logs:
@@ -35,27 +38,27 @@ def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed:
     :raises TransientError: a log gave no answer in time, or only a broker that may lead no more says that it has lost
         records.
     """
-    found, _ = _ask(cluster, plan, progress, replayed)
-    if not _lacking(found, plan):
-        return found
+    logs, _ = _ask_once(cluster, plan, progress, replayed)
+    if not _lacking_partitions(logs, plan):
+        return logs
     cluster.look_anew()
-    found, highs = _ask(cluster, plan, progress, replayed)
-    for name in _lacking(found, plan):
+    logs, highs = _ask_once(cluster, plan, progress, replayed)
+    for name in _lacking_partitions(logs, plan):
         if name in highs and highs[name].unsure:
             raise TransientError(
                 f"{name} seems to have lost records of run {plan.run}, but {highs[name].unsure}: nothing is called "
                 "lost on the word of a broker that may lead no more. Check the brokers; the next attempt asks again"
             )
-    return found
+    return logs
 
 
-def _lacking(found: Logs, plan: Plan) -> list[TopicPartition]:
+def _lacking_partitions(logs: Logs, plan: Plan) -> list[TopicPartition]:
     """Return the partitions whose logs do not have all that the run reads."""
     ranges = {p.name: p.offset_ranges for p in plan.partitions}
-    return [n for n, there in found.there.items() if any(subtract(each, (there,)) for each in ranges[n])]
+    return [n for n, log in logs.ranges.items() if any(subtract(each, (log,)) for each in ranges[n])]
 
 
-def _ask(
+def _ask_once(
     cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool
 ) -> tuple[Logs, Mapping[TopicPartition, LogEnd]]:
     """Ask the brokers once."""
@@ -72,13 +75,13 @@ def _ask(
         if (known.generation, known.topic_id) == (p.generation, p.topic_id)
     ]
     other = changed(cluster, witnesses, starts)
-    there = {p.name: Range(max(p.end, p.log_end), max(p.end, p.log_end)) for p in plan.partitions}
-    there |= {n: Range(starts[n], cut.get(n, highs[n].offset)) for n in mine if n not in other}
-    doubts = other | {name: _cut(plan.run, mine[name], offset) for name, offset in cut.items()}
-    return Logs(there, ids, doubts), highs
+    ranges = {p.name: Range(max(p.end, p.log_end), max(p.end, p.log_end)) for p in plan.partitions}
+    ranges |= {n: Range(starts[n], cut.get(n, highs[n].offset)) for n in mine if n not in other}
+    doubts = other | {name: _cut_message(plan.run, mine[name], offset) for name, offset in cut.items()}
+    return Logs(ranges, ids, doubts), highs
 
 
-def _cut(run: str, planned: PartitionPlan, offset: int) -> str:
+def _cut_message(run: str, planned: PartitionPlan, offset: int) -> str:
     return (
         f"the log of {planned.name} reached {planned.end} or more under leader epoch {planned.leader_epoch} when run "
         f"{run} was planned, and is the same one only up to {offset} now: it was truncated, as by an unclean leader "

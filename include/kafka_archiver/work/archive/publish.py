@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.writer.commit import complete, throw_away
 from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
-from kafka_archiver.work.archive.intents import take
-from kafka_archiver.work.archive.policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import ReadPolicies
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def publish(
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
     written = {o.upload.key for result in results for o in result.objects} | {entry.key for entry in kept}
     stale = set(before.keys) - written
-    ours = Intent(
+    own = Intent(
         archive=plan.archive,
         run=plan.run,
         attempt=before.attempt + 1 if intent.document else 1,
@@ -50,7 +50,7 @@ def publish(
         objects=(*kept, *(o.entry("") for result in results for o in result.objects)),
         chunks=tuple(accounts),
     )
-    taken = take(ledger, ours, intent)
+    taken = take_intent(ledger, own, intent)
     if intent.document:
         # From now on the attempt before cannot complete anything, whenever it wakes up.
         throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
@@ -58,6 +58,31 @@ def publish(
     for key in sorted(stale):
         log.info("removed %s: an earlier attempt wrote it; its records have another fate now", key)
         store.delete(key)
-    done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
-    take(ledger, done, taken)
+    done = own.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
+    take_intent(ledger, done, taken)
     return done
+
+
+def refuse_closed_intent(intent: Intent | None) -> None:
+    """Refuse a run that was replaced.
+
+    :raises PermanentError: another run has taken this one's place.
+    """
+    if intent and intent.closed:
+        raise PermanentError(
+            f"run {intent.run} of archive {intent.archive} has been replaced by another run meanwhile: none of its "
+            "objects become visible any more"
+        )
+
+
+def take_intent(ledger: Ledger, intent: Intent, before: Stored[Intent]) -> Stored[Intent]:
+    """Take the intent, and return it as stored.
+
+    :raises TransientError: another attempt has taken it since `before` was read.
+    """
+    taken = ledger.put_intent(intent, before)
+    if taken is None:
+        raise TransientError(
+            f"another attempt of run {intent.run} completes its objects now; the next attempt sees what it wrote"
+        )
+    return taken

@@ -14,15 +14,15 @@ from kafka_archiver.records.writer.commit import abort, complete
 from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare
-from kafka_archiver.work.archive.intents import refuse_closed, take
+from kafka_archiver.work.archive.publish import refuse_closed_intent, take_intent
 
 log = logging.getLogger(__name__)
 
 
-def stored_as(item: ObjectEntry, store: Store) -> ObjectEntry | None:
-    """The entry with the object's present ETag; None when the stored object is not what the entry says."""
-    found = compare(store, item.key, item.bytes, item.checksum, item.etag)
-    return item.model_copy(update={"etag": found.stat.etag}) if found.same and found.stat else None
+def matching_entry(item: ObjectEntry, store: Store) -> ObjectEntry | None:
+    """Return the entry with the object's present ETag; None when the stored object is not what the entry says."""
+    comparison = compare(store, item.key, item.bytes, item.checksum, item.etag)
+    return item.model_copy(update={"etag": comparison.stat.etag}) if comparison.same and comparison.stat else None
 
 
 def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store, ledger: Ledger) -> Manifest:
@@ -38,27 +38,27 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
 
     # Objects that are as promised stay: under KMS, writing them again would change their ETags.
-    there = {item.key for item in stored.stored if stored_as(item, store)}
-    again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
-    abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
+    intact = {item.key for item in stored.stored if matching_entry(item, store)}
+    again = _with_objects(results, lambda item: as_promised(item) and item.upload.key not in intact)
+    abort(_with_objects(results, lambda item: not as_promised(item) or item.upload.key in intact), store)
     if again:
-        take_again(ledger, plan, stored)
+        retake_intent(ledger, plan, stored)
     rewritten = {e.key for e in complete(again, store)}
     read = sum(as_promised(item) for result in results for item in result.objects)
     other = {item.upload.key for result in results for item in result.objects} - rewritten
     for item in stored.stored:
-        if item.key not in there | rewritten:
+        if item.key not in intact | rewritten:
             if by := ledger.superseded_by(plan.run):
                 log.warning("run %s is left alone: %s has taken its place meanwhile", plan.run, by)
                 break
-            found = (
+            cause = (
                 "its records give other bytes now (Kafka has removed records since, a library has another version, or "
                 "a transform looks at more than the record)"
                 if item.key in other
                 else "Kafka does not have its records any more"
             )
             raise IntegrityError(
-                f"{item.key} is missing or not what the manifest says, and {found} (expected {item.rows} from offset "
+                f"{item.key} is missing or not what the manifest says, and {cause} (expected {item.rows} from offset "
                 f"{item.first_offset}).",
                 *advise(
                     "Restore the object from a version or copy of the bucket; if there is none: ",
@@ -79,10 +79,10 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
     return stored
 
 
-def take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
+def retake_intent(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
     """Take the intent, because a run that replaces this one closes it before it removes objects."""
     before = ledger.intent(plan.run)
-    refuse_closed(before.document)
+    refuse_closed_intent(before.document)
     # A repair has no intent before its first replay.
     known = before.document or Intent(
         archive=plan.archive,
@@ -94,8 +94,8 @@ def take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
         objects=stored.stored,
         chunks=stored.chunks,
     )
-    take(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
+    take_intent(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
 
 
-def _only(results: Sequence[ChunkResult], wanted: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
-    return [replace(result, objects=tuple(filter(wanted, result.objects))) for result in results]
+def _with_objects(results: Sequence[ChunkResult], condition: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
+    return [replace(result, objects=tuple(filter(condition, result.objects))) for result in results]

@@ -15,15 +15,14 @@ from kafka_archiver.model.set_aside import FatalRecordsError
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
-from kafka_archiver.work.archive.aside import aside_of, leave_out
-from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.finish import as_intended, finish
-from kafka_archiver.work.archive.letters import archive_letters
+from kafka_archiver.work.archive.dead_letters import archive_dead_letters
+from kafka_archiver.work.archive.engine import Engine, require_all_results
+from kafka_archiver.work.archive.finish import finish_run, intended_manifest
 from kafka_archiver.work.archive.logs import Logs, read_logs
-from kafka_archiver.work.archive.missing import require_encoding, write_missing
-from kafka_archiver.work.archive.policies import ReadPolicies
-from kafka_archiver.work.archive.readable import readable
-from kafka_archiver.work.archive.results import require_all
+from kafka_archiver.work.archive.missing_objects import require_encoding, write_missing_objects
+from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.readable_chunks import readable_chunks
+from kafka_archiver.work.archive.set_aside import freeze_fatal_records, set_aside_of
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +42,9 @@ class ArchiveStep:
 
         :raises ArchiverError: a PermanentError or TransientError; then nothing of this attempt is visible.
         """
-        plan, made = self._plan(run), self.ledger.commit(run)
-        if made and made.outcome != "committed":
-            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+        plan, commit = self._plan(run), self.ledger.commit(run)
+        if commit and commit.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, commit.outcome.replace("_", " "), commit.by)
             return None
         self.ledger.require_in_line(plan)
         source = self.ledger.written_as(plan)
@@ -55,30 +54,30 @@ class ArchiveStep:
         if stored and (other := self.ledger.superseded_by(run)):
             log.warning("run %s is left alone: %s has taken its place", run, other)
             return stored
-        if stored is None and (written := as_intended(plan, self.ledger.intent(run).document, self.ledger)):
+        if stored is None and (written := intended_manifest(plan, self.ledger.intent(run).document, self.ledger)):
             return written
         policies = self.policies.for_run(plan, stored)
         if stored and source.keeps:
-            return write_missing(plan, stored, self.engine, self.cluster, self.store, self.ledger)
+            return write_missing_objects(plan, stored, self.engine, self.cluster, self.store, self.ledger)
         if source.letters:
-            return archive_letters(plan, self, policies, self.store, self.ledger)
+            return archive_dead_letters(plan, self, policies, self.store, self.ledger)
         logs = self._logs(source, stored)
-        aside = aside_of(self.ledger, source.run, stored)
-        chunks = readable(source, policies, logs, stored is not None)
+        aside = set_aside_of(self.ledger, source.run, stored)
+        chunks = readable_chunks(source, policies, logs, stored is not None)
         chunks = [chunk for chunk in chunks if not aside or aside.readable([chunk])]
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
         schemas, keys = self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
         job = WriteJob.of(source, policies.bad_record, schemas, keys, aside)
         results = self.write(source, chunks, job) if chunks else []
         try:
-            require_all(source, chunks, results)
-            now = self._logs(plan, stored)
-            if not now.is_as(logs):
+            require_all_results(source, chunks, results)
+            logs_after = self._logs(plan, stored)
+            if not logs_after.is_as(logs):
                 raise TransientError(
                     f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt reads "
                     "the remaining offsets, and `policies.lost_offsets` decides about the others"
                 )
-            manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger, aside)
+            manifest = finish_run(plan, stored, results, logs_after.ranges, policies, self.store, self.ledger, aside)
         except ArchiverError:
             abort(results, self.store)
             raise
@@ -105,8 +104,8 @@ class ArchiveStep:
             while True:
                 try:
                     results = self.engine.write(plan, chunks, job)
-                except FatalRecordsError as found:
-                    job = leave_out(self.ledger, plan, job, found)
+                except FatalRecordsError as fatal:
+                    job = freeze_fatal_records(self.ledger, plan, job, fatal)
                     continue
                 aside = job.aside if frozen else self.ledger.set_aside(plan.run).document
                 if aside == job.aside:
@@ -119,15 +118,15 @@ class ArchiveStep:
                 again = replay_again(plan.archive, plan.supersedes or plan.run)
                 raise error.advised(*advise("Nothing has changed; once that is fixed, ", again)) from error
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
-            told = plan.settings.transform
-            code = " or other code of `transform`" if told and told.has_code else ""
-            then = advise(
+            transform = plan.settings.transform
+            code = " or other code of `transform`" if transform and transform.has_code else ""
+            ways_on = advise(
                 "Once that is fixed, ",
                 go_on(plan.archive, plan.run),
                 f"; with other settings{code}: ",
                 plan_anew(plan.archive, plan.run),
             )
-            raise error.advised(*then) from error
+            raise error.advised(*ways_on) from error
 
     def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
         return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)

@@ -3,45 +3,43 @@
 import importlib.metadata
 import logging
 
-from kafka_archiver.context.context import Context
-from kafka_archiver.context.installed_java import java_version
-from kafka_archiver.context.line import Line
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.line import Line, read_line, tidy_line
+from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.planning.settings import frozen_transform
+from kafka_archiver.work.rebuild import plan_rebuild
 
 log = logging.getLogger(__name__)
 
 
-def plan_changed_anew(context: Context, line: Line) -> bool:
-    """Plan such runs anew, with today's settings, if the policy says so. Returns whether there were any.
+def replan_changed(context: Context, line: Line) -> Line:
+    """Plan such runs anew, with today's settings, if the policy says so. Returns the line with their new plans.
 
     A run that has written its manifest needs no code any more.
 
     :raises PolicyError: Kafka no longer has all of a run's offsets.
     """
     if context.archive.policies.changed_code != "plan_anew":
-        return False
+        return line
     changed = [p for p in line.unfinished if line.outcome_of(p.run) is None and _is_changed(context, p)]
-    # Imported late: a rebuild plans, too.
-    from kafka_archiver.work.rebuild import rebuild_run
-
     for plan in changed:
         log.warning("run %s was planned with other code: planning it anew (policies.changed_code)", plan.run)
-        rebuild_run(context, plan.run)
-    return bool(changed)
+        plan_rebuild(context, plan.run)
+    return tidy_line(context, read_line(context)) if changed else line
 
 
 def _is_changed(context: Context, plan: Plan) -> bool:
-    told = plan.settings.transform
-    if told is None or plan.letters or context.ledger.manifest(plan.run):
+    transform = plan.settings.transform
+    if transform is None or plan.letters or context.ledger.manifest(plan.run):
         return False
-    if told.sql and told.sql.spark != importlib.metadata.version("pyspark"):
+    if transform.sql and transform.sql.spark != importlib.metadata.version("pyspark"):
         return True
-    if told.sql and told.sql.java and (java := java_version()) and told.sql.java != java:
+    if transform.sql and transform.sql.java and (java := java_version()) and transform.sql.java != java:
         return True
     try:
-        return frozen_transform(told, context.archive.file, context.keys) != told
+        return frozen_transform(transform, context.archive.file, context.keys) != transform
     except ConfigError:
         # The module, or the key, is not there any more.
         return True

@@ -1,19 +1,19 @@
-"""What a run of an interval would archive, without archiving it."""
+"""Shows what a run of an interval would archive, without archiving it."""
 
 from collections.abc import Sequence
 
 from pydantic import Field
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.planning.beginnings import troubles
+from kafka_archiver.planning.beginnings import policy_errors
 from kafka_archiver.planning.survey import survey
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import Interval
-from kafka_archiver.work.plan.step import Origin, propose
+from kafka_archiver.work.plan.interval_plan import Origin, propose
 
 
 class Preview(Value):
@@ -43,7 +43,7 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
     existing = context.ledger.current(interval.id)
     plan = existing or propose(context, interval, origin)
     line = read_line(context)
-    stops = _stops(context, line) if existing else []
+    stops = _errors_of_next_run(context, line) if existing else []
     return Preview(
         archive=context.archive.archive,
         run=plan.run,
@@ -58,10 +58,10 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
     )
 
 
-def _stops(context: Context, line: Line) -> Sequence[ArchiverError]:
+def _errors_of_next_run(context: Context, line: Line) -> Sequence[ArchiverError]:
     try:
         expected = line.expected(context.ledger)
-        seen = survey(context, line, expected).seen
+        states = survey(context, line, expected).states
     except ArchiverError as error:
         return [error]
-    return troubles(context.archive, seen, {p.name: p for p in expected.partitions})
+    return policy_errors(context.archive, states, {p.name: p for p in expected.partitions})

@@ -1,13 +1,13 @@
-"""What a run takes that fills the archive: the offsets before the scheduled runs that no run has."""
+"""The offsets of a run that fills the archive: those before the scheduled runs that no run has."""
 
 from datetime import datetime
 from typing import NamedTuple
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.planning.older import hidden
-from kafka_archiver.planning.state import Known
+from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.planning.survey import Survey
+from kafka_archiver.planning.time_index import find_hidden_logs
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -18,12 +18,12 @@ class Fill(NamedTuple):
     since: datetime | None = None
 
 
-def ranges_to_fill(context: Context, found: Survey, known: Known, fill: Fill) -> dict[TopicPartition, Range]:
+def ranges_to_fill(context: Context, observed: Survey, known: Known, fill: Fill) -> dict[TopicPartition, Range]:
     """Return the offsets of each log among which some may be left out: up to where scheduled runs began.
 
     :raises ConfigError: the records are filed by a time that Kafka's index does not know.
     """
-    starts = {state.name: state.log_start for state in found.seen}
+    starts = {state.name: state.log_start for state in observed.states}
     ends = {name: (known[name].next or 0) if name in known else 0 for name in starts}
     if fill.since:
         if context.archive.settings.time.source != "record":
@@ -34,7 +34,7 @@ def ranges_to_fill(context: Context, found: Survey, known: Known, fill: Fill) ->
         since_ms = to_ms(fill.since)
         # Everything before the first record of that time is older, also what is not committed yet.
         first = context.cluster.offsets_at(starts, since_ms, "read_uncommitted")
-        unseen = hidden(context.cluster, first, since_ms)
+        unseen = find_hidden_logs(context.cluster, first, since_ms)
         for name, start in starts.items():
             offset = ends[name] if first[name] is None else first[name]
             if name not in unseen and offset is not None:

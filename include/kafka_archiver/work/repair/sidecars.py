@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.print_object import from_store
 from kafka_archiver.encryption import Sealer
 from kafka_archiver.messages.errors import IntegrityError
@@ -23,7 +23,7 @@ from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.columns import Int64s
 from kafka_archiver.values.gaps import unpack
-from kafka_archiver.work.archive.replay import take_again
+from kafka_archiver.work.archive.replay import retake_intent
 
 
 def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
@@ -35,19 +35,21 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
     plan, manifest = context.ledger.plan(run), context.ledger.sound_manifest(run)
     if plan is None or manifest is None:
         raise IntegrityError(f"run {run} has no plan or no manifest any more")
-    take_again(context.ledger, plan, manifest)
+    retake_intent(context.ledger, plan, manifest)
     for entry in manifest.sidecars:
         if entry.key in keys:
             writer = context.ledger.writer_of(plan, entry.key)
             key = context.ledger.open_key(writer.data_key) if writer.data_key else None
-            data = from_object(context.store, writer, manifest, entry, key)
+            data = sidecar_bytes(context.store, writer, manifest, entry, key)
             if data is None:
                 raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
-            _write(context.store, plan, entry.key, data)
+            _write_sidecar(context.store, plan, entry.key, data)
 
 
-def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None) -> bytes | None:
-    """A sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
+def sidecar_bytes(
+    store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None
+) -> bytes | None:
+    """Return a sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
 
     :param key: the data key of the plan, if it has one.
     """
@@ -62,13 +64,13 @@ def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry
         settings=settings,
         schema=SCHEMAS[settings.content],
     )
-    found = get_format(settings.format)
-    encoder = found.encoder(target)
-    offsets = _offsets(manifest, whole)
+    format_ = get_format(settings.format)
+    encoder = format_.encoder(target)
+    offsets = _offsets_of_rows(manifest, whole)
     if not isinstance(encoder, HasSidecar) or (settings.content == "value" and offsets is None):
         return None
     with from_store(store, whole.key, (lambda _: key) if key else None) as source:
-        for batch in _with_offsets(found.read(source, target), offsets):
+        for batch in _with_offsets(format_.read(source, target), offsets):
             encoder.write(batch)
     for _ in encoder.finish():
         pass
@@ -79,8 +81,10 @@ def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry
     return data if spelt(crc32(data)) == entry.checksum else None
 
 
-def _offsets(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
-    """The offsets of an object's rows, if no other offsets lie between them; else None: values alone do not say."""
+def _offsets_of_rows(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
+    """Return the offsets of an object's rows, if no other offsets lie between them; else None: values alone do not
+    say.
+    """
     present = np.ones(whole.last_offset + 1 - whole.first_offset, bool)
     for account in manifest.chunks:
         if (account.topic, account.partition, account.start) == (whole.topic, whole.partition, whole.chunk_start):
@@ -91,7 +95,7 @@ def _offsets(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
 
 
 def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> Iterator[pa.RecordBatch]:
-    """Batches of values with a column of offsets; batches of records as they are."""
+    """Yield batches of values with a column of offsets; batches of records as they are."""
     row = 0
     for batch in batches:
         if "offset" in batch.schema.names or offsets is None:
@@ -102,7 +106,7 @@ def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> 
             row += batch.num_rows
 
 
-def _write(store: Store, plan: Plan, key: str, data: bytes) -> None:
+def _write_sidecar(store: Store, plan: Plan, key: str, data: bytes) -> None:
     # As the run's attempts did: so a store whose ETags are MD5s gives the same ETag.
     with working_directory(None) as directory, Sender(store, 1) as sender:
         parts = PartStream(sender.new(key), plan.settings.part_bytes, directory)

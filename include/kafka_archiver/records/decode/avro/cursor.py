@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_archiver.records.decode.slices import Bytes, bounds, slices
+from kafka_archiver.records.decode.slices import ByteArray, bounds, slices
 from kafka_archiver.values.columns import Int64s
 
 Mask = npt.NDArray[np.bool_]
@@ -34,7 +34,7 @@ class Cursor:
     not to be used: they are read again, one by one.
     """
 
-    def __init__(self, data: Bytes, at: Int64s, end: Int64s, bad: Mask) -> None:
+    def __init__(self, data: ByteArray, at: Int64s, end: Int64s, bad: Mask) -> None:
         self.data, self.at, self._end, self.bad = data, at, end, bad
 
     @classmethod
@@ -102,7 +102,7 @@ class Cursor:
         self.move(start + length)
         return start, start + length
 
-    def width(self, size: int) -> Bytes:
+    def width(self, size: int) -> ByteArray:
         """The next bytes of this size: a row for each record; zeros for a bad one."""
         wrong = self.left() < size
         if wrong.any():
@@ -111,7 +111,7 @@ class Cursor:
         self.move(self.at + np.where(self.bad, 0, size))
         if size > len(self.data) or self.bad.all():
             return np.zeros((len(self), size), np.uint8)
-        values: Bytes = self.data[start[:, None] + np.arange(size)]
+        values: ByteArray = self.data[start[:, None] + np.arange(size)]
         values[self.bad] = 0
         return values
 

@@ -8,13 +8,18 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.avro.cursor import BadDatumError, Cursor, Datum
-from kafka_archiver.records.decode.avro.nodes import Node
+from kafka_archiver.records.decode.avro.nodes import AvroNode
 from kafka_archiver.records.decode.avro.resolve import MismatchError, resolve
 from kafka_archiver.records.decode.avro.schema import parse
 from kafka_archiver.records.decode.avro.types import arrow_field
-from kafka_archiver.records.decode.base import Decoded, Decoder, Read
-from kafka_archiver.records.decode.frames import Framed, Plain
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.slices import numbers
+
+
+def make(of: DecoderInput) -> Decoder:
+    """Make the decoder `avro`."""
+    return avro_decoder(of.required_schema, of.writers, of.framed, of.column)
 
 
 def avro_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
@@ -25,11 +30,11 @@ def avro_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, co
     reader = parse(schema)
     field = arrow_field(column, reader)
     if not framed:
-        return Plain(field, _Reading(resolve(reader, reader), field.type))
+        return Unframed(field, _AvroReading(resolve(reader, reader), field.type))
     reads: dict[int, Read | str] = {}
     for number, writer in writers.items():
         try:
-            reads[number] = _Reading(resolve(parse(writer), reader), field.type)
+            reads[number] = _AvroReading(resolve(parse(writer), reader), field.type)
         except (MismatchError, ConfigError) as error:
             reads[number] = (
                 f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
@@ -38,10 +43,10 @@ def avro_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, co
     return Framed(field, reads)
 
 
-class _Reading:
+class _AvroReading:
     """Reads records as vectors, and those that are not what the schema says, or too irregular, one by one."""
 
-    def __init__(self, node: Node, kind: pa.DataType) -> None:
+    def __init__(self, node: AvroNode, kind: pa.DataType) -> None:
         self._node, self._kind = node, kind
 
     def __call__(self, data: pa.Array) -> Decoded:

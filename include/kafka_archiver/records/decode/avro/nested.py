@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.records.decode.avro.cursor import BadDatumError, Cursor, Datum
-from kafka_archiver.records.decode.avro.nodes import Node, Text
+from kafka_archiver.records.decode.avro.nodes import AvroNode, AvroText
 from kafka_archiver.records.decode.fields import SET
 from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.values.columns import Int64s
@@ -26,7 +26,7 @@ class Record:
     """
 
     def __init__(
-        self, kind: pa.DataType, parts: Sequence[tuple[str, Node, int | None]], defaults: dict[int, Any]
+        self, kind: pa.DataType, parts: Sequence[tuple[str, AvroNode, int | None]], defaults: dict[int, Any]
     ) -> None:
         self.kind, self._parts, self._defaults = kind, parts, defaults
         self._names = [kind[place].name for place in range(kind.num_fields)]
@@ -63,7 +63,7 @@ class Array:
     :param no_bytes: an item takes no bytes.
     """
 
-    def __init__(self, kind: pa.DataType, item: Node, no_bytes: bool = False) -> None:
+    def __init__(self, kind: pa.DataType, item: AvroNode, no_bytes: bool = False) -> None:
         self.kind, self._item, self._most = kind, item, _MOST_WITHOUT_BYTES if no_bytes else None
 
     def column(self, at: Cursor) -> pa.Array:
@@ -74,11 +74,11 @@ class Array:
         return [self._item.value(at) for _ in _count(at, self._most)]
 
 
-class Map:
+class AvroMap:
     """Reads the entries, in blocks. Of entries with the same key, the last one counts."""
 
-    def __init__(self, kind: pa.DataType, value: Node) -> None:
-        self.kind, self._key, self._value = kind, Text(pa.string()), value
+    def __init__(self, kind: pa.DataType, value: AvroNode) -> None:
+        self.kind, self._key, self._value = kind, AvroText(pa.string()), value
 
     def column(self, at: Cursor) -> pa.Array:
         rows, [keys, values] = _items(at, [self._key, self._value])
@@ -99,7 +99,7 @@ class Union:
     :param branches: of the writer's union: node, and the place in the struct of branches; None for null.
     """
 
-    def __init__(self, kind: pa.DataType, branches: Sequence[tuple[Node, int | None]], is_struct: bool) -> None:
+    def __init__(self, kind: pa.DataType, branches: Sequence[tuple[AvroNode, int | None]], is_struct: bool) -> None:
         self.kind, self._branches, self._is_struct = kind, branches, is_struct
         self._names = [field.name for field in kind] if is_struct else []
 
@@ -139,7 +139,7 @@ class Union:
 class Branch:
     """Reads a value that the writer has without a union, as a branch of the union that the run writes."""
 
-    def __init__(self, kind: pa.StructType, node: Node, place: int) -> None:
+    def __init__(self, kind: pa.StructType, node: AvroNode, place: int) -> None:
         self.kind, self._node, self._place = kind, node, place
 
     def column(self, at: Cursor) -> pa.Array:
@@ -170,7 +170,7 @@ def _count(at: Datum, most: int | None = None) -> Iterator[int]:
         yield from range(count)
 
 
-def _items(at: Cursor, nodes: Sequence[Node], most: int | None = None) -> tuple[Int64s, list[pa.Array]]:
+def _items(at: Cursor, nodes: Sequence[AvroNode], most: int | None = None) -> tuple[Int64s, list[pa.Array]]:
     """Return the items of all records, in the order of the records: the record of each, and for each node its values.
 
     :param most: the most items of an array, if they take no bytes.

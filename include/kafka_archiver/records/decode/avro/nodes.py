@@ -17,7 +17,7 @@ _QUIET = np.uint32(1 << 22)
 _WIDTH = 16
 
 
-class Node(Protocol):
+class AvroNode(Protocol):
     """Reads values of one type. Both ways give the same values."""
 
     @property
@@ -120,7 +120,7 @@ class Real:
         return value
 
 
-class Text:
+class AvroText:
     """Reads bytes or a string."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -169,7 +169,7 @@ class Fixed:
         return at.take(self._size)
 
 
-class Decimals:
+class AvroDecimals:
     """Reads a decimal: an integer in two's complement, the highest byte first.
 
     :param size: the bytes of a fixed; None for bytes.
@@ -249,7 +249,7 @@ class Enum:
         return symbol
 
 
-class Refused:
+class RefusedType:
     """A part of the writer's schema that does not fit the schema that the run writes."""
 
     def __init__(self, kind: pa.DataType, reason: str) -> None:

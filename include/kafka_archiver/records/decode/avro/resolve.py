@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from kafka_archiver.records.decode.avro import types
 from kafka_archiver.records.decode.avro.defaults import default
-from kafka_archiver.records.decode.avro.nested import Array, Branch, Map, Record, Union
+from kafka_archiver.records.decode.avro.nested import Array, AvroMap, Branch, Record, Union
 from kafka_archiver.records.decode.avro.nodes import (
+    AvroDecimals,
+    AvroNode,
+    AvroText,
     Boolean,
-    Decimals,
     Enum,
     Fixed,
     Integer,
-    Node,
     Null,
     Real,
-    Refused,
-    Text,
+    RefusedType,
 )
 from kafka_archiver.records.decode.avro.schema import Type
 from kafka_archiver.records.decode.avro.uuids import Uuids
@@ -42,7 +42,7 @@ class MismatchError(Exception):
     """The writer's schema does not fit. The message says where and why."""
 
 
-def resolve(writer: Type, reader: Type) -> Node:
+def resolve(writer: Type, reader: Type) -> AvroNode:
     """Return the reader of the writer's bytes as the reader's column.
 
     :raises MismatchError: no record of the writer fits.
@@ -56,14 +56,14 @@ def resolve(writer: Type, reader: Type) -> Node:
     if writer.kind == reader.kind and writer.kind in ("array", "map"):
         item = resolve(writer.parts[0], reader.parts[0])
         if writer.kind == "map":
-            return Map(types.arrow(reader), item)
+            return AvroMap(types.arrow(reader), item)
         return Array(types.arrow(reader), item, no_bytes=_takes_no_bytes(writer.parts[0]))
     if writer.kind == reader.kind == "enum":
         return _enum(writer, reader)
     return _plain(writer, reader)
 
 
-def _plain(writer: Type, reader: Type) -> Node:
+def _plain(writer: Type, reader: Type) -> AvroNode:
     if writer.kind != reader.kind and reader.kind not in _PROMOTIONS.get(writer.kind, ()):
         raise MismatchError(f"found {writer}, expected {reader}")
     kind = types.arrow(reader)
@@ -73,13 +73,13 @@ def _plain(writer: Type, reader: Type) -> Node:
     if writer.kind == "fixed" and (size != reader.definition["size"] or not _same_name(writer, reader)):
         raise MismatchError(f"found fixed {writer} of {size} bytes, expected {reader} of {reader.definition['size']}")
     if pa.types.is_decimal(kind):
-        return Decimals(kind, size)
+        return AvroDecimals(kind, size)
     if writer.kind in ("int", "long"):
         return Integer(kind, _BOUNDS.get(reader.logical, _INT if writer.kind == "int" else _LONG))
     if writer.kind in ("float", "double"):
         return Real(kind, 4 if writer.kind == "float" else 8)
     if writer.kind in ("bytes", "string"):
-        return Uuids() if reader.logical == "uuid" else Text(kind)
+        return Uuids() if reader.logical == "uuid" else AvroText(kind)
     return (
         Fixed(writer.definition["size"])
         if writer.kind == "fixed"
@@ -108,7 +108,7 @@ def _same_name(writer: Type, reader: Type) -> bool:
     return writer.name in reader.names or short == reader.name.rpartition(".")[2]
 
 
-def _enum(writer: Type, reader: Type) -> Node:
+def _enum(writer: Type, reader: Type) -> AvroNode:
     if not _same_name(writer, reader):
         raise MismatchError(f"found enum {writer}, expected {reader}")
     known, names = set(reader.definition["symbols"]), writer.definition["symbols"]
@@ -118,7 +118,7 @@ def _enum(writer: Type, reader: Type) -> Node:
     return Enum([name if name in known else fallback for name in names], names)
 
 
-def _record(writer: Type, reader: Type) -> Node:
+def _record(writer: Type, reader: Type) -> AvroNode:
     if not _same_name(writer, reader):
         raise MismatchError(f"found record {writer}, expected {reader}")
     kind = types.arrow(reader)
@@ -127,7 +127,7 @@ def _record(writer: Type, reader: Type) -> Node:
     # A field that the writer has by its name is not also another one by its alias.
     named = {own[field["name"]] for field, _ in writer.fields if field["name"] in own}
     places = {alias: place for alias, place in aliases.items() if place not in named} | own
-    parts: list[tuple[str, Node, int | None]] = []
+    parts: list[tuple[str, AvroNode, int | None]] = []
     taken: set[int] = set()
     for field, avro in writer.fields:
         name = field["name"]
@@ -153,10 +153,10 @@ def _record(writer: Type, reader: Type) -> Node:
     return Record(kind, parts, defaults)
 
 
-def _union(writer: Type, reader: Type) -> Node:
+def _union(writer: Type, reader: Type) -> AvroNode:
     """Each branch of the writer as what it becomes. A branch that does not fit refuses the records that have it."""
     kind, is_struct = types.arrow(reader), _is_struct(reader)
-    branches: list[tuple[Node, int | None]] = []
+    branches: list[tuple[AvroNode, int | None]] = []
     errors = []
     for branch in writer.parts:
         place: int | None = 0
@@ -167,7 +167,7 @@ def _union(writer: Type, reader: Type) -> Node:
                 node = resolve(branch, reader)
         except MismatchError as error:
             errors.append(str(error))
-            node = Refused(kind, f"a union's branch does not fit the schema that the run writes: {error}")
+            node = RefusedType(kind, f"a union's branch does not fit the schema that the run writes: {error}")
             place = None
         branches.append((node, place))
     if len(errors) == len(branches):
@@ -175,7 +175,7 @@ def _union(writer: Type, reader: Type) -> Node:
     return Union(kind, branches, is_struct)
 
 
-def _branch(writer: Type, reader: Type) -> Node:
+def _branch(writer: Type, reader: Type) -> AvroNode:
     kind, (place, node) = types.arrow(reader), _target(writer, reader)
     if place is None:
         return Null(kind)
@@ -186,12 +186,12 @@ def _is_struct(reader: Type) -> bool:
     return types.without_null(reader).kind == "union"
 
 
-def _target(writer: Type, reader: Type) -> tuple[int | None, Node]:
+def _target(writer: Type, reader: Type) -> tuple[int | None, AvroNode]:
     """The reader's branch for this type: the first of the same type, else the first that it fits.
 
     :return: the branch's place in the struct of the branches, None for null; and what reads the type as this branch.
     """
-    fitting: list[tuple[Type, int | None, Node]] = []
+    fitting: list[tuple[Type, int | None, AvroNode]] = []
     value_branches = 0
     for branch in reader.parts:
         place = None if branch.kind == "null" else value_branches

@@ -82,7 +82,7 @@ def parse(schema: Schema) -> Type:
     names: dict[str, Any] = {}
     try:
         _define(schema, names, set())
-        return _Types(names).typed(_parsed(schema, names), ())
+        return _TypeParser(names).typed(_parsed(schema, names), ())
     except RecursionError:
         raise ConfigError(f"schema {schema.fingerprint} is not an Avro schema: it is nested too deep") from None
     except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -133,7 +133,7 @@ def _count(definition: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else -1
 
 
-class _Types:
+class _TypeParser:
     """Makes the types of definitions; a named one for each place that has it.
 
     :param names: the definitions by name.

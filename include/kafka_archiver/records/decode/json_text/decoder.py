@@ -11,10 +11,10 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, Read, renumbered
-from kafka_archiver.records.decode.frames import Framed, Plain
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
+from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.halves import decode_in_halves
-from kafka_archiver.records.decode.json_text.nodes import Node
+from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.records.decode.json_text.valid import Valid, valid
@@ -27,6 +27,16 @@ ANY = Schema(kind="JSON", text="{}")
 _ROWS = 1000
 
 
+def make_json(of: DecoderInput) -> Decoder:
+    """Make the decoder `json`. Without a schema nothing is named, so no property is unknown."""
+    return json_decoder(of.schema, of.writers, of.framed, of.column, of.unknown if of.schema else None)
+
+
+def make_json_schema(of: DecoderInput) -> Decoder:
+    """Make the decoder `json_schema`."""
+    return json_schema_decoder(of.required_schema, of.writers, of.framed, of.column, of.unknown)
+
+
 def json_decoder(
     schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str, unknown: Unknown | None = "drop"
 ) -> Decoder:
@@ -37,9 +47,9 @@ def json_decoder(
     """
     field, node = columns_of(schema or ANY, column, named_anywhere=unknown is not None)
     # Columns are a choice here, so nothing is looked for that is dropped by it.
-    read = _some_rows(_Reading(node, finds_unnamed=unknown in ("column", "dead_letter")))
+    read = _some_rows(_DocumentReading(node, finds_unnamed=unknown in ("column", "dead_letter")))
     field, read = treated(field, read, unknown or "drop")
-    return Framed(field, dict.fromkeys(writers, read)) if framed else Plain(field, read)
+    return Framed(field, dict.fromkeys(writers, read)) if framed else Unframed(field, read)
 
 
 def json_schema_decoder(
@@ -55,8 +65,8 @@ def json_schema_decoder(
         return treated(own, _valid(node, writer, unknown is not None), unknown or "drop")
 
     if not framed:
-        return Plain(*reader(schema))
-    field, reads = treated(own, _Reading(node), unknown or "drop")[0], dict[int, Read | str]()
+        return Unframed(*reader(schema))
+    field, reads = treated(own, _DocumentReading(node), unknown or "drop")[0], dict[int, Read | str]()
     for number, writer in writers.items():
         try:
             reads[number] = reader(writer)[1]
@@ -65,10 +75,10 @@ def json_schema_decoder(
     return Framed(field, reads)
 
 
-def _valid(node: Node, writer: Schema, finds_unnamed: bool) -> Read:
-    slow = _Reading(node, _check(writer), finds_unnamed)
+def _valid(node: JsonNode, writer: Schema, finds_unnamed: bool) -> Read:
+    slow = _DocumentReading(node, _check(writer), finds_unnamed)
     fast = None if writer.references else valid(json.loads(writer.text), node)
-    return _some_rows(_Sure(fast, slow) if fast else slow)
+    return _some_rows(_FastFirst(fast, slow) if fast else slow)
 
 
 def _some_rows(read: Read) -> Read:
@@ -88,7 +98,7 @@ def _some_rows(read: Read) -> Read:
     return each
 
 
-class _Sure:
+class _FastFirst:
     """Reads documents that are certainly valid fast, and the others one by one."""
 
     def __init__(self, fast: Valid, slow: Read) -> None:
@@ -109,13 +119,13 @@ class _Sure:
         return Decoded(joined, renumbered(slow.reasons, odd), renumbered(slow.unnamed, odd))
 
 
-class _Reading:
+class _DocumentReading:
     """Reads documents one by one.
 
     :param finds_unnamed: it also gives the properties that have no column.
     """
 
-    def __init__(self, node: Node, check: Check | None = None, finds_unnamed: bool = False) -> None:
+    def __init__(self, node: JsonNode, check: Check | None = None, finds_unnamed: bool = False) -> None:
         self._node, self._check = node, check
         self._decode = msgspec.json.Decoder(node.python).decode
         self._strictly = msgspec.json.Decoder(strict(node).python).decode if finds_unnamed else None

@@ -27,7 +27,7 @@ _EXACT = 1 << 53
 _NUMBER_STARTS = frozenset(b"-0123456789")
 
 
-class Node(Protocol):
+class JsonNode(Protocol):
     """One type of column."""
 
     @property
@@ -59,7 +59,7 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
         raise ValueError(f"a value does not fit {kind}: {record_value(str(error))}") from None
 
 
-class Plain:
+class ArrowValues:
     """A type that msgspec and Arrow take as it is."""
 
     def __init__(self, kind: pa.DataType, python: Any) -> None:
@@ -95,7 +95,7 @@ def _whole(value: float) -> int:
     return int(value)
 
 
-class Text:
+class JsonTexts:
     """Any JSON, as it is written."""
 
     kind, python = pa.string(), msgspec.Raw
@@ -111,14 +111,14 @@ class Digits:
     kind, python = pa.string(), msgspec.Raw
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        texts = Text().array(values)
+        texts = JsonTexts().array(values)
         for value in values:
             if value is not None and (text := bytes(value))[0] not in _NUMBER_STARTS and text != _NULL:
                 raise ValueError(f"found {_short(text.decode())}, expected a number")
         return texts
 
 
-class Decimals:
+class JsonDecimals:
     """A number, or a string of one, that a decimal holds exactly."""
 
     python = msgspec.Raw
@@ -127,7 +127,7 @@ class Decimals:
         self.kind = kind
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        texts = Text().array(values).to_pylist()
+        texts = JsonTexts().array(values).to_pylist()
         return _array([None if text is None else self._decimal(text) for text in texts], self.kind)
 
     def _decimal(self, text: str) -> Any:
@@ -200,7 +200,7 @@ class Times:
 class List:
     """An array."""
 
-    def __init__(self, item: Node, field: pa.Field) -> None:
+    def __init__(self, item: JsonNode, field: pa.Field) -> None:
         self.kind, self.item = pa.list_(field), item
         self.python = Optional[list[item.python]]  # type: ignore[name-defined]  # noqa: UP045
 
@@ -210,10 +210,10 @@ class List:
         return pa.ListArray.from_arrays(_offsets(present), items, self.kind, mask=mask)
 
 
-class Map:
+class JsonMap:
     """An object with any names."""
 
-    def __init__(self, value: Node, field: pa.Field) -> None:
+    def __init__(self, value: JsonNode, field: pa.Field) -> None:
         self.kind, self.value = pa.map_(pa.string(), field), value
         self.python = Optional[dict[str, value.python]]  # type: ignore[name-defined]  # noqa: UP045
 
@@ -231,7 +231,7 @@ class Struct:
     :raises ValueError: msgspec cannot have a name.
     """
 
-    def __init__(self, parts: Sequence[tuple[pa.Field, Node]], required: frozenset[str] | None = None) -> None:
+    def __init__(self, parts: Sequence[tuple[pa.Field, JsonNode]], required: frozenset[str] | None = None) -> None:
         self.kind, self.parts = pa.struct([field for field, _ in parts]), parts
         members = [
             (f"f{place}", node.python, msgspec.field(name=field.name, default=_default(field.name, required)))

@@ -15,19 +15,19 @@ from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.fields import field
 from kafka_archiver.records.decode.json_text.columns import DECIMAL, FORMAT, TYPE, TYPES, is_decimal
 from kafka_archiver.records.decode.json_text.nodes import (
-    Decimals,
+    ArrowValues,
     Digits,
     Integers,
+    JsonDecimals,
+    JsonMap,
+    JsonNode,
+    JsonTexts,
     List,
-    Map,
-    Node,
-    Plain,
     Struct,
-    Text,
     Times,
 )
 
-Found = tuple[pa.Field, Node]
+Found = tuple[pa.Field, JsonNode]
 # Alternatives may name the same columns again and again.
 _MOST_COLUMNS = 100_000
 # A part without any of these says nothing of the type.
@@ -110,7 +110,7 @@ class _Documents:
             return field(name, struct.kind, **doc), struct
         if kind == "object" and isinstance(text.get("additionalProperties"), Mapping):
             inner, node = self.column("value", part._replace(text=text["additionalProperties"]))
-            mapped = Map(node, inner)
+            mapped = JsonMap(node, inner)
             return field(name, mapped.kind, **doc), mapped
         if kind == "array" and isinstance(text.get("items"), Mapping):
             inner, node = self.column("item", part._replace(text=text["items"]))
@@ -160,7 +160,7 @@ class _Documents:
             kinds = [column.type for column, _ in columns]
             if not kinds or not (all(map(pa.types.is_struct, kinds)) or all(kind == kinds[0] for kind in kinds)):
                 return text
-            if any(isinstance(node, Text) for _, node in columns):
+            if any(isinstance(node, JsonTexts) for _, node in columns):
                 return text
             return columns[0] if len(typed_parts) == 1 else self.column(name, typed_parts[0], typed_parts[1:])
         except _ContainsItselfError:
@@ -260,19 +260,19 @@ _INTEGER_KINDS = {name: pa.type_for_alias(name) for name in TYPES if "int" in na
 
 
 def _plain(name: str, kind: str, form: str, doc: Mapping[str, str]) -> Found:
-    node: Node
+    node: JsonNode
     more = {}
     if kind in _PLAIN:
-        node = Plain(*_PLAIN[kind])
+        node = ArrowValues(*_PLAIN[kind])
         more = {"avro_logicalType": "uuid"} if kind == "uuid" else {}
     elif kind in _INTEGER_KINDS:
         node = Integers(_INTEGER_KINDS[kind])
     elif is_decimal(kind) and (digits := DECIMAL.fullmatch(kind)):
-        node = Decimals(pa.decimal128(int(digits[1]), int(digits[2])))
+        node = JsonDecimals(pa.decimal128(int(digits[1]), int(digits[2])))
     elif kind == "number":
         node, more = Digits(), {"json": "number"}
     elif kind == "json":
-        node, more = Text(), {"json": "any"}
+        node, more = JsonTexts(), {"json": "any"}
     elif "%Z" in form.replace("%%", ""):
         raise ConfigError(
             f"JSON Schema: the column {name} has the format {form!r}, and %Z reads only UTC, GMT and the names of the "

@@ -1,6 +1,7 @@
 """The properties of a document that its schema does not name: found, and treated by `unknown`."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import msgspec
 import numpy as np
@@ -11,7 +12,7 @@ from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.records.decode.base import Decoded, Read
 from kafka_archiver.records.decode.fields import field
-from kafka_archiver.records.decode.json_text.nodes import List, Map, Node, Struct
+from kafka_archiver.records.decode.json_text.nodes import JsonMap, JsonNode, List, Struct
 
 # The column that `unknown: column` adds.
 COLUMN = "unknown_properties"
@@ -21,16 +22,16 @@ _list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _SHOWN = 200
 
 
-def strict(node: Node) -> Node:
+def strict(node: JsonNode) -> JsonNode:
     """Return a node with the same columns whose objects have no other names."""
     if isinstance(node, Struct):
         return Struct([(part, strict(inner)) for part, inner in node.parts], frozenset())
     if isinstance(node, List):
         return List(strict(node.item), node.kind.value_field)
-    return Map(strict(node.value), node.kind.item_field) if isinstance(node, Map) else node
+    return JsonMap(strict(node.value), node.kind.item_field) if isinstance(node, JsonMap) else node
 
 
-def unnamed(document: bytes | msgspec.Raw, node: Node) -> str | None:
+def unnamed(document: bytes | msgspec.Raw, node: JsonNode) -> str | None:
     """Return what the document has beyond the names of the columns, as JSON; None if it has nothing more.
 
     Values keep their digits. Objects and lists around such a property are there, and of lists the items without one are
@@ -42,7 +43,7 @@ def unnamed(document: bytes | msgspec.Raw, node: Node) -> str | None:
     return None if unnamed_text is None else unnamed_text.decode()
 
 
-def _unnamed_part(text: bytes, node: Node) -> bytes | None:
+def _unnamed_part(text: bytes, node: JsonNode) -> bytes | None:
     if text == _NULL:
         return None
     if isinstance(node, Struct):
@@ -51,7 +52,7 @@ def _unnamed_part(text: bytes, node: Node) -> bytes | None:
             (name, _unnamed_part(bytes(raw), named[name]) if name in named else bytes(raw))
             for name, raw in _object(text).items()
         )
-    if isinstance(node, Map):
+    if isinstance(node, JsonMap):
         return _joined((name, _unnamed_part(bytes(raw), node.value)) for name, raw in _object(text).items())
     if isinstance(node, List):
         items = [_unnamed_part(bytes(raw), node.item) for raw in _list(text)]
@@ -70,14 +71,22 @@ def treated(column: pa.Field, read: Read, unknown: Unknown) -> tuple[pa.Field, R
     :param read: gives them as `Decoded.unnamed`.
     :raises ConfigError: the schema has a property with the name of the added column.
     """
-    if unknown == "drop" or not pa.types.is_struct(column.type):
+    if not pa.types.is_struct(column.type):
         return column, read
-    if unknown == "dead_letter":
-        return column, _rejecting(read)
-    if column.type.get_field_index(COLUMN) >= 0:
-        raise ConfigError(f"`unknown: column` adds the column {COLUMN}, which the JSON Schema names; choose `drop`")
-    kind = pa.struct([*column.type, field(COLUMN, pa.string(), json="any")])
-    return column.with_type(kind), _adding(read, kind)
+    match unknown:
+        case "drop":
+            return column, read
+        case "dead_letter":
+            return column, _rejecting(read)
+        case "column":
+            if column.type.get_field_index(COLUMN) >= 0:
+                raise ConfigError(
+                    f"`unknown: column` adds the column {COLUMN}, which the JSON Schema names; choose `drop`"
+                )
+            kind = pa.struct([*column.type, field(COLUMN, pa.string(), json="any")])
+            return column.with_type(kind), _adding(read, kind)
+        case _:
+            assert_never(unknown)
 
 
 def _rejecting(read: Read) -> Read:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.decode.json_text.columns import FORMAT, TYPE
-from kafka_archiver.records.decode.json_text.nodes import Integers, List, Map, Node, Struct
+from kafka_archiver.records.decode.json_text.nodes import Integers, JsonMap, JsonNode, List, Struct
 from kafka_archiver.records.decode.json_text.schema import pointed
 
 # In these, a keyword means the same.
@@ -47,7 +47,7 @@ class Valid:
     :param texts: whether it reads parts of a document as text.
     """
 
-    def __init__(self, node: Node, texts: bool) -> None:
+    def __init__(self, node: JsonNode, texts: bool) -> None:
         self._node, self._texts = node, texts
         self._decode = msgspec.json.Decoder(node.python).decode
 
@@ -78,7 +78,7 @@ class Valid:
             return None
 
 
-def valid(text: Any, node: Node) -> Valid | None:
+def valid(text: Any, node: JsonNode) -> Valid | None:
     """Return a reader of documents that are valid by a schema, with the columns of `node`; None if there is none.
 
     :param text: the schema: the validating library takes it, and it needs no other one.
@@ -108,12 +108,12 @@ class _Parts:
             raise _UnclearError
         self._text, self._dialect, self.texts = text, dialect, False
 
-    def member(self, part: Any, node: Node, depth: int) -> Node:
+    def member(self, part: Any, node: JsonNode, depth: int) -> JsonNode:
         """A node that takes null only if it is valid."""
         member_type, null = self._node(part, node, depth)
         return member_type if null else _Checked(member_type, _without_null(member_type.python))
 
-    def _node(self, part: Any, node: Node, depth: int) -> tuple[Node, bool]:
+    def _node(self, part: Any, node: JsonNode, depth: int) -> tuple[JsonNode, bool]:
         """A node that takes null, and whether null is valid."""
         if depth > _DEEPEST:
             raise _UnclearError
@@ -141,9 +141,9 @@ class _Parts:
             if list(names) == [field.name for field, _ in node.parts] and required <= names.keys():
                 inner = [(field, self.member(names[field.name], its, depth + 1)) for field, its in node.parts]
                 return Struct(inner, required), null
-        if isinstance(node, Map) and keywords <= {"type", "additionalProperties"}:
+        if isinstance(node, JsonMap) and keywords <= {"type", "additionalProperties"}:
             value = self.member(part["additionalProperties"], node.value, depth + 1)
-            return Map(value, node.kind.item_field), null
+            return JsonMap(value, node.kind.item_field), null
         if isinstance(node, List) and keywords <= {"type", "items"}:
             return List(self.member(part["items"], node.item, depth + 1), node.kind.value_field), null
         return self._leaf(part, node)
@@ -153,7 +153,7 @@ class _Parts:
             raise _UnclearError
         return pointed(self._text, reference[1:])
 
-    def _leaf(self, part: Any, node: Node) -> tuple[Node, bool]:
+    def _leaf(self, part: Any, node: JsonNode) -> tuple[JsonNode, bool]:
         """A node with a check of its values: as msgspec reads them where orjson reads the same, else of their text."""
         if not _dollars(part) <= {"$comment"}:
             raise _UnclearError
@@ -175,7 +175,7 @@ class _Parts:
 class _Checked:
     """A node that takes less. :param python: what msgspec reads. :param check: of all values that are not None."""
 
-    def __init__(self, node: Node, python: Any, check: Callable[[list[Any]], bool] | None = None) -> None:
+    def __init__(self, node: JsonNode, python: Any, check: Callable[[list[Any]], bool] | None = None) -> None:
         self.kind, self.python = node.kind, python
         self._node, self._check = node, check
 
@@ -190,7 +190,7 @@ class _Again:
 
     python = msgspec.Raw
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: JsonNode) -> None:
         self.kind, self._node = node.kind, node
         self._read = msgspec.json.Decoder(node.python).decode
 

@@ -12,8 +12,8 @@ from ptars import HandlerPool, PtarsConfig
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Decoder, Read
-from kafka_archiver.records.decode.frames import Framed, Plain
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.halves import decode_in_halves
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
@@ -26,6 +26,11 @@ _CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nu
 # ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;
 # longer messages are parsed by Protobuf's own library first, which refuses deep ones. So are those of `wrong_lengths`.
 _SHORT = 4096
+
+
+def make(of: DecoderInput) -> Decoder:
+    """Make the decoder `protobuf`."""
+    return protobuf_decoder(of.required_schema, of.writers, of.framed, of.column, of.message)
 
 
 def protobuf_decoder(
@@ -43,7 +48,7 @@ def protobuf_decoder(
     field = message_field(column, descriptor, whole.theirs, file.docs)
     whole.kind = field.type
     if not framed:
-        return Plain(field, whole.read)
+        return Unframed(field, whole.read)
     reads: dict[int, Read | str] = {}
     for number, writer in writers.items():
         try:

@@ -70,7 +70,7 @@ def schema_of(schema: pa.Schema) -> dict[str, Any]:
     name = about["avro.name"] if _is_name(about.get("avro.name", "")) else _RECORD
     doc = about.get("doc") if schema.metadata else _KAFKA_RECORD
     path = tuple(name.split("."))
-    types = _Types(path)
+    types = _ColumnTypes(path)
     fields = [types.field(field, path) for field in schema]
     return {"type": "record", **_spelt(path), **({"doc": doc} if doc else {}), "fields": fields}
 
@@ -90,7 +90,7 @@ def entries(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("entries", pair, nullable=False))
 
 
-class _Types:
+class _ColumnTypes:
     """Avro types of columns. A name may be defined only once in a file, so this remembers the definitions.
 
     :param record: the name of the record, which is that of the columns' path too.

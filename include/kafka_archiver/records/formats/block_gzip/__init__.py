@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 
-class Options(Value):
+class BlockGzipOptions(Value):
     """`block_bytes`: the most bytes of a member before compression; a larger record has a member of its own."""
 
     block_bytes: Annotated[int, Field(ge=64 << 10, le=1 << 30)] = 64 << 20
@@ -37,7 +37,7 @@ class BlockGzip:
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     typed: ClassVar[frozenset[Content]] = frozenset()
-    options = Options
+    options = BlockGzipOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     # Of one member: those of `jsonl`.
     known: ClassVar[Mapping[str, str]] = {

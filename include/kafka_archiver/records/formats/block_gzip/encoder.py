@@ -20,7 +20,7 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.records.formats.base import Buffer, Target
-from kafka_archiver.records.formats.block_gzip import Options
+from kafka_archiver.records.formats.block_gzip import BlockGzipOptions
 from kafka_archiver.records.formats.jsonl.encoder import lines_of
 from kafka_archiver.records.formats.shared.compress import compressed
 from kafka_archiver.values.columns import Int64s, column
@@ -132,4 +132,4 @@ class BlockEncoder:
 
 def block_bytes(target: Target) -> int:
     """The most bytes of a member before compression."""
-    return Options.model_validate(target.settings.options).block_bytes
+    return BlockGzipOptions.model_validate(target.settings.options).block_bytes

@@ -9,7 +9,7 @@ from kafka_archiver.records.formats.csv import cells
 from kafka_archiver.records.formats.shared.records import kafkas
 
 
-class Column(NamedTuple):
+class CsvColumn(NamedTuple):
     """A column of the file; `source`: the field of the object's schema."""
 
     name: str
@@ -17,13 +17,13 @@ class Column(NamedTuple):
     cells: cells.Cells
 
 
-def columns_of(schema: pa.Schema) -> list[Column]:
+def columns_of(schema: pa.Schema) -> list[CsvColumn]:
     """The columns of an object's schema. Kafka's key and value have two each."""
     if schema.equals(VALUE):
-        return [Column("value", VALUE.field("value"), cells.QUOTED)]
-    columns = [Column(field.name, field, _cells(field)) for field in schema]
+        return [CsvColumn("value", VALUE.field("value"), cells.QUOTED)]
+    columns = [CsvColumn(field.name, field, _cells(field)) for field in schema]
     raw = [field for field in schema if kafkas(field) in ("key", "value")]
-    return columns + [Column(f"{field.name}_base64", field, cells.BASE64) for field in raw]
+    return columns + [CsvColumn(f"{field.name}_base64", field, cells.BASE64) for field in raw]
 
 
 def _cells(field: pa.Field) -> cells.Cells:

@@ -11,7 +11,7 @@ from pyarrow import csv
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import VALUE, Target
 from kafka_archiver.records.formats.csv import CsvOptions
-from kafka_archiver.records.formats.csv.columns import Column, columns_of
+from kafka_archiver.records.formats.csv.columns import CsvColumn, columns_of
 from kafka_archiver.records.formats.csv.rows import Rows
 from kafka_archiver.records.formats.shared.decompress import decompressed
 from kafka_archiver.records.formats.shared.pieces import whole
@@ -52,7 +52,7 @@ def _whole_rows(pieces: Iterator[bytes], quote: int, name: str) -> Iterator[byte
     return whole(pieces, end_of, "row", name)
 
 
-def _batch(rows: bytes, columns: list[Column], schema: pa.Schema, name: str, options: CsvOptions) -> pa.RecordBatch:
+def _batch(rows: bytes, columns: list[CsvColumn], schema: pa.Schema, name: str, options: CsvOptions) -> pa.RecordBatch:
     names = [column.name for column in columns]
     try:
         table = csv.read_csv(
@@ -84,7 +84,7 @@ def _batch(rows: bytes, columns: list[Column], schema: pa.Schema, name: str, opt
         raise IntegrityError(f"{name} has a row that does not fit its columns: {error}") from error
 
 
-def _stored(column: Column) -> pa.DataType:
+def _stored(column: CsvColumn) -> pa.DataType:
     """The type as the file has it."""
     kind = column.source.type
     by_library = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_time)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
-class Options(Value):
+class MakOptions(Value):
     """`version`: 1 is kafkatos3's; 2 keeps timestamps, headers and nulls."""
 
     version: Literal[1, 2] = 1
@@ -60,7 +60,7 @@ class Mak:
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     typed: ClassVar[frozenset[Content]] = frozenset()
-    options = Options
+    options = MakOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "50e8d9787019ededa2fc19270ab4c341",

@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.records.formats.base import Buffer, Target
-from kafka_archiver.records.formats.mak import Options
+from kafka_archiver.records.formats.mak import MakOptions
 from kafka_archiver.records.formats.mak.records import MAGIC, encoded
 from kafka_archiver.records.formats.shared.buffered_bytes import BufferedBytes
 from kafka_archiver.records.formats.shared.compress import compressed
@@ -21,7 +21,7 @@ class MakEncoder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._version = Options.model_validate(target.settings.options).version
+        self._version = MakOptions.model_validate(target.settings.options).version
         self._records = compressed(target.settings.codec)
         self._buffer = BufferedBytes()
         self._size = self._last = 0

@@ -44,7 +44,7 @@ def _options(settings: Settings) -> BytesOptions:
     return BytesOptions.model_validate(settings.options)
 
 
-class Bytes:
+class BytesFormat:
     """The format `bytes`."""
 
     name = "bytes"

@@ -66,7 +66,7 @@ def schema_of(
         )
     has_record_columns = content == "both"
     kafkas = [
-        made_of(name, RECORD.field(name).with_name(prefix + name))
+        with_source(name, RECORD.field(name).with_name(prefix + name))
         for name in RECORD.names
         if has_record_columns or name in metadata
     ]
@@ -93,7 +93,7 @@ def source(field: pa.Field) -> str | None:
     return None if origin is None else origin.decode()
 
 
-def made_of(name: str, field: pa.Field) -> pa.Field:
+def with_source(name: str, field: pa.Field) -> pa.Field:
     """The field with its source."""
     return field.with_metadata({**(field.metadata or {}), SOURCE: name.encode()})
 
@@ -124,4 +124,4 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _decoded(name: str, field: pa.Field, called: str) -> pa.Field:
-    return made_of(name, plain(field).with_name(called).with_nullable(True))
+    return with_source(name, plain(field).with_name(called).with_nullable(True))

@@ -92,7 +92,7 @@ _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
 }
 
 
-class Plain:
+class Uncompressed:
     """A stream without compression."""
 
     pending = 0
@@ -140,6 +140,6 @@ class Compressed:
         return [last_slice + self._compressor.flush()]
 
 
-def compressed(codec: str) -> Plain | Compressed:
+def compressed(codec: str) -> Uncompressed | Compressed:
     """A new stream of a codec of `codecs.SUFFIXES`."""
-    return Plain() if codec == "none" else Compressed(codec)
+    return Uncompressed() if codec == "none" else Compressed(codec)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from kafka_archiver.records.formats.base import RECORD
-from kafka_archiver.records.formats.shared.columns import made_of
+from kafka_archiver.records.formats.shared.columns import with_source
 
 _BYTES = ("key", "value")
 
@@ -24,7 +24,7 @@ def with_kafkas(file_schema: pa.Schema) -> pa.Schema:
         name = next((name for name in RECORD.names if prefix + name == field.name), None)
         if name is None or not _is_kafkas(field, name):
             return field
-        return made_of(name, RECORD.field(name).with_name(field.name))
+        return with_source(name, RECORD.field(name).with_name(field.name))
 
     same = pa.schema(map(changed, file_schema))
     return RECORD if same.equals(RECORD) else same

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import PLACE, RECORD
-from kafka_archiver.records.formats.shared.columns import made_of, source
+from kafka_archiver.records.formats.shared.columns import source, with_source
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 
 # Large variants: a row group may exceed 32-bit offsets.
@@ -44,7 +44,7 @@ def kafkas_as(schema: pa.Schema, stored: Mapping[str, pa.Field]) -> pa.Schema:
 
     def changed(field: pa.Field) -> pa.Field:
         name = kafkas(field)
-        return field if name is None else made_of(name, stored[name].with_name(field.name))
+        return field if name is None else with_source(name, stored[name].with_name(field.name))
 
     return pa.schema(list(map(changed, schema)), metadata=schema.metadata)
 

@@ -31,7 +31,7 @@ def _separator(settings: Settings) -> bytes:
     return TextOptions.model_validate(settings.options).separator.encode()
 
 
-class Text:
+class TextFormat:
     """The format `text`."""
 
     name = "text"

@@ -41,9 +41,9 @@ class Clock:
         unique, rows = np.unique(steps, return_inverse=True)
         labels: dict[Label, int] = {}
         codes = np.full(len(unique), -1)
-        for number, one in enumerate(unique.tolist()):
-            if found := self._labels(one):
-                codes[number] = labels.setdefault(found[0], len(labels))
+        for number, start in enumerate(unique.tolist()):
+            if of_step := self._labels(start):
+                codes[number] = labels.setdefault(of_step[0], len(labels))
         every = codes[rows]
         for row in np.flatnonzero(every < 0).tolist():
             moment = int(times[row]) // self._fine * self._fine
@@ -72,8 +72,8 @@ class Clock:
     def _shown(self, moment: int) -> Label:
         if not self._first <= moment <= self._last:
             return None
-        there = rounded(local(moment, self._zone), self._every)
+        local_time = rounded(local(moment, self._zone), self._every)
         return tuple(
-            "".join(t.text if isinstance(t, Text) else shown(t, there, self._names) for t in piece.tokens)
+            "".join(t.text if isinstance(t, Text) else shown(t, local_time, self._names) for t in piece.tokens)
             for piece in self._times
         )

@@ -1,6 +1,7 @@
 """The stage `time`: the time by which a record is filed, if it is not Kafka's."""
 
 from collections.abc import Callable
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +24,19 @@ _MILLISECONDS = {"day": (1, 86_400_000), "s": (1, 1000), "ms": (1, 1), "us": (10
 def time_stage(settings: Settings) -> "FileTime | None":
     """The stage; None if records are filed by Kafka's time."""
     time = settings.time
-    if time.source == "record":
-        return None
-    if time.source == "wallclock":
-        return FileTime(_at(time.at), time, None)
-    if time.source == "sql":
-        return FileTime(_of_spark, time, None)
-    # The time is that of the record before the transforms.
-    extract = Extract(_field(time), settings.model_copy(update={"transform": None}))
-    return FileTime(_Read(extract, time), time, extract)
+    match time.source:
+        case "record":
+            return None
+        case "wallclock":
+            return FileTime(_at(time.at), time, None)
+        case "sql":
+            return FileTime(_of_spark, time, None)
+        case "value" | "key" | "header":
+            # The time is that of the record before the transforms.
+            extract = Extract(_field(time), settings.model_copy(update={"transform": None}))
+            return FileTime(_Read(extract, time), time, extract)
+        case _:
+            assert_never(time.source)
 
 
 class FileTime:
@@ -47,17 +52,22 @@ class FileTime:
         """Read the times; what a missing one means is a setting."""
         times, wrong = self._read(batch)
         missing = np.flatnonzero(times == NONE)
-        if len(missing) and self._time.missing != "null":
+        if len(missing):
             offsets = column(batch, "offset")
-            if self._time.missing == "record":
-                kafkas = column(batch, "timestamp")
-                times = np.where((times == NONE) & (kafkas >= 0), kafkas, times)
-            elif self._time.missing == "skip":
-                marks.filter(np.unique(offsets[missing]))
-            else:
-                said = f"`timestamp.from` is {self._time.source}, but "
-                no = f"{_field(self._time)} is null or missing"
-                marks.reject({int(offsets[row]): said + wrong.get(row, no) for row in missing.tolist()})
+            match self._time.missing:
+                case "null":
+                    pass
+                case "record":
+                    kafkas = column(batch, "timestamp")
+                    times = np.where((times == NONE) & (kafkas >= 0), kafkas, times)
+                case "skip":
+                    marks.filter(np.unique(offsets[missing]))
+                case "bad_record":
+                    prefix = f"`timestamp.from` is {self._time.source}, but "
+                    no = f"{_field(self._time)} is null or missing"
+                    marks.reject({int(offsets[row]): prefix + wrong.get(row, no) for row in missing.tolist()})
+                case _:
+                    assert_never(self._time.missing)
         return batch.append_column(TIME, numbers(times))
 
 
@@ -90,11 +100,11 @@ class _Read:
         self._extract, self._parse = extract, Parser(time)
 
     def __call__(self, batch: pa.RecordBatch) -> Times:
-        found = self._extract(batch)
-        wrong = {row: f"{self._extract.field} is {what}" for row, what in found.wrong.items()}
-        if pa.types.is_timestamp(found.values.type) or pa.types.is_date(found.values.type):
-            return self._typed(found.values, wrong)
-        indices, texts = as_texts(found.values)
+        extracted = self._extract(batch)
+        wrong = {row: f"{self._extract.field} is {what}" for row, what in extracted.wrong.items()}
+        if pa.types.is_timestamp(extracted.values.type) or pa.types.is_date(extracted.values.type):
+            return self._typed(extracted.values, wrong)
+        indices, texts = as_texts(extracted.values)
         times: list[int] = []
         reasons: dict[int, str] = {}
         for number, text in enumerate(texts):
@@ -114,6 +124,6 @@ class _Read:
         numbers = np.where(present & inside, units(values).fill_null(0).to_numpy(), 0).astype(np.int64)
         unit = str(values.type).split("[")[1].rstrip("]").split(",")[0]
         finer, coarser = _MILLISECONDS[unit]
-        said = f"{self._extract.field} is outside the years 1 to 9999"
-        wrong |= dict.fromkeys(np.flatnonzero(present & ~inside).tolist(), said)
+        reason = f"{self._extract.field} is outside the years 1 to 9999"
+        wrong |= dict.fromkeys(np.flatnonzero(present & ~inside).tolist(), reason)
         return np.where(present & inside, numbers * coarser // finer, NONE), wrong

@@ -32,14 +32,14 @@ def text_at(document: bytes, path: Sequence[str]) -> str | None:
 
 
 def _quick(document: bytes, path: Sequence[str]) -> str | None:
-    found: Any = document
+    value: Any = document
     for name in path:
-        if bytes(found).lstrip()[:1] != b"{":
+        if bytes(value).lstrip()[:1] != b"{":
             return None
-        found = _OBJECT(found).get(name)
-        if found is None:
+        value = _OBJECT(value).get(name)
+        if value is None:
             return None
-    text = bytes(found).strip()
+    text = bytes(value).strip()
     if text[:1] == b'"':
         return _STRING(text)
     if text[:1] in (b"{", b"["):
@@ -55,15 +55,15 @@ def _slow(document: bytes, path: Sequence[str]) -> str | None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION))
     try:
-        found = json.loads(document, parse_int=_Digits, parse_float=_Digits)
+        value = json.loads(document, parse_int=_Digits, parse_float=_Digits)
     finally:
         sys.setrecursionlimit(limit)
     for name in path:
-        if not isinstance(found, dict) or found.get(name) is None:
+        if not isinstance(value, dict) or value.get(name) is None:
             return None
-        found = found[name]
-    if isinstance(found, dict | list):
-        raise NoPlaceError("an object" if isinstance(found, dict) else "an array")
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    return None if found is None else str(found)
+        value = value[name]
+    if isinstance(value, dict | list):
+        raise NoPlaceError("an object" if isinstance(value, dict) else "an array")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,19 @@ from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.keys import Place
 from kafka_archiver.model.layouts.form import Form, fixed
 from kafka_archiver.model.layouts.text import bucket, segment
-from kafka_archiver.model.layouts.tokens import FIXED, Field, Offsets, Own, Piece, Times
+from kafka_archiver.model.layouts.tokens import (
+    FIXED,
+    Field,
+    Offsets,
+    Own,
+    Partition,
+    Piece,
+    Start,
+    Text,
+    Time,
+    Times,
+    Topic,
+)
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.clock import Clock
@@ -67,31 +79,33 @@ class Paths:
             self._number(dict(zip(varying, place, strict=True))) if is_filed else 0
             for is_filed, place in zip(filed.tolist(), places, strict=True)
         ]
-        found = np.array(numbers, np.int64)
-        parts = found[together] if len(found) else np.zeros(batch.num_rows, np.int64)
+        parts = np.array(numbers, np.int64)
+        parts = parts[together] if len(parts) else np.zeros(batch.num_rows, np.int64)
         self._mark(batch, marks, parts, wrong, dict(zip(varying, labels, strict=True)))
         return parts
 
     def _labels(self, batch: pa.RecordBatch, varying: Sequence[Piece], wrong: dict[int, str]) -> list[Labels]:
-        found: list[Labels] = []
+        labels: list[Labels] = []
         timed = iter(self._times(batch) if any(isinstance(piece, Times) for piece in varying) else ())
         for piece in varying:
             match piece:
                 case Times():
-                    found.append(next(timed))
+                    labels.append(next(timed))
                 case Offsets():
                     starts, rows = np.unique(column(batch, "offset") // piece.size, return_inverse=True)
-                    found.append((rows, [f"{start * piece.size:020d}" for start in starts.tolist()]))
+                    labels.append((rows, [f"{start * piece.size:020d}" for start in starts.tolist()]))
                 case Field():
-                    found.append(self._values(batch, piece, wrong))
+                    labels.append(self._values(batch, piece, wrong))
                 case Own():
                     own = list(piece.labels(batch))
                     unique = {text: number for number, text in enumerate(dict.fromkeys(own))}
                     encoded = [None if text is None else self._segment(text) for text in unique]
-                    found.append((np.array([unique[text] for text in own], np.int64), encoded))
-                case _:
+                    labels.append((np.array([unique[text] for text in own], np.int64), encoded))
+                case Text() | Topic() | Partition() | Start() | Time():
                     raise TypeError(f"{piece} is the same for a whole chunk")
-        return found
+                case _:
+                    assert_never(piece)
+        return labels
 
     def _times(self, batch: pa.RecordBatch) -> list[Labels]:
         codes, labels = self._clock.labels(times_of(batch))

@@ -6,6 +6,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.shared.columns import HEADER, VALUE_DECODED
 from kafka_archiver.records.formats.shared.columns import KEY as KEY_DECODED
@@ -29,22 +30,22 @@ class Extract:
     """
 
     def __init__(self, field: str, settings: Settings) -> None:
-        column, _, rest = field.partition(".")
+        column, _, subpath = field.partition(".")
         self.field, self._column = field, column
-        self._header = rest if column == "header" else None
-        self._path = rest.split(".") if rest and self._header is None else []
+        self._header = subpath if column == "header" else None
+        self._path = subpath.split(".") if subpath and self._header is None else []
         self._decoded: str | None = None
         if self._header is not None:
             named = {header.name for header in settings.headers}
             self._decoded = f"{HEADER}{self._header}" if self._header in named else None
             return
-        decode = settings.key_decode if column == "key" else settings.value_decode
+        declared = decoder_type(settings.key_decode if column == "key" else settings.value_decode)
         # JSON as it stands in the document: a schema may give a number another text. Only behind a transform the column
         # has what the document has not; a mapper's values may have columns, whatever the decoder is.
         touched = settings.transform is not None and settings.transform.touches((column, *self._path))
-        if decode not in ("bytes", "json", "string") or touched:
+        if declared.needs_schema or touched:
             self._decoded = KEY_DECODED if column == "key" else VALUE_DECODED
-        self._json = decode == "json" or bool(self._path)
+        self._json = declared.is_json or bool(self._path)
 
     @property
     def decoded(self) -> str | None:
@@ -69,7 +70,9 @@ class Extract:
         if pa.types.is_nested(column.type):
             what = f"a value of type {column.type}"
             valid = column.is_valid().to_pylist()
-            return Found(pa.nulls(len(column), pa.string()), {row: what for row, there in enumerate(valid) if there})
+            return Found(
+                pa.nulls(len(column), pa.string()), {row: what for row, is_present in enumerate(valid) if is_present}
+            )
         # Avro's decoder says of 16 bytes only in the field's metadata that they are a UUID.
         is_uuid = field.metadata is not None and plain(field).type == pa.uuid()
         return Found(_with_hyphens(column) if is_uuid else column, {})
@@ -107,9 +110,9 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
         values = values.cast(pa.string())
     encoded = values.dictionary_encode()
     texts: list[str | None] = []
-    for found in encoded.dictionary.to_pylist():
+    for value in encoded.dictionary.to_pylist():
         try:
-            texts.append(found.decode("utf-8", "surrogatepass") if isinstance(found, bytes) else found)
+            texts.append(value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value)
         except UnicodeDecodeError:
             texts.append(None)
     return encoded.indices, texts
@@ -117,5 +120,5 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
 
 def _with_hyphens(values: pa.Array) -> pa.Array:
     """UUIDs, or their 16 bytes, as text."""
-    found = [UUID(bytes=one) if isinstance(one, bytes) else one for one in values.to_pylist()]
-    return pa.array([None if one is None else str(one) for one in found], pa.string())
+    uuids = [UUID(bytes=uuid) if isinstance(uuid, bytes) else uuid for uuid in values.to_pylist()]
+    return pa.array([None if uuid is None else str(uuid) for uuid in uuids], pa.string())

@@ -18,7 +18,7 @@ class Fields(NamedTuple):
     headers: Mapping[str, pa.Field] = MappingProxyType({})
 
     def root(self, names: tuple[str, ...]) -> tuple[pa.Field | None, str, tuple[str, ...]]:
-        """Of a path: the decoded column, its name in a batch, and the names of the path below it."""
+        """Return the root of a path: the decoded column, its name in a batch, and the names of the path below it."""
         if names[0] == "headers" and len(names) > 1:
             column = HEADER + names[1]
             return self.headers.get(column), column, names[2:]

@@ -11,7 +11,7 @@ from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.columns import HEADER
 from kafka_archiver.records.formats.shared.utf8 import broken_texts
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.transform.code import said
+from kafka_archiver.records.pipeline.transform.code import one_line_of
 from kafka_archiver.records.pipeline.transform.outputs import STAYS, is_async
 from kafka_archiver.records.pipeline.transform.python_mapper import PythonMapper
 from kafka_archiver.values.columns import column
@@ -32,7 +32,7 @@ class Batches(PythonMapper):
         reasons: dict[int, str] = {}
         pieces = list(self._pieces(batch, reasons))
         done = pa.concat_batches(pieces) if len(pieces) != 1 else pieces[0]
-        marks.reject({offset: f"the mapper {self._told.function} {foreign(why)}" for offset, why in reasons.items()})
+        marks.reject({offset: f"the mapper {self._mapper.function} {foreign(why)}" for offset, why in reasons.items()})
         gone = np.setdiff1d(column(batch, "offset"), column(done, "offset"))
         marks.filter(np.setdiff1d(gone, np.array(list(reasons), np.int64)))
         return done
@@ -47,7 +47,7 @@ class Batches(PythonMapper):
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
             if batch.num_rows == 1:
-                reasons[int(column(batch, "offset")[0])] = f"raised {said(error)}"
+                reasons[int(column(batch, "offset")[0])] = f"raised {one_line_of(error)}"
                 yield self._map_nothing(batch)
                 return
         middle = batch.num_rows // 2
@@ -55,27 +55,27 @@ class Batches(PythonMapper):
         yield from self._pieces(batch.slice(middle), reasons)
 
     def _map(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        given = self._given(batch)
-        result = self._function(given)
+        inputs = self._inputs(batch)
+        result = self._function(inputs)
         if is_async(self._function):
             result = self._run(result)
-        return self._map_nothing(batch) if result is None else self._rows(batch, given, result)
+        return self._map_nothing(batch) if result is None else self._rows(batch, inputs, result)
 
     def _map_nothing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         empty = batch.slice(0, 0)
-        return self._rows(empty, self._given(empty), pa.record_batch([numbers(np.array([], np.int64))], ["offset"]))
+        return self._rows(empty, self._inputs(empty), pa.record_batch([numbers(np.array([], np.int64))], ["offset"]))
 
-    def _given(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What the function gets."""
+    def _inputs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch that the function gets."""
         count = batch.num_rows
         columns = {"topic": pa.repeat(self._place.topic, count)}
         columns["partition"] = pa.repeat(pa.scalar(self._place.partition, pa.int32()), count)
         columns |= {name: batch.column(name) for name in STAYS}
-        columns |= {name: batch.column(called) for name, called in self._outputs.given.items()}
+        columns |= {name: batch.column(called) for name, called in self._outputs.inputs.items()}
         columns |= {name: batch.column(name) for name in batch.schema.names if name.startswith(HEADER)}
         return pa.RecordBatch.from_pydict(columns)
 
-    def _rows(self, batch: pa.RecordBatch, given: pa.RecordBatch, result: Any) -> pa.RecordBatch:
+    def _rows(self, batch: pa.RecordBatch, inputs: pa.RecordBatch, result: Any) -> pa.RecordBatch:
         """The batch with what the function returned.
 
         :raises TypeError, ValueError: it returned something else.
@@ -88,29 +88,33 @@ class Batches(PythonMapper):
         names = result.schema.names
         if "offset" not in names or result.schema.field("offset").type != pa.int64():
             raise ValueError("expected a column `offset` of 64-bit integers, which says which record a row is of")
-        if more := set(names) - set(given.schema.names):
-            raise ValueError(f"expected the columns {', '.join(given.schema.names)}, found {min(more)!r}")
-        was, now = column(given, "offset"), column(result, "offset")
-        places = np.searchsorted(was, now)
-        inside = places < len(was)
-        if result.column("offset").null_count or not inside.all() or (was[places[inside]] != now[inside]).any():
+        if more := set(names) - set(inputs.schema.names):
+            raise ValueError(f"expected the columns {', '.join(inputs.schema.names)}, found {min(more)!r}")
+        input_offsets, output_offsets = column(inputs, "offset"), column(result, "offset")
+        places = np.searchsorted(input_offsets, output_offsets)
+        inside = places < len(input_offsets)
+        if (
+            result.column("offset").null_count
+            or not inside.all()
+            or (input_offsets[places[inside]] != output_offsets[inside]).any()
+        ):
             raise ValueError("expected only offsets of the given batch")
         if (places[1:] < places[:-1]).any():
             raise ValueError("expected rows in the order of their offsets")
         rows = numbers(places.astype(np.int64))
-        taken = given.take(rows)
+        taken = inputs.take(rows)
         for name in set(names) - set(self._outputs.names):
             if not taken.column(name).equals(result.column(name)):
                 raise ValueError(f"expected the column {name!r} as it was")
-        made = (
+        values = (
             {
-                name: _cast(result.column(name) if name in names else taken.column(name), one.field)
-                for name, one in self._outputs.columns.items()
+                name: _cast(result.column(name) if name in names else taken.column(name), output.field)
+                for name, output in self._outputs.columns.items()
             }
             if len(rows)
-            else {name: pa.nulls(0, one.field.type) for name, one in self._outputs.columns.items()}
+            else {name: pa.nulls(0, output.field.type) for name, output in self._outputs.columns.items()}
         )
-        return self._outputs.replaced(batch.take(rows), made)
+        return self._outputs.replaced(batch.take(rows), values)
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
@@ -124,19 +128,20 @@ def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
     """
     _require_names(array.type, field.type, field.name)
     try:
-        found = array if array.type == field.type else array.cast(field.type)
+        converted = array if array.type == field.type else array.cast(field.type)
     except (pa.ArrowException, ValueError) as error:
         raise ValueError(f"{field.name} cannot be of type {field.type}: {error}") from None
-    if len(broken_texts(found)):
+    if len(broken_texts(converted)):
         raise ValueError(f"{field.name} has text that is not UTF-8")
-    return found
+    return converted
 
 
-def _require_names(found: pa.DataType, wanted: pa.DataType, name: str) -> None:
+def _require_names(actual: pa.DataType, declared: pa.DataType, name: str) -> None:
     """A cast would leave fields out without a word."""
-    if pa.types.is_struct(found) and pa.types.is_struct(wanted):
-        given, expected = [one.name for one in found], [one.name for one in wanted]
-        if given != expected:
-            raise ValueError(f"{name} has the fields {', '.join(expected)}, found {', '.join(given)}")
-    for one, other in zip(range(found.num_fields), range(wanted.num_fields), strict=False):
-        _require_names(found.field(one).type, wanted.field(other).type, f"{name}.{wanted.field(other).name}")
+    if pa.types.is_struct(actual) and pa.types.is_struct(declared):
+        actual_names, expected = [child.name for child in actual], [child.name for child in declared]
+        if actual_names != expected:
+            raise ValueError(f"{name} has the fields {', '.join(expected)}, found {', '.join(actual_names)}")
+    for number in range(min(actual.num_fields, declared.num_fields)):
+        child = declared.field(number)
+        _require_names(actual.field(number).type, child.type, f"{name}.{child.name}")

@@ -35,30 +35,30 @@ def chain_of(settings: Settings, before: Fields, place: Place = NOWHERE) -> Chai
     :param before: the columns that the decoders make.
     :raises ConfigError: a transform cannot work on these columns, or objects would keep what it takes away.
     """
-    told = settings.transform
-    if told is None:
+    transform = settings.transform
+    if transform is None:
         return Chain((), before)
-    found: list[Transforming] = []
+    chain: list[Transforming] = []
     fields = before
-    if told.sql:
-        if told.sql.makes_values and settings.content != "value":
+    if transform.sql:
+        if transform.sql.makes_values and settings.content != "value":
             raise ConfigError(
                 f"transform: `select` and `function` make columns, and `store.content: {settings.content}` stores the "
                 "values as Kafka has them; set `store.content: value` (`store.metadata` adds columns of Kafka)"
             )
-        found.append(FromSpark(told.sql, place.topic))
-        fields = found[-1].fields(fields)
-        if told.sql.makes_values and place.topic not in told.sql.made:
+        chain.append(FromSpark(transform.sql, place.topic))
+        fields = chain[-1].fields(fields)
+        if transform.sql.makes_values and place.topic not in transform.sql.made:
             # Before Spark was asked, nobody knows the columns of the others.
-            return Chain(found, fields)
-    if told.mapper:
-        found.append(_mapper(told.mapper, settings, fields, place))
-        fields = found[-1].fields(fields)
-    for step in told.steps:
+            return Chain(chain, fields)
+    if transform.mapper:
+        chain.append(_mapper(transform.mapper, settings, fields, place))
+        fields = chain[-1].fields(fields)
+    for step in transform.steps:
         _require_no_rest(settings, step.step)
-        found.append(Edit(step, place.keys))
-        fields = found[-1].fields(fields)
-    return Chain(found, fields)
+        chain.append(Edit(step, place.keys))
+        fields = chain[-1].fields(fields)
+    return Chain(chain, fields)
 
 
 def require_transforms(settings: Settings, place: Place) -> None:
@@ -75,28 +75,28 @@ def require_transforms(settings: Settings, place: Place) -> None:
         key_of(step, place.keys)
 
 
-def _mapper(told: Mapper, settings: Settings, before: Fields, place: Place) -> Transforming:
-    typed = before.value is not None or before.key is not None or told.columns is not None
+def _mapper(mapper: Mapper, settings: Settings, before: Fields, place: Place) -> Transforming:
+    typed = before.value is not None or before.key is not None or mapper.columns is not None
     if settings.content == "both" or (settings.content == "record" and typed):
         raise ConfigError(
             f"transform.mapper: `store.content: {settings.content}` stores keys and values as Kafka has them, and the "
             "mapper changes decoded ones; set `store.content: value`, or let it work on bytes (`decode: bytes`, no "
             "`schema`)"
         )
-    made = made_of(told)
-    return (Batches if told.by == "batch" else Records)(told, place, made)
+    made_field = values_field(mapper)
+    return (Batches if mapper.by == "batch" else Records)(mapper, place, made_field)
 
 
-def made_of(told: Mapper) -> pa.Field | None:
+def values_field(mapper: Mapper) -> pa.Field | None:
     """The field of the values that a mapper returns; None: as they were.
 
     :raises ConfigError: its schema cannot be read.
     """
-    if told.columns is None:
+    if mapper.columns is None:
         return None
     try:
-        columns = json.loads(told.columns.text)
-        schema = from_columns(columns) if isinstance(columns, list) else told.columns
+        columns = json.loads(mapper.columns.text)
+        schema = from_columns(columns) if isinstance(columns, list) else mapper.columns
         return decoder("json", schema=schema, writers={}, framed=False, column="value").field
     except ConfigError as error:
         raise ConfigError(f"transform.mapper.schema: {error}") from None
@@ -108,11 +108,11 @@ def _require_no_rest(settings: Settings, step: str) -> None:
             f"transform.steps: {step}: `store.content: record` stores the bytes as Kafka has them, without decoded "
             "columns; set `store.content: value` (`store.metadata` adds columns of Kafka)"
         )
-    rest = "the bytes of keys and values" if settings.content == "both" else ""
+    left_out = "the bytes of keys and values" if settings.content == "both" else ""
     if "headers" in settings.metadata and settings.headers:
-        rest = "all headers"
-    if step in _HIDING and rest:
+        left_out = "all headers"
+    if step in _HIDING and left_out:
         raise ConfigError(
-            f"transform.steps: {step}: the objects would keep {rest} as Kafka has them, with what {step} takes away; "
-            "set `store.content: value`, and no headers in `store.metadata`"
+            f"transform.steps: {step}: the objects would keep {left_out} as Kafka has them, with what {step} takes "
+            "away; set `store.content: value`, and no headers in `store.metadata`"
         )

@@ -22,11 +22,11 @@ def digest_of(function: str, modules: Sequence[str]) -> str:
 
     :raises ConfigError: Python does not find a module, or not its source.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for module in (function.partition(":")[0], *modules):
         for name, source in _sources(module):
-            found.update(f"{name}\0{len(source)}\0".encode() + source)
-    return found.hexdigest()
+            digest.update(f"{name}\0{len(source)}\0".encode() + source)
+    return digest.hexdigest()
 
 
 def _sources(module: str) -> Iterator[tuple[str, bytes]]:
@@ -115,11 +115,11 @@ def load(mapper: Mapper) -> Callable[..., Any]:
 
 def require_code(key: str, function: str, modules: Sequence[str], digest: str) -> None:
     """:raises PermanentError: the code of a function is not the code that its plan was made with."""
-    found = digest_of(function, modules)
-    if digest and found != digest:
+    present = digest_of(function, modules)
+    if digest and present != digest:
         raise PermanentError(
             f"transform.{key}: the code of {', '.join((function.partition(':')[0], *modules))} has changed since the "
-            f"run was planned (SHA-256 {found[:12]}…, the plan's is {digest[:12]}…), so the run could write other "
+            f"run was planned (SHA-256 {present[:12]}…, the plan's is {digest[:12]}…), so the run could write other "
             "bytes than before. Put the code back as it was, or plan the run anew with the code as it is now, which "
             "`policies.changed_code: plan_anew` does by itself"
         )
@@ -135,18 +135,18 @@ def load_function(function: str) -> Callable[..., Any]:
     try:
         imported = importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"transform: module {module} cannot be imported: {said(error)}") from error
+        raise ConfigError(f"transform: module {module} cannot be imported: {one_line_of(error)}") from error
     try:
-        found = getattr(imported, name)
+        attribute = getattr(imported, name)
     except AttributeError:
         raise ConfigError(f"transform: module {module} has no function {name!r}") from None
-    if not callable(found):
-        raise ConfigError(f"transform: {function} is no function, found {type(found).__name__}")
-    made: Callable[..., Any] = found
-    return made
+    if not callable(attribute):
+        raise ConfigError(f"transform: {function} is no function, found {type(attribute).__name__}")
+    loaded: Callable[..., Any] = attribute
+    return loaded
 
 
-def said(error: BaseException) -> str:
+def one_line_of(error: BaseException) -> str:
     """An error's type and text in one line, the same in every process."""
     import traceback
 

@@ -1,4 +1,4 @@
-"""What Spark's SQL or a PySpark function made of each record: filters, rejects, and replaces values.
+"""Applies the result of Spark's SQL or a PySpark function to each record: filters, rejects, and replaces values.
 
 Spark works before the pipeline. Its results come with each record, in one more column.
 """
@@ -32,19 +32,19 @@ _NO_TEXT = (
 _UNFIT = "Spark cannot have a value of this record, such as a time beyond the year 294247"
 
 
-def of_spark(told: Transform | None) -> list[str]:
+def of_spark(transform: Transform | None) -> list[str]:
     """The columns that readers add to a batch for a plan."""
-    if told is None or told.sql is None:
+    if transform is None or transform.sql is None:
         return []
-    return [COUNT, *([ROWS] if told.sql.makes_values else []), *([SPARK_TIME] if told.sql.time else [])]
+    return [COUNT, *([ROWS] if transform.sql.makes_values else []), *([SPARK_TIME] if transform.sql.time else [])]
 
 
 class FromSpark:
     """The stage after the decoders. :param topic: of the batches, whose values have a type of their own."""
 
-    def __init__(self, told: Sql, topic: str) -> None:
-        self._told = told
-        self.made = field_of(told.made[topic]) if topic in told.made else None
+    def __init__(self, sql: Sql, topic: str) -> None:
+        self._sql = sql
+        self.made = field_of(sql.made[topic]) if topic in sql.made else None
 
     def fields(self, before: Fields) -> Fields:
         """See `Transforming`."""
@@ -59,15 +59,15 @@ class FromSpark:
         for code, name in ((RAISED_WHERE, "where"), (RAISED_SELECT, "select")):
             marks.reject(dict.fromkeys(offsets[counts == code].tolist(), _RAISED.format(name)))
         marks.reject(dict.fromkeys(offsets[counts == UNFIT].tolist(), _UNFIT))
-        rest = [name for name in batch.schema.names if name not in (COUNT, ROWS, SPARK_TIME)]
+        kept_names = [name for name in batch.schema.names if name not in (COUNT, ROWS, SPARK_TIME)]
         if self.made is None:
-            return batch.select(rest)
+            return batch.select(kept_names)
         rows = batch.column(ROWS)
         lengths = np.maximum(counts, 0)
         places = np.repeat(np.arange(len(counts)), lengths)
         values = rows.flatten()
         marks.reject(dict.fromkeys(offsets[places[broken_texts(values)]].tolist(), _NO_TEXT))
-        again = batch.select(rest).take(numbers(places))
+        again = batch.select(kept_names).take(numbers(places))
         place = again.schema.get_field_index(VALUE_DECODED)
         return (
             again.append_column(VALUE_DECODED, values) if place < 0 else again.set_column(place, VALUE_DECODED, values)

@@ -26,8 +26,8 @@ class Digests:
         self._step, self._keys = step, keys
         self._hmac: hmac.HMAC | None = None
 
-    def change(self, said: str) -> Change:
-        """What becomes of a field. `said`: begins the error."""
+    def change(self, prefix: str) -> Change:
+        """Return the change of a field. `prefix`: begins the error."""
 
         def changed(field: pa.Field) -> Changed:
             kind = field.type
@@ -35,7 +35,7 @@ class Digests:
                 return pa.field(field.name, pa.string(), field.nullable), self._uuids
             if not (kind == pa.uuid() or any(of(kind) for of in _SPELT + _BYTES)):
                 raise ConfigError(
-                    f"{said}: it is of type {kind}; expected text, bytes, a whole number, a decimal, a date, a UUID, "
+                    f"{prefix}: it is of type {kind}; expected text, bytes, a whole number, a decimal, a date, a UUID, "
                     "true or false"
                 )
             return pa.field(field.name, pa.string(), field.nullable), self._array
@@ -48,7 +48,7 @@ class Digests:
 
     def _array(self, array: pa.Array) -> pa.Array:
         if array.type == pa.uuid():
-            texts = [None if one is None else str(one).encode() for one in array.to_pylist()]
+            texts = [None if value is None else str(value).encode() for value in array.to_pylist()]
         else:
             spelt = array if any(of(array.type) for of in _BYTES) else array.cast(pa.string()).cast(pa.binary())
             texts = spelt.to_pylist()
@@ -57,9 +57,9 @@ class Digests:
     def _digest(self, value: bytes) -> str:
         if self._hmac is None:
             self._hmac = hmac.new(key_of(self._step, self._keys), digestmod=hashlib.sha256)
-        found = self._hmac.copy()
-        found.update(value)
-        return found.hexdigest()
+        digest = self._hmac.copy()
+        digest.update(value)
+        return digest.hexdigest()
 
 
 def key_of(step: Hash, keys: Mapping[str, str]) -> bytes:
@@ -73,10 +73,10 @@ def key_of(step: Hash, keys: Mapping[str, str]) -> bytes:
             f"transform.steps: hash: the job has no key {step.key!r}; it is the password of the Airflow connection of "
             "that name (on Kubernetes `keys` of the endpoints in the Secret)"
         )
-    if (found := fingerprint(key)) != step.fingerprint:
+    if (actual := fingerprint(key)) != step.fingerprint:
         raise PermanentError(
             f"transform.steps: hash: the password of the Airflow connection {step.key!r} is another key than the run "
-            f"was planned with (its fingerprint is {found}, the plan's {step.fingerprint}): equal values would get "
+            f"was planned with (its fingerprint is {actual}, the plan's {step.fingerprint}): equal values would get "
             "other hashes. Give the connection its former password"
         )
     return key.encode()

@@ -9,31 +9,31 @@ import pyarrow as pa
 from kafka_archiver.records.formats.base import HEADERS
 from kafka_archiver.records.formats.shared.columns import KEY, VALUE_DECODED
 from kafka_archiver.records.pipeline.transform.base import Fields
-from kafka_archiver.records.pipeline.transform.python_values import Column
+from kafka_archiver.records.pipeline.transform.python_values import PythonColumn
 
 # What a record keeps, whatever a mapper returns.
 STAYS = ("offset", "timestamp", "timestamp_type")
 
 
 class Outputs:
-    """`given`: the columns of a batch that a mapper gets as `key`, `value` and `headers`; `names`: those that it makes;
-    `columns`: their types.
+    """`inputs`: the columns of a batch that a mapper gets as `key`, `value` and `headers`; `names`: those that it
+    makes; `columns`: their types.
 
-    :param made: the field of the values that it returns; None: as they were.
+    :param made_field: the field of the values that it returns; None: as they were.
     """
 
-    def __init__(self, before: Fields, made: pa.Field | None) -> None:
+    def __init__(self, before: Fields, made_field: pa.Field | None) -> None:
         key, value = before.key or pa.field("key", pa.binary()), before.value or pa.field("value", pa.binary())
-        self.given = {
+        self.inputs = {
             "key": "key" if before.key is None else KEY,
             "value": "value" if before.value is None else VALUE_DECODED,
             "headers": "headers",
         }
-        self.names = {**self.given, **({"value": VALUE_DECODED} if made is not None else {})}
+        self.names = {**self.inputs, **({"value": VALUE_DECODED} if made_field is not None else {})}
         self.columns = {
-            "key": Column(key.with_name("key")),
-            "value": Column((made if made is not None else value).with_name("value")),
-            "headers": Column(pa.field("headers", HEADERS)),
+            "key": PythonColumn(key.with_name("key")),
+            "value": PythonColumn((made_field if made_field is not None else value).with_name("value")),
+            "headers": PythonColumn(pa.field("headers", HEADERS)),
         }
 
     def replaced(self, batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
@@ -46,6 +46,6 @@ class Outputs:
 
 
 def is_async(function: Any) -> bool:
-    """Whether a function, or an object that is called, is `async`."""
+    """Return True if a function, or an object that is called, is `async`."""
     called = function if inspect.isroutine(function) else type(function).__call__
     return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)

@@ -13,37 +13,37 @@ Changed = tuple[pa.Field, Convert]
 Change = Callable[[pa.Field], Changed | None]
 
 
-def change(field: pa.Field, path: tuple[str, ...], how: Change, said: str) -> Changed:
+def change(field: pa.Field, path: tuple[str, ...], how: Change, prefix: str) -> Changed:
     """The field with another one at the end of a path.
 
-    :param said: begins the errors: the step and the path.
+    :param prefix: begins the errors: the step and the path.
     :raises ConfigError: the path does not lead to a field, or a struct would have no field left, or two of one name.
     """
     kind = field.type
     if not path:
-        found = how(field)
-        if found is None:
-            raise ConfigError(f"{said}: this is a whole column; expected a field within it")
-        return found
+        changed = how(field)
+        if changed is None:
+            raise ConfigError(f"{prefix}: this is a whole column; expected a field within it")
+        return changed
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        item, below = change(kind.value_field, path, how, said)
-        made = pa.list_(item) if pa.types.is_list(kind) else pa.large_list(item)
-        return field.with_type(made), lambda array: _items(array, made, below)
+        item, below = change(kind.value_field, path, how, prefix)
+        list_type = pa.list_(item) if pa.types.is_list(kind) else pa.large_list(item)
+        return field.with_type(list_type), lambda array: _items(array, list_type, below)
     if not pa.types.is_struct(kind):
-        raise ConfigError(f"{said}: {field.name} is of type {kind}, which has no field {path[0]!r}")
+        raise ConfigError(f"{prefix}: {field.name} is of type {kind}, which has no field {path[0]!r}")
     place = kind.get_field_index(path[0])
     if place < 0:
-        raise ConfigError(f"{said}: {field.name} has no field {path[0]!r}; it has {', '.join(f.name for f in kind)}")
+        raise ConfigError(f"{prefix}: {field.name} has no field {path[0]!r}; it has {', '.join(f.name for f in kind)}")
     child = kind.field(place)
-    found = how(child) if len(path) == 1 else change(child, path[1:], how, said)
+    changed = how(child) if len(path) == 1 else change(child, path[1:], how, prefix)
     fields = list(kind)
-    fields[place : place + 1] = [found[0]] if found else []
+    fields[place : place + 1] = [changed[0]] if changed else []
     names = [f.name for f in fields]
     if len(set(names)) < len(names):
-        raise ConfigError(f"{said}: {field.name} would have two fields {found[0].name!r}" if found else said)
+        raise ConfigError(f"{prefix}: {field.name} would have two fields {changed[0].name!r}" if changed else prefix)
     if not fields:
-        raise ConfigError(f"{said}: {field.name} would have no field left")
-    convert = found and found[1]
+        raise ConfigError(f"{prefix}: {field.name} would have no field left")
+    convert = changed and changed[1]
 
     def converted(array: pa.StructArray) -> pa.StructArray:
         children = [array.field(number) for number in range(kind.num_fields)]

@@ -1,4 +1,4 @@
-"""What mappers of records and mappers of batches share."""
+"""The base of mappers of records and mappers of batches."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -18,18 +18,18 @@ class PythonMapper:
 
     _outputs: Outputs
 
-    def __init__(self, told: Told, place: Place, made: pa.Field | None) -> None:
-        self._told, self._place, self._made = told, place, made
+    def __init__(self, mapper: Told, place: Place, made_field: pa.Field | None) -> None:
+        self._mapper, self._place, self._values_field = mapper, place, made_field
         self._loop: asyncio.Runner | None = None
 
     def fields(self, before: Fields) -> Fields:
         """See `Transforming`."""
-        self._outputs = Outputs(before, self._made)
-        return before._replace(value=self._made) if self._made is not None else before
+        self._outputs = Outputs(before, self._values_field)
+        return before._replace(value=self._values_field) if self._values_field is not None else before
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
-        return load(self._told)
+        return load(self._mapper)
 
     def _run(self, awaited: Coroutine[Any, Any, Any]) -> Any:
         """The result of a coroutine."""

@@ -29,7 +29,7 @@ def python(array: pa.Array) -> list[Any]:
     return python(array.slice(0, middle)) + python(array.slice(middle))
 
 
-class Column:
+class PythonColumn:
     """Makes a column of Python values.
 
     :param field: of the column, its type as objects have it.
@@ -41,25 +41,25 @@ class Column:
         self._bare = bare(self._schema)
         self._check = _check(self.field.type, field.name)
 
-    def one(self, value: Any) -> Any:
+    def converted(self, value: Any) -> Any:
         """The value as Arrow takes it.
 
         :raises ValueError: the column cannot hold it.
         """
-        made = None if value is None else self._check(value)
+        checked = None if value is None else self._check(value)
         try:
-            pa.array([made], self._bare.field(0).type)
+            pa.array([checked], self._bare.field(0).type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{self.field.name} cannot be of type {self.field.type}: {error}") from None
-        return made
+        return checked
 
-    def array(self, made: Sequence[Any]) -> pa.Array:
-        """The column of values that `one` has made."""
-        column = pa.array(made, self._bare.field(0).type)
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        """The column of values that `converted` returns."""
+        column = pa.array(values, self._bare.field(0).type)
         return seen_as(pa.record_batch([column], schema=self._bare), self._schema).column(0)
 
     def many(self, values: Sequence[Any]) -> pa.Array | None:
-        """The column of values, at once; None if one of them does not fit: `one` says which."""
+        """The column of values, at once; None if one of them does not fit: `converted` says which."""
         try:
             return self.array([None if value is None else self._check(value) for value in values])
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -71,15 +71,15 @@ def _same(value: Any) -> Any:
 
 
 def _check(kind: pa.DataType, name: str) -> Check:
-    """What checks and converts values that are not None."""
+    """Return the function that checks and converts values that are not None."""
     if pa.types.is_struct(kind):
         return _struct(kind, name)
     if pa.types.is_map(kind):
         item = _within(kind.item_field, name)
-        return lambda value: [(key, item(one)) for key, one in dict(value).items()]
+        return lambda value: [(key, item(item_value)) for key, item_value in dict(value).items()]
     if pa.types.is_list(kind):
         item = _within(kind.value_field, f"{name}[]")
-        return lambda value: [item(one) for one in _list(value, name)]
+        return lambda value: [item(item_value) for item_value in _list(value, name)]
     if kind == pa.uuid():
         return _uuid
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -137,14 +137,14 @@ def _list(value: Any, name: str) -> Sequence[Any]:
 def _within(field: pa.Field, name: str) -> Check:
     check = _check(field.type, name)
 
-    def one(value: Any) -> Any:
+    def checked(value: Any) -> Any:
         if value is None:
             if not field.nullable:
                 raise ValueError(f"{name} must not be null")
             return None
         return check(value)
 
-    return one
+    return checked
 
 
 def _struct(kind: pa.DataType, name: str) -> Check:
@@ -155,6 +155,6 @@ def _struct(kind: pa.DataType, name: str) -> Check:
             raise ValueError(f"{name} is a mapping of fields, found {type(value).__name__}")
         if more := value.keys() - children.keys():
             raise ValueError(f"{name} has no field {min(map(str, more))!r}; it has {', '.join(children)}")
-        return {field: one(value.get(field)) for field, one in children.items()}
+        return {field: value_of(value.get(field)) for field, value_of in children.items()}
 
     return check

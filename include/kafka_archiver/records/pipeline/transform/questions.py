@@ -1,4 +1,4 @@
-"""What planning asks Spark about a plan's SQL: what it sees of the records of each topic."""
+"""The questions that planning asks Spark about a plan's SQL: the columns that it sees of each topic's records."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,6 +6,7 @@ import pyarrow as pa
 from pydantic import Field, JsonValue
 
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.plan import Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.model.transforms import Sql
@@ -50,7 +51,7 @@ def fields_for(
 
     :raises ConfigError: records of the topic have several types.
     """
-    found = {one.column: one for one in decodings(settings, topic, decoded, schemas)}
+    by_column = {decoding.column: decoding for decoding in decodings(settings, topic, decoded, schemas)}
     several = next(
         (s for s in decoded if s.topic == topic and s.column in ("key", "value") and len(s.written) > 1), None
     )
@@ -59,16 +60,20 @@ def fields_for(
             f"transform: the {several.column}s of topic {topic} are written with {len(several.written)} schemas, and "
             "Spark's SQL needs one: set `schema_evolution: BACKWARD`, or a `schema` of your own"
         )
-    fields = {c: found[c].decoders[0].field if c in found else pa.field(c, pa.binary()) for c in ("key", "value")}
+    fields = {
+        c: by_column[c].decoders[0].field if c in by_column else pa.field(c, pa.binary()) for c in ("key", "value")
+    }
     fields["headers"] = pa.field("headers", HEADERS)
     return {name: ForSpark(field.with_name(name)) for name, field in fields.items()}
 
 
 def columns_for(fields: Mapping[str, ForSpark]) -> dict[str, JsonValue]:
     """All columns that Spark gets, as its JSON."""
-    return {**KAFKAS, **{name: spelt(one.field.type) for name, one in fields.items()}}
+    return {**KAFKAS, **{name: spelt(column.field.type) for name, column in fields.items()}}
 
 
 def parses_json(settings: Settings, topic: str, decoded: Sequence[TopicSchemas]) -> bool:
-    """Whether values are JSON without a schema, of which SQL has the fields as text."""
-    return settings.value_decode == "json" and not any((s.topic, s.column) == (topic, "value") for s in decoded)
+    """Return True if values are JSON without a schema, of which SQL has the fields as text."""
+    return decoder_type(settings.value_decode).is_json and not any(
+        (s.topic, s.column) == (topic, "value") for s in decoded
+    )

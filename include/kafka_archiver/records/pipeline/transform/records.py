@@ -13,7 +13,7 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.columns import HEADER
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.transform.code import said
+from kafka_archiver.records.pipeline.transform.code import one_line_of
 from kafka_archiver.records.pipeline.transform.outputs import STAYS, Outputs, is_async
 from kafka_archiver.records.pipeline.transform.python_mapper import PythonMapper
 from kafka_archiver.records.pipeline.transform.python_values import Unreadable, python
@@ -29,18 +29,18 @@ class Records(PythonMapper):
         offsets = column(batch, "offset")
         results = self._map(list(self._records(batch, outputs)))
         rows: list[int] = []
-        made: list[Record] = []
+        records: list[Record] = []
         reasons: dict[int, str] = {}
         for row, result in enumerate(results):
             if isinstance(result, str):
-                reasons[int(offsets[row])] = f"the mapper {self._told.function} {foreign(result)}"
+                reasons[int(offsets[row])] = f"the mapper {self._mapper.function} {foreign(result)}"
                 continue
             rows += [row] * len(result)
-            made += result
-        columns, wrong = _columns(outputs, rows, made)
+            records += result
+        columns, wrong = _columns(outputs, rows, records)
         for row, why in wrong.items():
             reasons[int(offsets[row])] = (
-                f"the mapper {self._told.function} returned a record that cannot be stored: {foreign(why)}"
+                f"the mapper {self._mapper.function} returned a record that cannot be stored: {foreign(why)}"
             )
         marks.reject(reasons)
         stays = np.zeros(len(offsets), np.bool_)
@@ -52,7 +52,7 @@ class Records(PythonMapper):
 
     def _records(self, batch: pa.RecordBatch, outputs: Outputs) -> Iterator[Record | str]:
         """The records of a batch; why, for one that Python cannot have."""
-        names = [*STAYS, *outputs.given.values()]
+        names = [*STAYS, *outputs.inputs.values()]
         headers = [name for name in batch.schema.names if name.startswith(HEADER)]
         columns = [python(batch.column(name)) for name in (*names, *headers)]
         for values in zip(*columns, strict=True):
@@ -60,16 +60,16 @@ class Records(PythonMapper):
                 yield f"cannot have the record: {wrong.why}"
                 continue
             offset, timestamp, kind, key, value, listed, *decoded = values
-            pairs = tuple((one["key"], one["value"]) for one in listed or ())
-            more = {name.removeprefix(HEADER): one for name, one in zip(headers, decoded, strict=True)}
+            pairs = tuple((header["key"], header["value"]) for header in listed or ())
+            more = {name.removeprefix(HEADER): header for name, header in zip(headers, decoded, strict=True)}
             yield Record(self._place.topic, self._place.partition, offset, timestamp, kind, key, value, pairs, more)
 
     def _map(self, records: Sequence[Record | str]) -> list[list[Record] | str]:
         """For each record, what the function made of it, or why it is rejected."""
         if not is_async(self._function):
-            return [one if isinstance(one, str) else self._call(one) for one in records]
-        found: list[list[Record] | str] = self._run(self._all(records))
-        return found
+            return [record if isinstance(record, str) else self._call(record) for record in records]
+        results: list[list[Record] | str] = self._run(self._all(records))
+        return results
 
     def _call(self, record: Record) -> list[Record] | str:
         try:
@@ -78,18 +78,18 @@ class Records(PythonMapper):
             # Whose fault it is shows the record alone, in a process of its own.
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
-            return f"raised {said(error)}"
+            return f"raised {one_line_of(error)}"
 
     async def _all(self, records: Sequence[Record | str]) -> list[list[Record] | str]:
-        room = asyncio.Semaphore(self._told.concurrency)
+        room = asyncio.Semaphore(self._mapper.concurrency)
 
-        async def one(record: Record | str) -> list[Record] | str:
+        async def mapped(record: Record | str) -> list[Record] | str:
             if isinstance(record, str):
                 return record
             async with room:
                 return await self._awaited(record)
 
-        return list(await asyncio.gather(*map(one, records)))
+        return list(await asyncio.gather(*map(mapped, records)))
 
     async def _awaited(self, record: Record) -> list[Record] | str:
         try:
@@ -100,7 +100,7 @@ class Records(PythonMapper):
         except MemoryError:
             raise
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a policy decides
-            return f"raised {said(error)}"
+            return f"raised {one_line_of(error)}"
 
 
 def _lazily(item: Any) -> Iterator[Any]:
@@ -114,43 +114,45 @@ def _checked(record: Record, result: Any) -> Iterator[Record]:
     """
     if result is None:
         return
-    found: Iterable[Any] = [result] if isinstance(result, Record) else result
-    if isinstance(found, bytes | str | dict) or not isinstance(found, Iterable):
+    items: Iterable[Any] = [result] if isinstance(result, Record) else result
+    if isinstance(items, bytes | str | dict) or not isinstance(items, Iterable):
         raise TypeError(
-            f"expected None, a Record (record.replace(value=…)) or an iterable of Records, found {type(found).__name__}"
+            f"expected None, a Record (record.replace(value=…)) or an iterable of Records, found {type(items).__name__}"
         )
-    lazy = not isinstance(found, list | tuple)
-    for one in found:
-        if not isinstance(one, Record):
-            raise TypeError(f"expected Records (record.replace(value=…)), found {type(one).__name__}")
-        if (one.topic, one.partition, one.offset, one.timestamp, one.timestamp_type) != (
+    lazy = not isinstance(items, list | tuple)
+    for item in items:
+        if not isinstance(item, Record):
+            raise TypeError(f"expected Records (record.replace(value=…)), found {type(item).__name__}")
+        if (item.topic, item.partition, item.offset, item.timestamp, item.timestamp_type) != (
             record.topic, record.partition, record.offset, record.timestamp, record.timestamp_type,
         ):  # fmt: skip
-            raise ValueError(f"expected a record of offset {record.offset} with its place and time, found {one.offset}")
-        yield _as_it_is_now(one) if lazy else one
+            raise ValueError(
+                f"expected a record of offset {record.offset} with its place and time, found {item.offset}"
+            )
+        yield _as_it_is_now(item) if lazy else item
 
 
-def _as_it_is_now(one: Record) -> Record:
+def _as_it_is_now(record: Record) -> Record:
     """The record with values of its own: a function that yields may change them when it goes on."""
-    given = {"key": one.key, "value": one.value, "headers": one.headers}
-    own = {name: deepcopy(value) for name, value in given.items() if isinstance(value, dict | list)}
-    return one.replace(**own) if own else one
+    fields = {"key": record.key, "value": record.value, "headers": record.headers}
+    own = {name: deepcopy(value) for name, value in fields.items() if isinstance(value, dict | list)}
+    return record.replace(**own) if own else record
 
 
 def _columns(
-    outputs: Outputs, rows: Sequence[int], made: Sequence[Record]
+    outputs: Outputs, rows: Sequence[int], records: Sequence[Record]
 ) -> tuple[dict[str, pa.Array], dict[int, str]]:
     """The columns of the records, without those of input rows that cannot be stored; why, for these rows."""
-    values = {"key": [one.key for one in made], "value": [one.value for one in made]}
-    values["headers"] = [_pairs(one.headers) for one in made]
-    found = {name: outputs.columns[name].many(column_) for name, column_ in values.items()}
-    if all(array is not None for array in found.values()):
-        return {name: array for name, array in found.items() if array is not None}, {}
+    values = {"key": [record.key for record in records], "value": [record.value for record in records]}
+    values["headers"] = [_pairs(record.headers) for record in records]
+    arrays = {name: outputs.columns[name].many(column_) for name, column_ in values.items()}
+    if all(array is not None for array in arrays.values()):
+        return {name: array for name, array in arrays.items() if array is not None}, {}
     wrong: dict[int, str] = {}
     for name, column_ in values.items():
         for row, value in zip(rows, column_, strict=True):
             try:
-                outputs.columns[name].one(value)
+                outputs.columns[name].converted(value)
             except (ValueError, TypeError) as error:
                 wrong.setdefault(row, str(error))
     left = [place for place, row in enumerate(rows) if row not in wrong]

@@ -81,31 +81,31 @@ def spelt(kind: pa.DataType) -> Any:
         return {"type": "array", "elementType": spelt(kind.value_type), "containsNull": True}
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
-    return next(name for name, one in _NAMES.items() if one == kind)
+    return next(name for name, arrow_type in _NAMES.items() if arrow_type == kind)
 
 
-def field_of(told: str) -> pa.Field:
+def field_of(text: str) -> pa.Field:
     """The field of values of a type, which is Spark's JSON.
 
     :raises ConfigError: objects have no such type.
     """
-    return pa.field("value", _kind(json.loads(told), "value"))
+    return pa.field("value", _kind(json.loads(text), "value"))
 
 
-def _kind(told: Any, name: str) -> pa.DataType:
-    if isinstance(told, str):
-        decimal = _DECIMAL.fullmatch(told)
+def _kind(text: Any, name: str) -> pa.DataType:
+    if isinstance(text, str):
+        decimal = _DECIMAL.fullmatch(text)
         if decimal:
             return pa.decimal128(int(decimal[1]), int(decimal[2]))
-        if told not in _NAMES:
+        if text not in _NAMES:
             raise ConfigError(
-                f"transform: {name} is of Spark's type {told}, which objects do not have; cast it, as to string"
+                f"transform: {name} is of Spark's type {text}, which objects do not have; cast it, as to string"
             )
-        return _NAMES[told]
-    if told["type"] == "struct":
-        return pa.struct([pa.field(one["name"], _kind(one["type"], one["name"])) for one in told["fields"]])
-    if told["type"] == "array":
-        return pa.list_(_kind(told["elementType"], f"{name}[]"))
-    if told["type"] == "map":
-        return pa.map_(_kind(told["keyType"], name), _kind(told["valueType"], name))
-    raise ConfigError(f"transform: {name} is of Spark's type {told['type']}, which objects do not have; cast it")
+        return _NAMES[text]
+    if text["type"] == "struct":
+        return pa.struct([pa.field(member["name"], _kind(member["type"], member["name"])) for member in text["fields"]])
+    if text["type"] == "array":
+        return pa.list_(_kind(text["elementType"], f"{name}[]"))
+    if text["type"] == "map":
+        return pa.map_(_kind(text["keyType"], name), _kind(text["valueType"], name))
+    raise ConfigError(f"transform: {name} is of Spark's type {text['type']}, which objects do not have; cast it")

@@ -1,6 +1,7 @@
 """The ready-made transforms: mask, hash, drop, rename and flatten, of decoded columns."""
 
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -24,11 +25,11 @@ class Edit:
     def fields(self, before: Fields) -> Fields:
         """See `Transforming`."""
         self._columns = {}
-        for names, said, how in self._edits():
+        for names, prefix, how in self._edits():
             field, column, below = before.root(names)
             if field is None:
-                raise _undecoded(said, names[: 1 + (names[0] == "headers")])
-            after, convert = change(field, below, how, said)
+                raise _undecoded(prefix, names[: 1 + (names[0] == "headers")])
+            after, convert = change(field, below, how, prefix)
             before = before.having(column, after)
             self._columns.setdefault(column, []).append(convert)
         return before
@@ -47,36 +48,38 @@ class Edit:
 
     def _edits(self) -> Iterator[tuple[Names, str, Change]]:
         """The path of each changed field, what errors begin with, and what becomes of the field."""
-        said = f"transform.steps: {self._step.step}"
+        prefix = f"transform.steps: {self._step.step}"
         match self._step:
             case Mask() as mask:
                 for path in mask.fields:
                     masks: Change = lambda field: _masked(field, mask)  # noqa: E731
-                    yield parts_of(path), f"{said} {path}", masks if mask.rules == 1 else of_items(masks)
+                    yield parts_of(path), f"{prefix} {path}", masks if mask.rules == 1 else of_items(masks)
             case Hash() as keyed:
                 digests = Digests(keyed, self._keys)
                 for path in keyed.fields:
-                    hashes = digests.change(f"{said} {path}")
-                    yield parts_of(path), f"{said} {path}", hashes if keyed.rules == 1 else of_items(hashes)
+                    hashes = digests.change(f"{prefix} {path}")
+                    yield parts_of(path), f"{prefix} {path}", hashes if keyed.rules == 1 else of_items(hashes)
             case Drop(fields=paths):
                 for path in paths:
-                    yield parts_of(path), f"{said} {path}", lambda _: None
+                    yield parts_of(path), f"{prefix} {path}", lambda _: None
             case Rename(names=names):
                 # First to names that nothing has: two fields may change their names with each other.
                 for number, path in enumerate(names):
-                    yield parts_of(path), f"{said} {path}", _renamed(f"\0{number}")
+                    yield parts_of(path), f"{prefix} {path}", _renamed(f"\0{number}")
                 for number, (path, name) in enumerate(names.items()):
-                    yield (*parts_of(path)[:-1], f"\0{number}"), f"{said} {path}", _renamed(name)
+                    yield (*parts_of(path)[:-1], f"\0{number}"), f"{prefix} {path}", _renamed(name)
             case Flatten(separator=separator):
-                yield ("value",), said, lambda field: _flat(field, separator, said)
+                yield ("value",), prefix, lambda field: _flat(field, separator, prefix)
+            case _:
+                assert_never(self._step)
 
 
-def _undecoded(said: str, names: Names) -> ConfigError:
+def _undecoded(prefix: str, names: Names) -> ConfigError:
     name = ".".join(names)
     return ConfigError(
-        f"{said}: the {names[0]} has no decoded columns; set `source.{name}.decode` (json needs `schema`, too)"
+        f"{prefix}: the {names[0]} has no decoded columns; set `source.{name}.decode` (json needs `schema`, too)"
         if name in ("key", "value")
-        else f"{said}: no header is decoded to {name}; set `source.{name}.decode`"
+        else f"{prefix}: no header is decoded to {name}; set `source.{name}.decode`"
     )
 
 
@@ -98,14 +101,14 @@ def _renamed(name: str) -> Change:
     return lambda field: (field.with_name(name), lambda array: array)
 
 
-def _flat(field: pa.Field, separator: str, said: str) -> Changed:
+def _flat(field: pa.Field, separator: str, prefix: str) -> Changed:
     if not pa.types.is_struct(field.type):
-        raise ConfigError(f"{said}: the value is of type {field.type}; expected a value with fields")
+        raise ConfigError(f"{prefix}: the value is of type {field.type}; expected a value with fields")
     fields = list(_leaves(field.type, "", separator))
     names = [leaf.name for leaf in fields]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ConfigError(f"{said}: two columns would be named {twice!r}; choose another `separator`, or rename one")
+        raise ConfigError(f"{prefix}: two columns would be named {twice!r}; choose another `separator`, or rename one")
     return field.with_type(pa.struct(fields)), lambda array: struct_of(array, list(_arrays(array)), fields)
 
 

@@ -1,0 +1,96 @@
+"""A repair of a run: record objects that cannot be recovered as lost, by name; the rest stays."""
+
+import logging
+from collections.abc import Collection
+
+from kafka_archiver.context.archive_context import Context
+from kafka_archiver.context.clocks import read_clocks
+from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
+from kafka_archiver.context.run_documents import write_repair_manifest
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import repair
+from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.planning.survey import TRIES
+from kafka_archiver.store.compare import is_there
+from kafka_archiver.work.close_hours import close_hours
+from kafka_archiver.work.commit import commit
+from kafka_archiver.work.revision import effective_revision, revised_plan
+
+log = logging.getLogger(__name__)
+
+
+def record_lost(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
+    """Record objects of a run as lost, and prove its hours again. Returns the plan that counts from now on.
+
+    A second call continues a stopped one. Objects that have come back meanwhile are not lost.
+
+    :param given_up: the objects that are lost even if they are there as promised.
+    :raises ConfigError: the run has no such object, or another one has replaced it.
+    :raises IntegrityError: its manifest is not the one that was committed.
+    :raises TransientError: other planners were faster at every try.
+    """
+    for _ in range(TRIES):
+        line = _tidied_line(context, run)
+        old, final = effective_revision(context, line, run)
+        if old.origin == "repair" and not final:
+            _finish_repair(context, old)
+            continue
+        before = context.ledger.sound_manifest(old.run)
+        if before is None:
+            raise ConfigError(f"run {old.run} of archive {context.archive.archive} has written nothing yet")
+        known = {o.key: o for o in before.stored}
+        requested = set(keys) - {o.key for o in before.lost_objects}
+        if unknown := requested - known.keys():
+            raise ConfigError(
+                f"run {run} of archive {context.archive.archive} has been replaced by another run meanwhile, or never "
+                f"had an object {min(unknown)}; nothing has changed.",
+                *advise("Look again: ", repair(context.archive.archive)),
+            )
+        lost = [key for key in sorted(requested) if key in given_up or not is_there(context.store, known[key])]
+        if not lost:
+            return old
+        repair_plan = _plan_repair(context, line, old, final, before, lost)
+        if not append_plan(context, line, repair_plan):
+            continue
+        if _tidied_line(context, run, repair_plan.run).outcome_of(repair_plan.run) is None and _finish_repair(
+            context, repair_plan
+        ):
+            log.warning("run %s: %d objects of run %s are recorded as lost", repair_plan.run, len(lost), old.run)
+            return repair_plan
+    raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
+
+
+def _tidied_line(context: Context, run: str, own: str = "") -> Line:
+    """Return the tidied line. Rebuilds of other runs stay, because they may be at work."""
+    line = read_line(context)
+    other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
+    return tidy_line(context, line, [*other_runs, own])
+
+
+def _plan_repair(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
+    return revised_plan(
+        context,
+        line,
+        old,
+        read_clocks(context),
+        takes_over=not final,
+        lost_objects=tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
+        origin="repair",
+        settings=old.settings,
+        policies=old.policies,
+        schemas=old.schemas,
+        partitions=tuple(p.again() for p in old.partitions),
+    )
+
+
+def _finish_repair(context: Context, plan: Plan) -> bool:
+    """Finish a repair. False when another process has given it up."""
+    context.ledger.file_plan(plan)
+    write_repair_manifest(context, plan)
+    commit(context, [plan.run])
+    if not context.ledger.is_final(plan.run):
+        return False
+    close_hours(context, [plan.run])
+    return True
