@@ -17,7 +17,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.encryption import Encryption
 from kafka_archiver.jobs.archive import ArchiveJob, Endpoints
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection
+from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, lookup
 from kafka_archiver.orchestration.connections.kafka import kafka_properties
 from kafka_archiver.orchestration.connections.store import aws_options
 from kafka_archiver.store.options import S3Options
@@ -301,10 +301,10 @@ def test_a_task_believes_only_the_second_answer_that_there_is_no_connection(monk
     monkeypatch.setattr(lookup, "_in_task", lambda: True)
     monkeypatch.setattr(lookup, "AGAIN_SECONDS", 0)
     monkeypatch.setattr(lookup, "Connection", SimpleNamespace(get=get))
-    brokers = Wanted("brokers", "source.kafka", ("kafka",))
-    assert find(brokers).conn_type == "kafka"
+    brokers = NamedConnection("brokers", "source.kafka", ("kafka",))
+    assert find_connection(brokers).conn_type == "kafka"
     with pytest.raises(ConfigError, match="there is no Airflow connection 'brokers'"):
-        find(brokers)
+        find_connection(brokers)
 
 
 def test_secrets_are_kept_out_of_logs(

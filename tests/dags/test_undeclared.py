@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config.archives import WrongFileError, missing, read_archives
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.orchestration.metadata.undeclared import undeclared_archives
 from tests.dags.conftest import MINIMAL, Call
 from tests.support.brokers import Brokers

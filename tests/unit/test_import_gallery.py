@@ -16,7 +16,6 @@ from kafka_archiver.model.keys import Place
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
-from kafka_archiver.planning.clock import at_planning
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.time_settings import with_wall_clock
 from kafka_archiver.records.formats.base import SCHEMAS, Target

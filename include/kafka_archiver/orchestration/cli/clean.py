@@ -54,20 +54,20 @@ def clean(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.cli.names import ask_each
     from kafka_archiver.orchestration.connections import open_ledger
     from kafka_archiver.records.writer.disk import sweep
-    from kafka_archiver.work.clean_up import leftovers, remove
+    from kafka_archiver.work.clean_up import find_leftovers, remove_leftovers
 
     before = datetime.now(UTC) - args.older_than
 
-    def find_leftovers(archive: Archive) -> tuple[Ledger, list[Leftover]]:
+    def leftovers_of(archive: Archive) -> tuple[Ledger, list[Leftover]]:
         ledger = open_ledger(archive)
         return ledger, find_leftovers(ledger, before)
 
-    leftovers_by_ledger, failures = ask_each(args.archives, find_leftovers)
+    leftovers_by_ledger, failures = ask_each(args.archives, leftovers_of)
     rows = list(_rows(leftovers_by_ledger))
     removed = not args.dry_run and (not rows or args.yes or ask_consent(f"Remove {_count(rows)}?"))
     if removed:
         for ledger, items in leftovers_by_ledger:
-            remove(ledger, items)
+            remove_leftovers(ledger, items)
         sweep(None)
     title = f"Leftovers: {_count(rows)}; {'removed' if removed else 'nothing was removed'}" if rows else "Leftovers"
     columns = ("archive", "kind", "run", "what")

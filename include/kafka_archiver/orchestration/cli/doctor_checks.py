@@ -9,7 +9,7 @@ from typing import TypeVar
 from kafka_archiver.config import Archive
 from kafka_archiver.config.alerts import Receiver
 from kafka_archiver.config.archives import config_folder, read_archives
-from kafka_archiver.context.context import Context
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError

@@ -48,7 +48,7 @@ def fill(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.metadata.start import require_active, run_to_success
-    from kafka_archiver.work.plan import left_out_of
+    from kafka_archiver.work.plan import count_left_out
 
     archive = find_archive(args.archive)
     # Airflow's times are a subclass of datetime whose arithmetic differs.
@@ -67,7 +67,7 @@ def fill(args: Namespace) -> Answer:
     while (remaining := sum(after.values())) and remaining < before:
         print(f"{count(remaining, 'offset')} to go.")
         run_to_success(name, {"fill": _asked(since)}, print)
-        before, after = remaining, left_out_of(open_archive(archive), since)
+        before, after = remaining, count_left_out(open_archive(archive), since)
     return _answer(archive, True, left, after)
 
 

@@ -59,13 +59,13 @@ def show_plan(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.dag_run.schedule import interval_from, last_interval, second_before
-    from kafka_archiver.work.plan import has_newer, preview
+    from kafka_archiver.work.plan import is_planned_since, preview
 
     archive, asked_at = find_archive(args.archive), datetime.now(UTC)
     context, interval = open_archive(archive), last_interval(archive, asked_at)
     if args.interval_start:
         interval = interval_from(archive, args.interval_start)
-    elif not args.backfill and has_newer(context, interval, asked_at) is False:
+    elif not args.backfill and is_planned_since(context, interval, asked_at) is False:
         # The last interval has a plan already: a run that is triggered now gets an interval of its own.
         interval = second_before(asked_at)
     outcome = preview(context, interval, "backfill" if args.backfill else "scheduled")

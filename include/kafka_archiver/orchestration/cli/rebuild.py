@@ -21,9 +21,9 @@ from kafka_archiver.orchestration.terminal.output import report_errors
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context.archive_context import Context
     from kafka_archiver.model.plan import Plan
-    from kafka_archiver.work.rebuild import Touched
+    from kafka_archiver.work.rebuild import RebuildExtent
 
 REBUILD = ActionCommand(
     name="rebuild",
@@ -64,7 +64,7 @@ def rebuild(args: Namespace) -> None:
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-    from kafka_archiver.work.rebuild import touched
+    from kafka_archiver.work.rebuild import rebuild_extent
 
     if (args.hour is None) == (args.run is None):
         raise ConfigError("Give either --hour or --run.")
@@ -72,7 +72,7 @@ def rebuild(args: Namespace) -> None:
     name = dag_id(archive.archive)
     context = open_archive(archive)
     plans, selection = _selection(context, args)
-    extent = touched(context, plans)
+    extent = rebuild_extent(context, plans)
     named = [f"run {plan.run}" for plan in plans[:SHOWN]]
     more = f" and {len(plans) - SHOWN:,} more" if len(plans) > SHOWN else ""
     offsets = f"{count(extent.offsets, 'offset')} of {', '.join(named)}{more}"
@@ -91,7 +91,7 @@ def rebuild(args: Namespace) -> None:
         raise SystemExit(1)
 
 
-def _require_consent(name: str, extent: Touched, selection: dict[str, Any]) -> None:
+def _require_consent(name: str, extent: RebuildExtent, selection: dict[str, Any]) -> None:
     """See that somebody can agree to a large rebuild: by `--yes`, or at the terminal.
 
     :raises ConfigError: neither is there.
@@ -111,7 +111,7 @@ def _selection(context: Context, args: Namespace) -> tuple[list[Plan], dict[str,
     """Return the plans to replace, and the DAG run's parameter."""
     from kafka_archiver.context.history import find_plan
     from kafka_archiver.orchestration.cli.names import run_name_of
-    from kafka_archiver.work.rebuild import replaceable, runs_of_hour
+    from kafka_archiver.work.rebuild import replaceable_plan, runs_of_hour
 
     if args.hour is not None:
         # Airflow's times are a subclass of datetime whose arithmetic differs.

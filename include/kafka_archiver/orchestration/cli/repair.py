@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, pr
 
 if TYPE_CHECKING:
     from kafka_archiver.audit.report import Report
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context.archive_context import Context
     from kafka_archiver.work.repair import Repairs
 
 REPAIR = ActionCommand(
@@ -78,7 +78,7 @@ def repair(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.metadata.start import require_active, run_to_success
-    from kafka_archiver.work.repair import derive, find, lose, restore, write_sidecars
+    from kafka_archiver.work.repair import derive_documents, find_repairs, record_lost, restore_document, write_sidecars
 
     archive = find_archive(args.archive)
     if bool(args.run) != bool(args.lost_offsets):
@@ -104,7 +104,7 @@ def repair(args: Namespace) -> Answer:
     for run, entries in repairs.sidecars.items():
         write_sidecars(context, run, [entry.key for entry in entries])
     for run, entries in repairs.lost.items():
-        revision = lose(context, run, [entry.key for entry in entries], args.lost or ())
+        revision = record_lost(context, run, [entry.key for entry in entries], args.lost or ())
         print(f"Run {revision.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
     for run in repairs.anew:
         print(f"Planning run {run} anew, as {plan_anew(archive.archive, run).quoted} does.")
@@ -122,14 +122,14 @@ def repair(args: Namespace) -> Answer:
 
 def _give_up(context: Context, args: Namespace) -> Answer:
     """Record that a run does not read some offsets. Who names them agrees to their loss; at a terminal it is asked."""
-    from kafka_archiver.work.repair import give_up
+    from kafka_archiver.work.repair import give_up_offsets
 
     name, described = context.archive.archive, [f"{o.name} {o.range}" for o in args.lost_offsets]
     total = sum(lost.range.size for lost in args.lost_offsets)
     question = f"{total:,} offsets of run {args.run} will be lost for ever ({', '.join(described)}). Give them up?"
     done = not args.dry_run and (args.yes or ask_consent(question))
     for lost in args.lost_offsets if done else ():
-        give_up(context.ledger, args.run, lost)
+        give_up_offsets(context.ledger, args.run, lost)
     rows = [
         {"action": "give up", "run": args.run, "what": what, "rows": None, "reason": "no client can read them"}
         for what in described

@@ -19,8 +19,8 @@ from kafka_archiver.orchestration.terminal.output import Answer, Table, print_an
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
-    from kafka_archiver.context.context import Context
-    from kafka_archiver.work.dead_letters import Hours, Lettered
+    from kafka_archiver.context.archive_context import Context
+    from kafka_archiver.work.dead_letters import HourRange, RunWithLetters
 
 REPLAY_DEAD_LETTERS = ActionCommand(
     name="replay-dead-letters",
@@ -93,11 +93,11 @@ def replay(args: Namespace) -> Answer:
     return _answer(archive.archive, True, [_done(context, run) for run in runs])
 
 
-def _selection(context: Context, args: Namespace) -> tuple[list[str] | Hours | None, dict[str, Any]]:
+def _selection(context: Context, args: Namespace) -> tuple[list[str] | HourRange | None, dict[str, Any]]:
     """Return the runs or hours to replay (None: all), and the DAG run's parameter for them."""
     from kafka_archiver.context.history import find_plan
     from kafka_archiver.orchestration.cli.names import run_name_of
-    from kafka_archiver.work.dead_letters import Hours
+    from kafka_archiver.work.dead_letters import HourRange
 
     if bool(args.run) + bool(args.hours) + args.all != 1:
         raise ConfigError("Give either runs, or --hours, or --all.")
@@ -111,14 +111,14 @@ def _selection(context: Context, args: Namespace) -> tuple[list[str] | Hours | N
     return hours, {"hours": [isoformat(moment) for moment in hours]}
 
 
-def _expected(context: Context, run: Lettered) -> dict[str, Any]:
-    from kafka_archiver.work.dead_letters import outlook
+def _expected(context: Context, run: RunWithLetters) -> dict[str, Any]:
+    from kafka_archiver.work.dead_letters import forecast_replay
 
-    expected = outlook(context, run)
+    expected = forecast_replay(context, run)
     return {**expected._asdict(), "reasons": list(expected.reasons), "revision": None}
 
 
-def _done(context: Context, run: Lettered) -> dict[str, Any]:
+def _done(context: Context, run: RunWithLetters) -> dict[str, Any]:
     """Return what has become of a run's dead letters, by the manifest that counts after the replay."""
     last = context.ledger.last_committed(run.plan.interval.id) or run.plan.run
     before, after = (context.ledger.manifest(name) for name in (run.plan.run, last))

@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.terminal.output import Answer, Table, print_an
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
-    from kafka_archiver.work.rotate import Rotated
+    from kafka_archiver.work.data_keys import RotatedKeys
 
 ROTATE_KEYS = ActionCommand(
     name="rotate-keys",
@@ -38,7 +38,7 @@ def rotate_keys(args: Namespace) -> Answer:
     """Rotate these archives, or all that encrypt their objects."""
     from kafka_archiver.orchestration.cli.names import ask_each
     from kafka_archiver.orchestration.connections import open_ledger
-    from kafka_archiver.work.rotate import rotate
+    from kafka_archiver.work.data_keys import rotate_data_keys
 
     sure = args.dry_run or args.yes or ask_consent("Wrap the data keys by the present master keys?")
 

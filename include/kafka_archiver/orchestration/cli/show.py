@@ -14,7 +14,7 @@ from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, pr
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
-    from kafka_archiver.context.history import RunInFull
+    from kafka_archiver.context.history import RunDetails
     from kafka_archiver.model.manifest import Manifest, ObjectEntry
 
 SHOW = ActionCommand(
@@ -44,11 +44,11 @@ commit (null until it is committed)}}; the last three are the documents of the l
 @print_answer
 def show_run(args: Namespace) -> Answer:
     """Show what the ledger records about the run."""
-    from kafka_archiver.context.history import run_in_full
+    from kafka_archiver.context.history import run_details
     from kafka_archiver.orchestration.cli.names import find_archive, run_name_of
     from kafka_archiver.orchestration.connections import open_archive
 
-    run = run_in_full(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
+    run = run_details(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
     return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 
 
@@ -68,7 +68,7 @@ def _plan(run: RunDetails) -> Table:
     return Table(("topic", "partition", "ranges", "offsets", "group before", "group after"), rows, title)
 
 
-def _written(run: RunInFull, manifest: Manifest) -> Iterator[Table]:
+def _written(run: RunDetails, manifest: Manifest) -> Iterator[Table]:
     from kafka_archiver.model.manifest import FATES
 
     rows: list[tuple[Cell, ...]] = [

@@ -22,7 +22,7 @@ from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
-    from kafka_archiver.context.context import Context
+    from kafka_archiver.context.archive_context import Context
     from kafka_archiver.model.findings import Finding
     from kafka_archiver.model.progress import PartitionProgress
     from kafka_archiver.state.overview import Snapshot

@@ -93,7 +93,7 @@ def _check(declared: Declaration) -> Checked:
     from airflow.sdk.exceptions import AirflowException
 
     from kafka_archiver.orchestration.dags.archive import archive_dag
-    from kafka_archiver.planning.schemas import require_readable
+    from kafka_archiver.planning.given_schemas import require_readable
     from kafka_archiver.planning.settings import settings_of
 
     file = declared.file

@@ -143,7 +143,7 @@ def _failure(row: Row, failed: TaskInstance, session: Session) -> Failure:
     )
 
 
-def _work(row: Row, session: Session) -> Work | None:
+def _work(row: Row, session: Session) -> PlannedWork | None:
     """Return the result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
     left = select(XComModel).where(
         XComModel.dag_id == row.dag_id,
@@ -153,7 +153,7 @@ def _work(row: Row, session: Session) -> Work | None:
     )
     entry = session.scalars(left).first()
     result = XComModel.deserialize_value(entry) if entry else None
-    return Work.from_dict(result) if isinstance(result, dict) else None
+    return PlannedWork.from_dict(result) if isinstance(result, dict) else None
 
 
 # Results that are read, and DAG runs of one run that are named, the last ones: each that fails has the run again.
