@@ -77,7 +77,7 @@ class HourInFull(Value):
     @property
     def damage(self) -> dict[str, Damaged]:
         """The damage by key."""
-        return {one.key: one for one in self.damaged}
+        return {damaged.key: damaged for damaged in self.damaged}
 
     @property
     def dead_letters(self) -> int:
@@ -86,7 +86,7 @@ class HourInFull(Value):
 
 
 def hour_in_full(context: Context, hour: int) -> HourInFull:
-    """The hour's proof, with the last runs behind it.
+    """Read the hour's proof, with the last runs behind it.
 
     At most two requests for each of RUNS runs, one for each topic, and few more if a run has only dead letters here.
     """
@@ -101,27 +101,27 @@ def hour_in_full(context: Context, hour: int) -> HourInFull:
     manifests, stored = _manifests(context, names), letters_of(context, hour)
     for entry in (entry for manifest in manifests.values() for entry in manifest.dead_letters):
         stored.pop(entry.key, None)
-    others, unknown = writers(context, stored.values()) if stored else (set[str](), 0)
-    manifests |= _manifests(context, sorted(others - names.keys()))
+    extra_runs, unknown = writers(context, stored.values()) if stored else (set[str](), 0)
+    manifests |= _manifests(context, sorted(extra_runs - names.keys()))
     with ThreadPoolExecutor(8) as pool:
         plans = {plan.run: plan for plan in pool.map(ledger.plan, {**names, **manifests}) if plan}
     objects = [o for m in manifests.values() for o in m.objects if hour in o.hours]
     letters = [o for m in manifests.values() for o in m.dead_letters if hour in o.hours]
     # A repair's manifest has the objects of the run that it supersedes. Damaged objects are listed first.
-    wrong = {one.key for one in damaged}
-    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in wrong, o.key))
-    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in wrong, o.key))
+    damaged_keys = {finding.key for finding in damaged}
+    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in damaged_keys, o.key))
+    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in damaged_keys, o.key))
     runs = [_run(added, plans.get(added.run), manifests.get(added.run)) for added in shown[:RUNS]]
     for run, manifest in manifests.items():
-        here = run in {one.run for one in runs} or not any(hour in o.hours for o in manifest.dead_letters)
-        if not here and (plan := plans.get(run)):
-            nothing = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
-            runs.append(_run(nothing, plan, manifest))
+        is_known = run in {shown.run for shown in runs} or not any(hour in o.hours for o in manifest.dead_letters)
+        if not is_known and (plan := plans.get(run)):
+            no_rows = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
+            runs.append(_run(no_rows, plan, manifest))
     return HourInFull(
         archive=ledger.archive,
         hour_start=start,
         proof=proof,
-        runs=tuple(sorted(runs, key=lambda one: -one.number)),
+        runs=tuple(sorted(runs, key=lambda run: -run.number)),
         partitions=_partitions(objects, letters, hour),
         objects=tuple(objects[:OBJECTS]),
         letters=tuple(letters[:OBJECTS]),
@@ -164,7 +164,7 @@ def _schemas(plan: Plan | None) -> tuple[str, ...]:
 def _partitions(
     objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry], hour: int
 ) -> tuple[PartitionInHour, ...]:
-    """By partition, the objects with records of the hour; an object of another layout has other hours too."""
+    """Group the objects with records of the hour by partition; an object of another layout has other hours too."""
     rejected = Counter[tuple[str, int, int]]()
     for entry in letters:
         rejected[entry.topic, entry.partition, entry.generation] += entry.rows_in(hour)
@@ -178,12 +178,12 @@ def _partitions(
             topic=topic,
             partition=partition,
             generation=generation,
-            objects=len(these),
-            rows=sum(o.rows_in(hour) for o in these) - rejected[topic, partition, generation],
-            bytes=sum(o.bytes for o in these),
-            first=min(o.first_offset for o in these),
-            last=max(o.last_offset for o in these),
+            objects=len(entries),
+            rows=sum(o.rows_in(hour) for o in entries) - rejected[topic, partition, generation],
+            bytes=sum(o.bytes for o in entries),
+            first=min(o.first_offset for o in entries),
+            last=max(o.last_offset for o in entries),
             dead_letters=rejected[topic, partition, generation],
         )
-        for (topic, partition, generation), these in sorted(grouped.items())
+        for (topic, partition, generation), entries in sorted(grouped.items())
     )

@@ -36,15 +36,15 @@ class Heads:
         self._kept: OrderedDict[tuple[str, str, str], Head] = OrderedDict()
 
     def read(self, store: Store, key: str, etag: str) -> Head | None:
-        """The beginning of a proof; None if it is gone.
+        """Return the beginning of a proof; None if it is gone.
 
         :raises DocumentError: it is damaged.
         """
-        place = (store.url, key, etag)
+        cache_key = (store.url, key, etag)
         with self._lock:
-            if found := self._kept.get(place):
-                self._kept.move_to_end(place)
-                return found
+            if kept := self._kept.get(cache_key):
+                self._kept.move_to_end(cache_key)
+                return kept
         data = store.read(key, 0, HEAD)
         if data is None:
             return None
@@ -53,14 +53,14 @@ class Heads:
         except ValueError as error:
             raise DocumentError(f"{store.url}/{key} is not a readable proof: {error}") from error
         with self._lock:
-            self._kept[place] = head
+            self._kept[cache_key] = head
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return head
 
 
 def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work: bool = True) -> Coverage:
-    """The hours of the days up to `last`, UTC. Asks only the store.
+    """Read the hours of the days up to `last`, UTC. Asks only the store.
 
     :param at_work: a DAG run is at work, so that unfinished runs are being finished.
     :raises ArchiverError: the store does not answer, or a document is damaged.
@@ -68,14 +68,14 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work
     first = to_hour(datetime.combine(last, time(), UTC) - timedelta(days=days - 1))
     hours = range(first, first + 24 * days)
     line = read_line(context)
-    found = _heads_of_stretches(line.settled, hours) | _heads(context, hours, heads)
+    known_heads = _heads_of_stretches(line.settled, hours) | _heads(context, hours, heads)
     topics = sorted({partition.topic for partition in line.settled.partitions})
     letters, cut = _letters(context, topics)
     spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
-    wrong = damage(context)
-    damaged = {hour: len(these) for hour, these in wrong.hours.items()}
-    shown = cells(hours, found, letters, spans, line.settled.unsure_until, damaged, at_work)
-    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=wrong.cut)
+    damaged_hours = damage(context)
+    damaged = {hour: len(findings) for hour, findings in damaged_hours.hours.items()}
+    shown = cells(hours, known_heads, letters, spans, line.settled.unsure_until, damaged, at_work)
+    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=damaged_hours.cut)
 
 
 def _hours_of(start: datetime, end: datetime) -> range:
@@ -86,15 +86,15 @@ def _hours_of(start: datetime, end: datetime) -> range:
 def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
     archive, store = context.archive.archive, context.store
     listed = [
-        (place[0], stat)
+        (document[0], stat)
         for prefix in dict.fromkeys(hour_document(archive, hour)[: -len("DD/HH.json")] for hour in hours)
         for stat in store.list(prefix)
-        if (place := split_hour_document(archive, stat.key)) and place[1] is None and place[0] is not None
+        if (document := split_hour_document(archive, stat.key)) and document[1] is None and document[0] is not None
     ]
-    wanted = [(hour, stat) for hour, stat in listed if hour in hours]
+    shown = [(hour, stat) for hour, stat in listed if hour in hours]
     with ThreadPoolExecutor(THREADS) as pool:
-        read = pool.map(lambda one: heads.read(store, one[1].key, one[1].etag), wanted)
-        return {hour: head for (hour, _), head in zip(wanted, read, strict=True) if head}
+        read = pool.map(lambda hour_and_stat: heads.read(store, hour_and_stat[1].key, hour_and_stat[1].etag), shown)
+        return {hour: head for (hour, _), head in zip(shown, read, strict=True) if head}
 
 
 def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, Head]:
@@ -107,7 +107,7 @@ def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, Head]:
 
 
 def _letters(context: Context, topics: Iterable[str]) -> tuple[Counter[int], bool]:
-    """The objects of dead letters by hour, and whether there are more than were looked at."""
+    """Count the objects of dead letters by hour, and tell whether there are more than were looked at."""
     keys = list(islice(_keys_of_letters(context.store, topics), LETTERS + 1))
     counted: Counter[int] = Counter()
     for key in keys[:LETTERS]:

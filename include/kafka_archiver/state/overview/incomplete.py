@@ -29,7 +29,7 @@ class Incomplete(Value):
 
 
 def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[Incomplete, ...]:
-    """The incomplete ones of the last closed hours, oldest first. One small request for each hour that may be one."""
+    """Read the incomplete ones of the last closed hours, oldest first. One small request for each that may be one."""
     if settled.closed_until is None:
         return ()
     end, heads = to_hour(settled.closed_until), Heads()
@@ -52,7 +52,7 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[Incomplete, ...
 
 
 def of_hours(archive: str, hours: Sequence[Incomplete]) -> Iterable[Finding]:
-    """The warning that names these hours."""
+    """Yield the warning that names these hours."""
     if not hours:
         return
     groups = [list(group) for _, group in groupby(enumerate(hours), lambda at: (_since(at[1]) - at[0], at[1].reason))]

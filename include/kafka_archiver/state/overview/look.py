@@ -18,16 +18,16 @@ from kafka_archiver.state.status.running import of_runs
 
 
 def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
-    """The archive now. If the brokers or the store do not answer, the snapshot has what is known, and the error.
+    """Return the archive as it is. If the brokers or the store do not answer, the snapshot has the error, too.
 
     :param before: an earlier snapshot: what cannot have changed since is not read again.
     """
-    name, now = context.archive.archive, context.clock()
-    found = Snapshot(
+    name, moment = context.archive.archive, context.clock()
+    snapshot = Snapshot(
         archive=name,
-        taken_at=now,
+        taken_at=moment,
         interval=facts.interval,
-        at_work=bool(facts.at_work(now)),
+        at_work=bool(facts.at_work(moment)),
         audit_paused=facts.audit_paused,
     )
     try:
@@ -35,8 +35,8 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         last_audit = audited(context.ledger)
         incomplete = _incomplete(context.ledger, line, before)
     except ArchiverError as error:
-        troubles = tuple(of_runs(name, facts, None, None, now))
-        return found.model_copy(update={"troubles": troubles, "error": str(error)})
+        troubles = tuple(of_runs(name, facts, None, None, moment))
+        return snapshot.model_copy(update={"troubles": troubles, "error": str(error)})
     known = {
         "begun": line.settled.begun,
         "closed_until": line.settled.closed_until,
@@ -48,29 +48,29 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
         "audit": last_audit,
     }
-    found, hours = found.model_copy(update=known), tuple(of_hours(name, incomplete))
-    told: dict[str, Any]
+    snapshot, hours = snapshot.model_copy(update=known), tuple(of_hours(name, incomplete))
+    known_state: dict[str, Any]
     try:
         state = status(context, facts)
-        told = {"state": state, "troubles": (*state.troubles, *hours), "accepted": state.accepted}
+        known_state = {"state": state, "troubles": (*state.troubles, *hours), "accepted": state.accepted}
         commit = state.last_commit
     except ArchiverError as error:
         standing = without_brokers(context, line, facts)
-        told = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
+        known_state = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
         commit = last_commit(context.ledger, line)
     last = _last_run(context.ledger, commit, before)
-    return found.model_copy(update={**told, "last_run": last, **_took(facts, last)})
+    return snapshot.model_copy(update={**known_state, "last_run": last, **_took(facts, last)})
 
 
 def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[Incomplete, ...]:
-    """The incomplete hours. Only a settled run changes them."""
+    """Return the incomplete hours. Only a settled run changes them."""
     if before and before.incomplete is not None and before.settled == line.settled.settled:
         return before.incomplete
     return incomplete_hours(ledger, line.settled)
 
 
 def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
-    """What the DAG run took that finished the last run; nothing if Airflow's last runs do not have it."""
+    """Return the effort of the DAG run that finished the last run; nothing if Airflow's last runs do not have it."""
     done = next((run for run in facts.ended if last and last.run in run.finished), None)
     if done is None:
         return {}

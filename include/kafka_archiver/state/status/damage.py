@@ -46,12 +46,12 @@ class Head(BaseModel):
 
     @property
     def damaged(self) -> bool:
-        """Whether something that is stored is damaged. Older releases counted findings at the brokers, too."""
+        """True if something that is stored is damaged. Older releases counted findings at the brokers, too."""
         return self.verdict == "damaged" and (bool(self.errors) or self.cut)
 
 
 def read_head(ledger: Ledger) -> Head | None:
-    """The beginning of the report of the last audit. One request, whatever the length of the report.
+    """Read the beginning of the last audit's report. One request, whatever the length of the report.
 
     :raises ValueError: it cannot be read.
     """
