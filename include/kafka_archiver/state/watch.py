@@ -15,13 +15,13 @@ from kafka_archiver.messages.wording import span
 from kafka_archiver.model.findings import Finding, problem
 from kafka_archiver.model.keys import audit_document
 from kafka_archiver.state.health import judge
-from kafka_archiver.state.overview.look import audited
+from kafka_archiver.state.overview.look import last_audit
 from kafka_archiver.state.overview.snapshot import Snapshot
 from kafka_archiver.state.status.damage import of_audit, read_head
 from kafka_archiver.values.documents import UtcTime, Value
 
 
-class Seen(Value):
+class WatchedArchive(Value):
     """An archive as the watchdog sees it.
 
     `limit`: the most time since the end of the last closed hour; None: no limit. `lag`: the offsets that wait, None if
@@ -50,7 +50,7 @@ def watch(
     first_lag: int | None,
     since: datetime,
     moment: datetime,
-) -> Seen:
+) -> WatchedArchive:
     """Look at an archive.
 
     :param lag: asks the brokers for the offsets that wait.
@@ -65,7 +65,7 @@ def watch(
         begun=progress.begun if progress else None,
         closed_until=progress.closed_until if progress else None,
         incomplete=(),
-        audit=audited(ledger),
+        audit=last_audit(ledger),
         audit_paused=audit_is_paused,
         # 0: a missing audit counts once it is late, not after the first run.
         troubles=tuple(of_audit(ledger, 0)),
@@ -75,7 +75,7 @@ def watch(
     age = moment - (snapshot.closed_until or since)
     is_late = limit is not None and age > limit
     waiting = lag() if is_paused and progress else None
-    return Seen(
+    return WatchedArchive(
         archive=archive.archive,
         closed_until=snapshot.closed_until,
         since=since,

@@ -25,5 +25,5 @@ def runs_in_the_middle(ti: Any) -> int:
     queued = ti.get_dr_count(dag_id=ti.dag_id, states=["queued"])
     running = ti.get_dr_count(dag_id=ti.dag_id, states=["running"])
     # Airflow shows a run with a date in the future as running, and starts none of its tasks until then.
-    to_come = max(0, int(not_begun) - int(queued))
-    return max(0, int(running) - int(at_plan) - to_come)
+    future_runs = max(0, int(not_begun) - int(queued))
+    return max(0, int(running) - int(at_plan) - future_runs)

@@ -30,7 +30,7 @@ from kafka_archiver.orchestration.alerts.send import name_of
 from kafka_archiver.orchestration.alerts.telling import Tell, Teller
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
-from kafka_archiver.state.watch import Seen, watch
+from kafka_archiver.state.watch import WatchedArchive, watch
 from kafka_archiver.values.documents import isoformat
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class Watchdog:
             failures += self._gone(archives, wrong)
         return failures
 
-    def _seen(self, archive: Archive) -> Seen | None:
+    def _seen(self, archive: Archive) -> WatchedArchive | None:
         before = self._memory.archives.get(archive.archive, {})
         since = datetime.fromisoformat(before["since"]) if "since" in before else self._now
         is_paused = bool(self._dags.is_paused(dag_id(archive.archive)))
@@ -125,7 +125,7 @@ class Watchdog:
             log.warning("archive %s cannot be looked at: %s", archive.archive, error)
             return None
 
-    def _told(self, archive: Archive, seen: Seen | None, error: str | None) -> None:
+    def _told(self, archive: Archive, seen: WatchedArchive | None, error: str | None) -> None:
         name, link = archive.archive, self._link
         book = self._book(name, archive.alerts)
         book.tell("wrong_file", error, watch_texts.wrong_file(name, error or "", link))
@@ -144,13 +144,13 @@ class Watchdog:
             do = (repair(name), audit_again(name))
             book.tell("audit", seen.damage, lambda state, _: texts.damage(name, state, cause, seen.report, do, link))
 
-    def _late(self, archive: Archive, seen: Seen, most: timedelta) -> Tell:
+    def _late(self, archive: Archive, seen: WatchedArchive, most: timedelta) -> Tell:
         limit = "alerts.max_age" if archive.alerts.max_age is not None else "health.max_age"
         return lambda state, _: texts.late_hour(
             archive.archive, state, seen.closed_until, self._now, most, self._link, limit
         )
 
-    def _remember(self, archive: Archive, seen: Seen | None) -> None:
+    def _remember(self, archive: Archive, seen: WatchedArchive | None) -> None:
         before = self._memory.archives.get(archive.archive, {})
         # The first one of this pause: what waits more since then is growth.
         first = before.get("lag")

@@ -23,7 +23,7 @@ State = Literal["none", "running", "unfinished", "open", "complete", "late", "le
 LEAST = 7
 
 
-class Head(BaseModel):
+class ProofHead(BaseModel):
     """The beginning of a proof, without its objects."""
 
     status: Verdict
@@ -83,7 +83,7 @@ class Coverage(Value):
 
 def cells(
     hours: Iterable[int],
-    heads: Mapping[int, Head],
+    heads: Mapping[int, ProofHead],
     letters: Mapping[int, int],
     unfinished_intervals: Iterable[range],
     unsure_until: datetime | None,
@@ -114,7 +114,7 @@ def cells(
 
 
 def _state(
-    head: Head | None, letters: int, run_state: State | None, start: datetime, unsure_until: datetime | None
+    head: ProofHead | None, letters: int, run_state: State | None, start: datetime, unsure_until: datetime | None
 ) -> State:
     if head is None:
         return run_state or "none"

@@ -18,7 +18,7 @@ from kafka_archiver.values.documents import Value
 RUNS = 24
 
 
-class Damaged(Value):
+class DamagedEntry(Value):
     """One object or proof. `run`: whose object it is."""
 
     key: str
@@ -30,11 +30,11 @@ class Damaged(Value):
 class Damage(Value):
     """The damage that the last audit found, by hour. `cut`: there is more, of which the hour is not known."""
 
-    hours: Mapping[int, tuple[Damaged, ...]] = {}
+    hours: Mapping[int, tuple[DamagedEntry, ...]] = {}
     cut: bool = False
 
 
-def damage(context: Context) -> Damage:
+def read_damage(context: Context) -> Damage:
     """Return the damage in the last audit's report: one request, and one for each of at most RUNS damaged runs."""
     ledger, settings = context.ledger, context.archive.settings
     try:
@@ -43,7 +43,7 @@ def damage(context: Context) -> Damage:
         head = None
     if head is None:
         return Damage()
-    by_hour, cut = dict[int, list[Damaged]](), head.cut and head.verdict == "damaged"
+    by_hour, cut = dict[int, list[DamagedEntry]](), head.cut and head.verdict == "damaged"
     errors = [
         finding for finding in head.errors if finding["kind"] in OBJECT_DAMAGE or _proved(ledger, finding) is not None
     ]
@@ -53,7 +53,9 @@ def damage(context: Context) -> Damage:
         hour = _proved(ledger, finding)
         hours = hours_of.get(key) or hours_by_key(settings, key) if hour is None else (hour,)
         cut = cut or not hours
-        damaged = Damaged(key=key, kind=finding["kind"], observed=str(finding.get("found", "")), run=finding.get("run"))
+        damaged = DamagedEntry(
+            key=key, kind=finding["kind"], observed=str(finding.get("found", "")), run=finding.get("run")
+        )
         for hour in hours:
             by_hour.setdefault(hour, []).append(damaged)
     return Damage(hours={hour: tuple(damaged) for hour, damaged in by_hour.items()}, cut=cut)

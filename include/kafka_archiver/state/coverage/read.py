@@ -16,8 +16,8 @@ from kafka_archiver.model.keys import hour_document, split_hour_document, topic_
 from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
-from kafka_archiver.state.coverage.cells import Coverage, Head, cells
-from kafka_archiver.state.coverage.damage import damage
+from kafka_archiver.state.coverage.cells import Coverage, ProofHead, cells
+from kafka_archiver.state.coverage.damage import read_damage
 from kafka_archiver.store import Store
 from kafka_archiver.values.intervals import hour_of, to_hour, to_ms
 
@@ -28,14 +28,14 @@ HEAD = 4096
 LETTERS = 2000
 
 
-class Heads:
+class ProofHeads:
     """The beginnings of proofs, by key and ETag: a proof that has not changed is not read again. For all archives."""
 
     def __init__(self, most: int = 50_000) -> None:
         self._most, self._lock = most, Lock()
-        self._kept: OrderedDict[tuple[str, str, str], Head] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, str], ProofHead] = OrderedDict()
 
-    def read(self, store: Store, key: str, etag: str) -> Head | None:
+    def read(self, store: Store, key: str, etag: str) -> ProofHead | None:
         """Return the beginning of a proof; None if it is gone.
 
         :raises DocumentError: it is damaged.
@@ -49,7 +49,7 @@ class Heads:
         if data is None:
             return None
         try:
-            head = Head.model_validate(from_json(data, allow_partial=True))
+            head = ProofHead.model_validate(from_json(data, allow_partial=True))
         except ValueError as error:
             raise DocumentError(f"{store.url}/{key} is not a readable proof: {error}") from error
         with self._lock:
@@ -59,7 +59,7 @@ class Heads:
         return head
 
 
-def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work: bool = True) -> Coverage:
+def read_coverage(context: Context, last: date, days: int, heads: ProofHeads, at_work: bool = True) -> Coverage:
     """Read the hours of the days up to `last`, UTC. Asks only the store.
 
     :param at_work: a DAG run is at work, so that unfinished runs are being finished.
@@ -72,7 +72,7 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work
     topics = sorted({partition.topic for partition in line.settled.partitions})
     letters, cut = _letters(context, topics)
     spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
-    damaged_hours = damage(context)
+    damaged_hours = read_damage(context)
     damaged = {hour: len(findings) for hour, findings in damaged_hours.hours.items()}
     shown = cells(hours, known_heads, letters, spans, line.settled.unsure_until, damaged, at_work)
     return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=damaged_hours.cut)
@@ -83,7 +83,7 @@ def _hours_of(start: datetime, end: datetime) -> range:
     return range(first or 0, (last or 0) + 1)
 
 
-def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
+def _heads(context: Context, hours: range, heads: ProofHeads) -> dict[int, ProofHead]:
     archive, store = context.archive.archive, context.store
     listed = [
         (document[0], stat)
@@ -97,10 +97,10 @@ def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
         return {hour: head for (hour, _), head in zip(shown, read, strict=True) if head}
 
 
-def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, Head]:
+def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, ProofHead]:
     covered = {hour: stretch_of(progress.stretches, hour) for hour in hours if progress.stretches}
     return {
-        hour: Head(status=stretch.status, reason=stretch.reason, complete_as_of=stretch.complete_as_of)
+        hour: ProofHead(status=stretch.status, reason=stretch.reason, complete_as_of=stretch.complete_as_of)
         for hour, stretch in covered.items()
         if stretch
     }

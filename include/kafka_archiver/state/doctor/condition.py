@@ -11,7 +11,7 @@ from kafka_archiver.state.status.condition import Observed, lag_of, observe, of_
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.running import of_runs
-from kafka_archiver.state.status.standing import judged, of_records
+from kafka_archiver.state.status.standing import of_records, split_accepted
 
 GROUP = "group"
 
@@ -40,7 +40,7 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Fin
 
 
 def _accepted_or_not(context: Context, findings: Iterable[Finding]) -> Iterator[Finding]:
-    standing = judged(context.ledger, findings)
+    standing = split_accepted(context.ledger, findings)
     return map(_check, (*standing.open, *standing.accepted))
 
 

@@ -8,8 +8,8 @@ from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.state.overview.incomplete import Incomplete, incomplete_hours, of_hours
-from kafka_archiver.state.overview.snapshot import Audited, LastRun, Snapshot
+from kafka_archiver.state.overview.incomplete import IncompleteHour, incomplete_hours, of_hours
+from kafka_archiver.state.overview.snapshot import LastAudit, LastRun, Snapshot
 from kafka_archiver.state.status import last_commit, status
 from kafka_archiver.state.status.condition import without_brokers
 from kafka_archiver.state.status.damage import read_head
@@ -32,7 +32,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     )
     try:
         line = read_line(context)
-        last_audit = audited(context.ledger)
+        audit = last_audit(context.ledger)
         incomplete = _incomplete(context.ledger, line, before)
     except ArchiverError as error:
         troubles = tuple(of_runs(name, facts, None, None, moment))
@@ -46,7 +46,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "dead_letters": line.settled.dead_letters,
         "unfinished": tuple(plan.run for plan in line.unfinished),
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
-        "audit": last_audit,
+        "audit": audit,
     }
     snapshot, hours = snapshot.model_copy(update=known), tuple(of_hours(name, incomplete))
     known_state: dict[str, Any]
@@ -59,17 +59,17 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         known_state = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
         commit = last_commit(context.ledger, line)
     last = _last_run(context.ledger, commit, before)
-    return snapshot.model_copy(update={**known_state, "last_run": last, **_took(facts, last)})
+    return snapshot.model_copy(update={**known_state, "last_run": last, **_effort_of(facts, last)})
 
 
-def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[Incomplete, ...]:
+def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[IncompleteHour, ...]:
     """Return the incomplete hours. Only a settled run changes them."""
     if before and before.incomplete is not None and before.settled == line.settled.settled:
         return before.incomplete
     return incomplete_hours(ledger, line.settled)
 
 
-def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
+def _effort_of(facts: Facts, last: LastRun | None) -> dict[str, Any]:
     """Return the effort of the DAG run that finished the last run; nothing if Airflow's last runs do not have it."""
     done = next((run for run in facts.ended if last and last.run in run.finished), None)
     if done is None:
@@ -78,7 +78,7 @@ def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
     return {"duration": duration, "effort": done.effort, "wrote": done.wrote}
 
 
-def audited(ledger: Ledger) -> Audited | None:
+def last_audit(ledger: Ledger) -> LastAudit | None:
     """Return the last audit; None if there was none, or its report cannot be read."""
     try:
         head = read_head(ledger)
@@ -86,7 +86,7 @@ def audited(ledger: Ledger) -> Audited | None:
         return None
     if head is None:
         return None
-    return Audited(
+    return LastAudit(
         at=head.audited_at,
         deep=head.deep,
         verdict="damaged" if head.damaged else "clean",

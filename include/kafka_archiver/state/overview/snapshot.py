@@ -5,14 +5,14 @@ from typing import Literal
 
 from kafka_archiver.audit.report import Counts, Mended
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.state.overview.incomplete import Incomplete
+from kafka_archiver.state.overview.incomplete import IncompleteHour
 from kafka_archiver.state.status import ArchiveStatus
-from kafka_archiver.state.status.facts import Effort, Wrote
+from kafka_archiver.state.status.facts import Effort, Written
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import to_hour
 
 
-class Audited(Value):
+class LastAudit(Value):
     """The last audit. `errors`: findings that make the archive damaged, as far as the report was read.
 
     `damaged`: the runs with objects that are missing or damaged. `mended`: the objects that are whole again since.
@@ -58,17 +58,17 @@ class Snapshot(Value):
     begun: UtcTime | None = None
     closed_until: UtcTime | None = None
     settled: int = 0
-    incomplete: tuple[Incomplete, ...] | None = None
+    incomplete: tuple[IncompleteHour, ...] | None = None
     lost: int = 0
     dead_letters: int = 0
     unfinished: tuple[str, ...] = ()
     unfinished_since: UtcTime | None = None
     state: ArchiveStatus | None = None
-    audit: Audited | None = None
+    audit: LastAudit | None = None
     last_run: LastRun | None = None
     duration: timedelta | None = None
     effort: Effort | None = None
-    wrote: Wrote | None = None
+    wrote: Written | None = None
     at_work: bool = False
     audit_paused: bool = False
     troubles: tuple[Finding, ...] = ()

@@ -28,9 +28,9 @@ from kafka_archiver.planning.survey import (
 )
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
-from kafka_archiver.state.status.held import of_transactions
+from kafka_archiver.state.status.open_transactions import of_transactions
 from kafka_archiver.state.status.running import of_runs
-from kafka_archiver.state.status.standing import Standing, judged, of_records
+from kafka_archiver.state.status.standing import Standing, of_records, split_accepted
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 
@@ -95,7 +95,7 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
     :param lag: the number of offsets that wait; None: unknown.
     """
     archive = context.archive.archive
-    return judged(
+    return split_accepted(
         context.ledger,
         (
             *of_audit(context.ledger, line.settled.settled, facts.audit_paused),

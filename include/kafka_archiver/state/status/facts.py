@@ -16,7 +16,7 @@ def place(task: str) -> int:
     return TASKS.index(task) if task in TASKS else len(TASKS)
 
 
-class Failure(Value):
+class TaskFailure(Value):
     """The last failed attempt of a task. `permanent`: there is no retry, because it would not help.
 
     `cause`: None if the process ended without reporting an error; then `permanent` is unknown. `actions`, `kinds`:
@@ -41,7 +41,7 @@ class Effort(Value):
     cpu_seconds: float | None
 
 
-class Wrote(Value):
+class Written(Value):
     """The records that an ended run archived, in all the ledger's runs that it finished."""
 
     runs: int
@@ -71,12 +71,12 @@ class DagRun(Value):
     ended: UtcTime | None = None
     task: str | None = None
     task_state: str | None = None
-    failure: Failure | None = None
+    failure: TaskFailure | None = None
     works: tuple[str, ...] = ()
     finished: tuple[str, ...] = ()
     replays: bool = False
     effort: Effort | None = None
-    wrote: Wrote | None = None
+    wrote: Written | None = None
     note: str | None = None
 
     @property
@@ -112,7 +112,7 @@ class Facts(Value):
     next_due: UtcTime | None = None
     runs: tuple[DagRun, ...] = ()
 
-    def to_come(self, moment: datetime) -> list[DagRun]:
+    def future_runs(self, moment: datetime) -> list[DagRun]:
         """Return queued and running runs with a date in the future."""
         return [run for run in self.runs if run.state in ("queued", "running") and run.date > moment]
 
@@ -140,7 +140,7 @@ class Facts(Value):
         return list(takewhile(_has_failed, (run for run in self.ended if run.is_asked_for)))
 
     @property
-    def usual(self) -> timedelta | None:
+    def usual_duration(self) -> timedelta | None:
         """The median duration of the successful runs."""
         times = [run.ended - run.begun for run in self.ended if run.state == "success" and run.begun and run.ended]
         return sorted(times)[len(times) // 2] if times else None

@@ -20,7 +20,7 @@ from kafka_archiver.messages.advice import (
 from kafka_archiver.messages.errors import SILENCE
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.model.findings import Finding, problem, warning
-from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, Failure
+from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, TaskFailure
 from kafka_archiver.values.documents import isoformat
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
@@ -48,7 +48,7 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, mome
         )
     else:
         yield from _idle(facts, lag)
-        yield from _to_come(facts, moment)
+        yield from _future_runs(facts, moment)
         yield from _slow(facts, moment)
         facts = _as_settled(facts, line) if line else facts
         yield from _failed(archive, facts, line, moment)
@@ -91,8 +91,8 @@ def _idle(facts: Facts, lag: int | None) -> Iterator[Finding]:
         yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", command("airflow scheduler"))
 
 
-def _to_come(facts: Facts, moment: datetime) -> Iterator[Finding]:
-    for run in facts.to_come(moment + SKEW):
+def _future_runs(facts: Facts, moment: datetime) -> Iterator[Finding]:
+    for run in facts.future_runs(moment + SKEW):
         place = f"{facts.api}/api/v2/dags/{facts.dag_id}/dagRuns/{quote(run.run_id, safe='')}"
         curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
         fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
@@ -113,8 +113,8 @@ def _login(facts: Facts) -> str:
 
 
 def _slow(facts: Facts, moment: datetime) -> Iterator[Finding]:
-    usual, interval = facts.usual, facts.interval or timedelta(hours=1)
-    noted = max(usual * TIMES, AT_LEAST) if usual else interval
+    usual_duration, interval = facts.usual_duration, facts.interval or timedelta(hours=1)
+    noted = max(usual_duration * TIMES, AT_LEAST) if usual_duration else interval
     working = facts.at_work(moment)
     # Queued runs take turns: each waits since the last one has ended.
     last = next((run.ended for run in facts.ended), None)
@@ -134,7 +134,7 @@ def _slow(facts: Facts, moment: datetime) -> Iterator[Finding]:
             continue
         observed = (
             f"run {run.run_id} has been {run.state} since {isoformat(since)} ({span(moment - since)}); "
-            + (f"usually a run takes {span(usual)}. " if usual else "")
+            + (f"usually a run takes {span(usual_duration)}. " if usual_duration else "")
             + f"Its task {run.task} is {run.task_state or 'not begun'}"
         )
         say = problem if waited > max(noted, interval) else warning
@@ -217,7 +217,7 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _cause(failure: Failure) -> str:
+def _cause(failure: TaskFailure) -> str:
     return (failure.cause or f"its {SILENCE}").rstrip(".")
 
 

@@ -48,7 +48,7 @@ def _up_to(number: int) -> str:
     return f", by runs up to number {number:,}" if number else ""
 
 
-def judged(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
+def split_accepted(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
     """Divide findings by whether somebody has accepted them. One request or more for each that has a name."""
     left: list[Finding] = []
     accepted: list[Finding] = []

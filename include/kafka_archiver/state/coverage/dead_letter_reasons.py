@@ -26,7 +26,7 @@ class Reason(Value):
     letters: int
 
 
-def why(store: Store, letters: Sequence[ObjectEntry]) -> tuple[Reason, ...]:
+def reasons_of(store: Store, letters: Sequence[ObjectEntry]) -> tuple[Reason, ...]:
     """Read the reasons of the first letters, the most frequent first. At most OBJECTS requests."""
     keys = [entry.key for entry in letters if not entry.key.endswith(SEALED) and entry.sidecar_of is None][:OBJECTS]
     counted: Counter[str] = Counter()

@@ -23,7 +23,7 @@ from kafka_archiver.values.ranges import TopicPartition
 LETTERS, THREADS, PLANS = 100, 8, 24
 
 
-def letters_of(context: Context, hour: int) -> dict[str, Stat]:
+def dead_letter_objects(context: Context, hour: int) -> dict[str, Stat]:
     """List the objects of dead letters that the store has of an hour, by key. One listing for each topic."""
     progress = context.ledger.progress()
     topics = sorted({partition.topic for partition in progress.partitions}) if progress else ()
@@ -32,7 +32,7 @@ def letters_of(context: Context, hour: int) -> dict[str, Stat]:
         return {stat.key: stat for stats in pool.map(lambda p: list(context.store.list(p)), prefixes) for stat in stats}
 
 
-def writers(context: Context, letters: Iterable[Stat]) -> tuple[set[str], int]:
+def dead_letter_runs(context: Context, letters: Iterable[Stat]) -> tuple[set[str], int]:
     """Return the final runs that count for these objects, and of how many objects the line does not show the run."""
     ledger, last, stats = context.ledger, read_line(context).last, list(letters)
     planned = cache(ledger.planned)

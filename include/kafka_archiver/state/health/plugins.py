@@ -18,7 +18,7 @@ from kafka_archiver.state.health.verdict import VERDICTS, Verdict
 from kafka_archiver.state.overview.snapshot import Snapshot
 
 GROUP = "kafka_archiver.checks"
-Own: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
+PluginCheck: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
 
 
 def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ()) -> Finding:  # noqa: N802 - see below
@@ -28,9 +28,9 @@ def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ())
 
 
 @cache
-def _loaded() -> tuple[tuple[str, Own | str], ...]:
+def _loaded() -> tuple[tuple[str, PluginCheck | str], ...]:
     """Return the checks by name, or the error of one that cannot be loaded. Loaded once in a process."""
-    checks: list[tuple[str, Own | str]] = []
+    checks: list[tuple[str, PluginCheck | str]] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             checks.append((point.name, point.load()))
@@ -44,10 +44,10 @@ def checks_of(archive: Archive, snapshot: Snapshot | None, moment: datetime) -> 
 
     :param snapshot: None: nobody has looked yet.
     """
-    return [*judge(archive, snapshot, moment), *(own_checks(archive, snapshot, moment) if snapshot else ())]
+    return [*judge(archive, snapshot, moment), *(plugin_checks(archive, snapshot, moment) if snapshot else ())]
 
 
-def own_checks(archive: Archive, snapshot: Snapshot, moment: datetime) -> list[Finding]:
+def plugin_checks(archive: Archive, snapshot: Snapshot, moment: datetime) -> list[Finding]:
     """Return the results of all these checks. One that fails itself is `unknown`, and says why."""
     results: list[Finding] = []
     for name, check in _loaded():
