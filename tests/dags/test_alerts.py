@@ -128,7 +128,7 @@ def test_a_repair_ends_the_incident_of_the_audit_once_when_nothing_is_left(tell:
         told.alerts.closed(context)
     told.audits.audited(audits())
     assert told.states == [("audit", "begins"), ("audit", "over")]
-    assert told.messages[1].title == "Archive orders: what the audit found damaged is whole again"
+    assert told.messages[1].title == "Archive orders: the damage that the audit found is repaired"
     assert f"Run {RUN}" in told.messages[1].text
 
 

@@ -541,7 +541,7 @@ def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
 
 
 def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, reason = details.read_hour, Reason(said="not JSON at byte 3", letters=12)
+    read, reason = details.read_hour, Reason(text="not JSON at byte 3", letters=12)
 
     def lettered(*given: Any) -> HourDetail:
         found = read(*given)

@@ -1,4 +1,4 @@
-"""Tell the receivers of one archive of its incidents, each once."""
+"""Report the incidents of one archive to its receivers, each once."""
 
 import logging
 from collections.abc import Callable
@@ -30,12 +30,12 @@ class Teller:
         self.seconds = IN_TASK
 
     def incident(self, kind: Kind, key: str | None, cause: str, tell: Tell) -> None:
-        """Send what is new of an incident, and note its state; see `incidents.news`."""
+        """Send an alert if an incident is new, changes or ends, and note its state; see `incidents.news`."""
         before = self.open(kind)
         state = news(before, key)
         if state is None:
             if key is not None:
-                log.info("no alert is sent: the same was told at %s", before.since if before else "")
+                log.info("no alert is sent: the same was sent at %s", before.since if before else "")
             return
         message = tell(state, before)
         sent = self.send(message)

@@ -17,18 +17,18 @@ _FOLDERS = re.compile(r"\S*/(?=[^/\s]+\.ya?ml\b)")
 
 
 def paused(archive: str, check: Finding | None, link: str) -> Tell:
-    """The DAG is paused while records wait, or no longer."""
+    """Report that the DAG is paused while records wait, or no longer."""
     over = "its DAG is no longer paused, or nothing waits"
     return _of("paused", archive, f"DAG {dag_id(archive)} is paused, and records wait", over, check, link)
 
 
 def unaudited(archive: str, check: Finding | None, link: str) -> Tell:
-    """Audits do not run, or do again."""
+    """Report that audits do not run, or do again."""
     return _of("unaudited", archive, "it is not audited", "it is audited again", check, link)
 
 
 def wrong_file(archive: str, error: str, link: str) -> Tell:
-    """The YAML file of the archive is wrong, or no longer.
+    """Report that the YAML file of the archive is wrong, or no longer.
 
     :param error: names file and key.
     """
@@ -39,7 +39,7 @@ def wrong_file(archive: str, error: str, link: str) -> Tell:
 
 
 def gone(archive: str, file: str, link: str) -> Tell:
-    """No file declares the archive any more, or one does again."""
+    """Report that no file declares the archive any more, or one does again."""
     ends = " && ".join(f"airflow dags delete --yes {dag}" for dag in (dag_id(archive), audit_dag_id(archive)))
     do = (
         words(f"put {file or 'its YAML file'} back"),

@@ -14,7 +14,7 @@ _UNFINISHED = [
 
 
 def runs_in_the_middle(ti: Any) -> int:
-    """How many other runs of this DAG have finished their plan and are still at work.
+    """Return the number of other runs of this DAG that have finished their plan and are still at work.
 
     Not counted: failed runs, cleared runs that wait for max_active_runs, and runs with a date in the future.
     Only one `plan` is ever running (max_active_tis_per_dag), so no other run can overtake during the queries.
