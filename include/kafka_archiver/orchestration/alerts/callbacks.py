@@ -12,7 +12,7 @@ from kafka_archiver.orchestration.alerts import texts
 from kafka_archiver.orchestration.alerts.failure import failed
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.telling import IN_DAG_PROCESSOR, Tell, Teller
+from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter, MessageOf
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
@@ -35,7 +35,7 @@ class AlertCallbacks:
 
     def __init__(self, archive: Archive, archives: bool = True, incidents: Incidents | None = None) -> None:
         self._archive, self._archives = archive, archives
-        self._teller = Teller(archive.archive, archive.alerts, incidents or InVariables())
+        self._reporter = IncidentReporter(archive.archive, archive.alerts, incidents or InVariables())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
         """Send the alert of a task that failed for good: Airflow's callback."""
@@ -48,14 +48,14 @@ class AlertCallbacks:
 
     def run_failed(self, context: Mapping[str, Any]) -> None:
         """Send the alert that no task has sent: Airflow's callback of the DAG, with the task that failed last."""
-        ti, self._teller.seconds = context.get("ti"), IN_DAG_PROCESSOR
+        ti, self._reporter.seconds = context.get("ti"), IN_DAG_PROCESSOR
         if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=ALERTED, map_indexes=-1) != ti.try_number:
             self._failed(context)
 
     def task_retried(self, context: Mapping[str, Any]) -> None:
         """Send one alert, for the first attempt: Airflow's callback of each task that is tried again."""
         if self._archive.alerts.on_retry and "exception" in context and context["ti"].try_number == 1:
-            self._teller.send(failed(self._archive, context, self._archives).message("retry", "event"))
+            self._reporter.send(failed(self._archive, context, self._archives).message("retry", "event"))
 
     def closed(self, context: Mapping[str, Any]) -> None:
         """End incidents, and look at lag, age and losses: the callback of `close_hours`."""
@@ -66,10 +66,10 @@ class AlertCallbacks:
         figures, kind = Figures.model_validate(xcom), self._kind(context)
         if kind != "asked":
             self._works_again(kind, figures.line, ti)
-        self._teller.again("loss")
+        self._reporter.resend("loss")
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
-            self._teller.incident(
+            self._reporter.report(
                 "audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url)
             )
         if kind == "failure":
@@ -92,7 +92,7 @@ class AlertCallbacks:
         limit, since = self._archive.alerts.max_age, until or begun
         if limit is None or since is None:
             return
-        self._teller.incident(
+        self._reporter.report(
             "late_hour",
             "late" if moment - since > limit else None,
             "",
@@ -106,9 +106,9 @@ class AlertCallbacks:
             self._works_again("check", "", context["ti"])
             self._report_audit(audit, context["ti"])
         elif kind == "asked":
-            self._teller.send(failure.message(kind, "event"))
+            self._reporter.send(failure.message(kind, "event"))
         else:
-            self._teller.incident(kind, failure.key, failure.reason, lambda state, _: failure.message(kind, state))
+            self._reporter.report(kind, failure.key, failure.reason, lambda state, _: failure.message(kind, state))
 
     def _kind(self, context: Mapping[str, Any]) -> Kind:
         if not self._archives:
@@ -134,21 +134,21 @@ class AlertCallbacks:
     ) -> None:
         name, cause, steps = self._archive.archive, str(finding.get("cause", "")), from_dicts(finding.get("actions"))
         report = str(audit.get("report", ""))
-        tell: Tell = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
-        self._teller.incident(kind, finding.get("key"), cause, tell)
+        tell: MessageOf = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
+        self._reporter.report(kind, finding.get("key"), cause, tell)
 
     def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
         def tell(_: State, before: Incident | None) -> Message:
             assert before is not None
             return texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
 
-        self._teller.incident(kind, None, "", tell)
+        self._reporter.report(kind, None, "", tell)
 
     def _lost(self, figures: Figures, ti: Any) -> None:
         """Alert on a loss. It has no end: it stays an open incident, so that a cleared task sends no second alert."""
         name = self._archive.archive
         if figures.lost:
-            self._teller.incident(
+            self._reporter.report(
                 "loss",
                 f"{figures.runs[-1]}: {figures.lost}",
                 "",
@@ -167,7 +167,7 @@ class AlertCallbacks:
         except ArchiverError as error:
             log.warning("the lag is unknown, so no alert depends on it: %s", error)
             return
-        self._teller.incident(
+        self._reporter.report(
             "lag",
             "lag" if waiting > most else None,
             "",

@@ -98,11 +98,7 @@ class FailedTask:
             return f"Attempt {self.attempt} of {self.attempts} failed; Airflow tries it again"
         if self.permanent:
             return "Not tried again: it would fail the same way"
-        return (
-            f"Failed {self.attempt} of {self.attempts} times"
-            if self.attempts > 1
-            else "It is not tried again: one attempt is configured"
-        )
+        return f"Failed {self.attempt} of {self.attempts} times" if self.attempts > 1 else "It is tried only once"
 
     @property
     def _title(self) -> str:

@@ -30,7 +30,7 @@ class Incident:
     untold: dict[str, Any] | None = None
 
 
-def news(before: Incident | None, key: str | None) -> State | None:
+def state_to_report(before: Incident | None, key: str | None) -> State | None:
     """Return the state of an incident that its alert reports; None: there is nothing to report.
 
     :param key: of the present state; None: nothing is wrong.
@@ -46,7 +46,7 @@ class Incidents(Protocol):
     """Where the open incidents of an archive are."""
 
     def read(self, archive: str) -> dict[str, Incident]:
-        """The open incidents by kind."""
+        """Return the open incidents by kind."""
 
     def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
         """Replace them."""
@@ -56,7 +56,7 @@ class InVariables:
     """In variables of Airflow. A failure here is logged: an alert that is sent twice is better than none."""
 
     def read(self, archive: str) -> dict[str, Incident]:
-        """The open incidents by kind."""
+        """Return the open incidents by kind."""
         try:
             stored: dict[str, Any] = Variable.get(_name(archive), default=None, deserialize_json=True) or {}
             return {kind: Incident(**incident) for kind, incident in stored.items()}

@@ -24,10 +24,10 @@ from kafka_archiver.config.last_known import last_known, receivers_of
 from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import texts, watch_texts
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, news
+from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, state_to_report
 from kafka_archiver.orchestration.alerts.message import Kind
+from kafka_archiver.orchestration.alerts.reporting import IncidentReporter, MessageOf
 from kafka_archiver.orchestration.alerts.send import name_of
-from kafka_archiver.orchestration.alerts.telling import Tell, Teller
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.state.watch import WatchedArchive, watch
@@ -127,25 +127,25 @@ class Watchdog:
 
     def _report(self, archive: Archive, watched: WatchedArchive | None, error: str | None) -> None:
         name, link = archive.archive, self._link
-        book = self._book(name, archive.alerts)
-        book.tell("wrong_file", error, watch_texts.wrong_file(name, error or "", link))
-        book.tell("gone", None, watch_texts.gone(name, "", link))
+        incidents = self._incidents_of(name, archive.alerts)
+        incidents.report("wrong_file", error, watch_texts.wrong_file(name, error or "", link))
+        incidents.report("gone", None, watch_texts.gone(name, "", link))
         if watched is None:
             return
-        book.tell("paused", "paused" if watched.paused else None, watch_texts.paused(name, watched.paused, link))
+        incidents.report("paused", "paused" if watched.paused else None, watch_texts.paused(name, watched.paused, link))
         if watched.limit is not None and (watched.late or watched.paused is None):
-            book.tell("late_hour", "late" if watched.late else None, self._late(archive, watched, watched.limit))
+            incidents.report("late_hour", "late" if watched.late else None, self._late(archive, watched, watched.limit))
         unaudited = None if watched.damage else watched.audit
-        book.tell("unaudited", "late" if unaudited else None, watch_texts.unaudited(name, unaudited, link))
+        incidents.report("unaudited", "late" if unaudited else None, watch_texts.unaudited(name, unaudited, link))
         # The alerts of the audit itself know the findings better: told here is only what nobody was told, and the end.
-        known = book.opened.get("audit")
+        known = incidents.opened.get("audit")
         if watched.damage is None or known is None or known.untold:
             cause = watched.audit.text if watched.audit else ""
             do = (repair(name), audit_again(name))
-            damage: Tell = lambda state, _: texts.damage(name, state, cause, watched.report, do, link)  # noqa: E731
-            book.tell("audit", watched.damage, damage)
+            damage: MessageOf = lambda state, _: texts.damage(name, state, cause, watched.report, do, link)  # noqa: E731
+            incidents.report("audit", watched.damage, damage)
 
-    def _late(self, archive: Archive, watched: WatchedArchive, max_age: timedelta) -> Tell:
+    def _late(self, archive: Archive, watched: WatchedArchive, max_age: timedelta) -> MessageOf:
         limit = "alerts.max_age" if archive.alerts.max_age is not None else "health.max_age"
         return lambda state, _: texts.late_hour(
             archive.archive, state, watched.closed_until, self._now, max_age, self._link, limit
@@ -170,13 +170,13 @@ class Watchdog:
             if isinstance(error, WrongFileError) and error.archive in archives.found
         }
         for name, error in {**wrong, **copies}.items():
-            self._book(name, self._last_alerts(name)).tell(
+            self._incidents_of(name, self._last_alerts(name)).report(
                 "wrong_file", error, watch_texts.wrong_file(name, error, self._link)
             )
         unknown = {name for name in wrong if name not in self._memory.archives} | set(copies)
         for name in set(self._memory.files) - unknown - set(archives.found) - set(wrong):
             # The file is right, or gone.
-            self._book(name, Alerts()).tell("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
+            self._incidents_of(name, Alerts()).report("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
         self._memory.files = sorted(unknown)
 
     def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
@@ -193,9 +193,9 @@ class Watchdog:
                 self._incidents.write(name, {})
                 del self._memory.archives[name]
                 continue
-            book = self._book(name, self._last_alerts(name))
-            book.tell("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
-            book.tell("gone", "gone", watch_texts.gone(name, file, self._link))
+            incidents = self._incidents_of(name, self._last_alerts(name))
+            incidents.report("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
+            incidents.report("gone", "gone", watch_texts.gone(name, file, self._link))
         return failures
 
     def _folder(self, archives: Archives) -> bool:
@@ -203,29 +203,29 @@ class Watchdog:
         error = "; ".join(str(error) for error in archives.errors if not isinstance(error, WrongFileError))
         receivers = (receiver for name in self._memory.archives for receiver in self._last_alerts(name).on_failure)
         by_name = {name_of(receiver): receiver for receiver in receivers}
-        book = self._book(FOLDER, Alerts(on_failure=tuple(by_name.values())))
-        book.tell("wrong_file", error or None, watch_texts.wrong_file(FOLDER, error, self._link))
+        incidents = self._incidents_of(FOLDER, Alerts(on_failure=tuple(by_name.values())))
+        incidents.report("wrong_file", error or None, watch_texts.wrong_file(FOLDER, error, self._link))
         return bool(error)
 
     def _last_alerts(self, name: str) -> Alerts:
         return receivers_of(self._memory.archives.get(name, {}).get("known"))
 
-    def _book(self, name: str, alerts: Alerts) -> "_Book":
-        teller = Teller(name, alerts if alerts.all else self._default, self._incidents)
-        teller.seconds = SECONDS
-        return _Book(teller, self._incidents.read(name))
+    def _incidents_of(self, name: str, alerts: Alerts) -> "_OpenIncidents":
+        reporter = IncidentReporter(name, alerts if alerts.all else self._default, self._incidents)
+        reporter.seconds = SECONDS
+        return _OpenIncidents(reporter, self._incidents.read(name))
 
 
-class _Book(NamedTuple):
+class _OpenIncidents(NamedTuple):
     """The open incidents of an archive, read once: with many archives, each request counts."""
 
-    teller: Teller
+    reporter: IncidentReporter
     opened: Mapping[str, Incident]
 
-    def tell(self, kind: Kind, key: str | None, tell: Tell) -> None:
+    def report(self, kind: Kind, key: str | None, message_of: MessageOf) -> None:
         before = self.opened.get(kind)
-        if news(before, key):
-            self.teller.incident(kind, key, "", tell)
+        if state_to_report(before, key):
+            self.reporter.report(kind, key, "", message_of)
 
 
 def _lag(archive: Archive) -> int | None:

@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from kafka_archiver.orchestration.page.acting import acting_router
+from kafka_archiver.orchestration.page.action_routes import action_router
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
@@ -26,7 +26,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     details = Details(known)
     app.include_router(pages_router(known, details))
     app.include_router(documents_router(known))
-    app.include_router(acting_router(known, details))
+    app.include_router(action_router(known, details))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _wrong)
     app.middleware("http")(_guarded)

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 MOST = 1 << 16
 
 
-def acting_router(observatory: Observatory, details: Details) -> APIRouter:
+def action_router(observatory: Observatory, details: Details) -> APIRouter:
     """Return the routes of actions."""
     router = APIRouter()
 
