@@ -4,7 +4,7 @@ import pytest
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli import fill as command
-from kafka_archiver.orchestration.dag_run.params import takes_new, wanted_fill
+from kafka_archiver.orchestration.dag_run.params import fill_start, takes_new
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
 from tests.dags.conftest import Call, Session, confs, pause
@@ -65,10 +65,10 @@ def test_runs_that_bring_nothing_end_it(
 
 
 def test_the_parameter_is_checked_and_such_a_run_archives_nothing_new() -> None:
-    assert wanted_fill({"all": True}) is None
-    assert wanted_fill({"from": "2026-11-20T02:00:00Z"}) == hour_start(to_hour(hour(2).start))
+    assert fill_start({"all": True}) is None
+    assert fill_start({"from": "2026-11-20T02:00:00Z"}) == hour_start(to_hour(hour(2).start))
     for wrong in ({}, {"all": False}, {"from": "x"}, {"all": True, "from": "2026-11-20T02:00:00Z"}):
         with pytest.raises(ConfigError, match="in the run's `fill`: expected"):
-            wanted_fill(wrong)
+            fill_start(wrong)
     assert not takes_new({"fill": {"all": True}})
     assert not takes_new({"fill.all": True})

@@ -22,7 +22,7 @@ from kafka_archiver.orchestration.metadata.former import checks_of_file, former
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
 from kafka_archiver.orchestration.terminal.patience import saying
 from kafka_archiver.state.health import VERDICTS, as_check
-from kafka_archiver.state.health.own import checks_of
+from kafka_archiver.state.health.plugins import checks_of
 from kafka_archiver.state.overview import Snapshot, look
 from kafka_archiver.state.status import HourStatus, last_hours
 from kafka_archiver.values.documents import isoformat
