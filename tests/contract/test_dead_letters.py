@@ -213,7 +213,7 @@ def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_
         gone = [key for key in bytes_ if until == "settled" or "+r3." in key]
         for key in gone:
             lake.store.delete(key)
-        assert {e.key for e in find_repairs(lake.context, lake.audit()).again[run]} == set(gone)
+        assert {e.key for e in find_repairs(lake.context, lake.audit()).to_rewrite[run]} == set(gone)
         lake.finish(write_again(lake.context, [run]))
         assert {key: lake.store.get(key) for key in bytes_} == bytes_
         lake.logs[P0] = there
@@ -251,7 +251,7 @@ def test_a_manifest_of_a_replay_is_restored_from_the_other_documents(lake: Lake)
     data = lake.store.get(key)
     lake.store.delete(key)
     found = find_repairs(lake.context, lake.audit())
-    assert found.restored == (key,)
+    assert found.to_restore == (key,)
     restore_document(lake.ledger, key)
     assert lake.store.get(key) == data
     assert derive_documents(lake.ledger) == []
