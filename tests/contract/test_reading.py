@@ -1,0 +1,186 @@
+"""Archives read back: what was archived, whole and by offset, in every format, also encrypted."""
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_archiver.encryption import Keyring
+from kafka_archiver.encryption.masters import LocalMaster
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.plan import Content
+from kafka_archiver.reader.archive import ArchiveReader
+from kafka_archiver.records.formats.registry import get_format, names
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import to_ms
+from kafka_archiver.values.ranges import Range, TopicPartition
+from tests.support.lake import FIRST, HOUR, Lake, hour
+
+pytestmark = pytest.mark.contract
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+MASTER = Keyring([LocalMaster(b"1" * 32)])
+COUNT = 12
+ABSENT = {3, 8}
+DECODED = {"columns": [{"name": "n", "type": "int64"}]}
+# Every format, codec and content that a YAML can choose without decoders.
+PLAIN = [
+    {"format": name, "codec": codec, "content": content}
+    for name in names()
+    for codec in get_format(name).extensions
+    for content in sorted(get_format(name).contents)
+]
+FRAMED = {"format": "bytes", "content": "value", "options": {"framing": "length"}}
+
+
+def identity(value: Any) -> str:
+    return "-".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+
+
+def new_lake(sealed: bool = False, count: int = COUNT, decoded: bool = False, **store: Any) -> Lake:
+    """Two partitions; every record of the first one in one of three hours, in turn, without two offsets."""
+    encryption = {"encryption": {"client": {"connection": "master_key"}}} if sealed else {}
+    odd = {(P0, n): {"timestamp": to_ms(FIRST) + n % 3 * HOUR, "value": b'{"n":%d}' % n} for n in range(count)}
+    odd |= {(P1, n): {"timestamp": to_ms(FIRST), "value": b'{"n":%d}' % n} for n in range(4)}
+    lake = Lake(
+        MemoryStore(uuid.uuid4().hex), {P0: Range(0, count), P1: Range(0, 4)},
+        {"chunk_records": 5, **encryption, **store}, {}, odd, keyring=MASTER if sealed else None,
+    )  # fmt: skip
+    lake.absent = {(P0, offset) for offset in ABSENT}
+    return lake
+
+
+def reader(lake: Lake) -> ArchiveReader:
+    return ArchiveReader(lake.ledger)
+
+
+def values(batches: Iterable[pa.RecordBatch]) -> list[bytes | None]:
+    return [value for batch in batches for value in batch.column("value").to_pylist()]
+
+
+def offsets(batches: Iterable[pa.RecordBatch]) -> list[int | None]:
+    return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
+
+
+EXPECTED = [n for n in range(COUNT) if n not in ABSENT]
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["plain", "encrypted"])
+@pytest.mark.parametrize("store", [*PLAIN, FRAMED], ids=identity)
+def test_what_is_read_is_what_was_archived_in_the_order_of_offsets(store: dict[str, Any], sealed: bool) -> None:
+    lake = new_lake(sealed, **store)
+    lake.run(0)
+    batches = list(reader(lake).read("orders", partitions=0))
+    content: Content = store["content"]
+    if content == "record":
+        assert offsets(batches) == EXPECTED
+        assert values(batches) == [b'{"n":%d}' % n for n in EXPECTED]
+        assert {name for batch in batches for name in batch.schema.names} >= {"topic", "partition", "timestamp"}
+    elif store["format"] == "bytes" and store is not FRAMED:
+        assert b"".join(v or b"" for v in values(batches)).count(b"n") == len(EXPECTED)
+    else:
+        # Which value has which offset is unknown: three hours in turn.
+        assert sorted(map(str, values(batches))) == sorted(str(b'{"n":%d}' % n) for n in EXPECTED)
+        assert set(offsets(batches)) <= {None, *EXPECTED}
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["plain", "encrypted"])
+@pytest.mark.parametrize("store", [*PLAIN, FRAMED], ids=identity)
+def test_a_flipped_bit_is_refused_and_a_missing_object_is_an_error_that_names_it(
+    store: dict[str, Any], sealed: bool
+) -> None:
+    lake = new_lake(sealed, **store)
+    lake.run(0)
+    for entry in lake.manifest(hour(0).id).objects[:3]:
+        data = lake.store.get(entry.key) or b""
+        place = len(data) // 2
+        lake.store.put(entry.key, data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        with pytest.raises(IntegrityError) as error:
+            list(reader(lake).read("orders"))
+        assert entry.key in str(error.value)
+        lake.store.delete(entry.key)
+        with pytest.raises(IntegrityError, match="does not exist") as error:
+            list(reader(lake).read("orders"))
+        assert entry.key in str(error.value)
+        lake.store.put(entry.key, data)
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "avro", "parquet", "csv"])
+@pytest.mark.parametrize("content", ["value", "both"])
+def test_decoded_columns_are_read_with_the_types_of_the_plan(format_: str, content: str) -> None:
+    lake = new_lake(format=format_, content=content, **({"metadata": ["offset"]} if content == "value" else {}))
+    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    told["source"] = {**told["source"], "value": {"decode": "json", "schema": DECODED["columns"]}}
+    lake.configure(type(lake.archive).model_validate(told))
+    lake.run(0)
+    table = pa.Table.from_batches(list(reader(lake).read("orders", partitions=0)))
+    assert table.schema.field("n").type == pa.int64()
+    assert table.column("n").to_pylist() == table.column("offset").to_pylist() == EXPECTED
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, COUNT), st.integers(1, COUNT), st.integers(0, 3), st.integers(1, 3))
+def test_any_offsets_and_any_hours_are_read_exactly(start: int, length: int, first: int, hours: int) -> None:
+    lake = LAKES.setdefault("record", new_lake(content="record"))
+    if not lake.stored():
+        lake.run(0)
+    times = (f"2026-11-20T{first:02d}", f"2026-11-20T{first + hours:02d}")
+    found = offsets(reader(lake).read("orders", hours=times, offsets=(start, start + length), partitions=0))
+    assert found == [n for n in EXPECTED if start <= n < start + length and first <= n % 3 < first + hours]
+
+
+LAKES: dict[str, Lake] = {}
+
+
+def test_only_the_highest_committed_revision_counts() -> None:
+    lake = new_lake(content="record")
+    lake.run(0)
+    lake.rebuild(hour(0).id, keep=True)
+    lake.rebuild(hour(0).id, keep=True, until="written")
+    read: list[str] = []
+    get = lake.store.read
+    lake.store.read = lambda key, *rest: read.append(key) or get(key, *rest)  # type: ignore[method-assign,assignment,func-returns-value]
+    assert offsets(reader(lake).read("orders", partitions=0)) == EXPECTED
+    assert offsets(reader(lake).read("orders", "2026-11-20T00", partitions=0)) == [n for n in EXPECTED if n % 3 == 0]
+    assert {key for key in read if "+r1." not in key and not key.startswith("_")} == set()
+
+
+def test_several_runs_and_backfills_are_merged_by_offset() -> None:
+    lake = new_lake(content="record", count=30)
+    lake.logs[P0] = Range(10, 20)
+    lake.run(0)
+    lake.logs[P0] = Range(0, 30)
+    lake.run(1)
+    lake.run(0 + 2)
+    assert offsets(reader(lake).read("orders", partitions=0)) == sorted(
+        offset for offset in range(10, 30) if offset not in ABSENT
+    )
+
+
+def test_what_cannot_be_told_is_an_error_and_not_a_guess() -> None:
+    lake = new_lake()
+    lake.run(0)
+    with pytest.raises(ConfigError, match="values without their offsets"):
+        list(reader(lake).read("orders", offsets=(1, 3), partitions=0))
+    with pytest.raises(ConfigError, match="has no topic 'invoices'; found orders"):
+        list(reader(lake).read("invoices"))
+    for hours in ("2026-11-20T00:30", ("2026-11-20T01", "2026-11-20T01"), "yesterday"):
+        with pytest.raises(ConfigError, match="hours: expected"):
+            list(reader(lake).read("orders", hours))
+    with pytest.raises(ConfigError, match="offsets: expected"):
+        list(reader(lake).read("orders", offsets=(3, 3)))
+    by_day = new_lake(layout="daily", format="jsonl")
+    by_day.run(0)
+    with pytest.raises(ConfigError, match="its rows do not tell which"):
+        list(reader(by_day).read("orders", "2026-11-20T00", partitions=0))
+
+
+def test_without_the_key_nothing_of_an_encrypted_archive_is_read() -> None:
+    lake = new_lake(sealed=True)
+    lake.run(0)
+    lake.use(None)
+    with pytest.raises(ConfigError, match="no master key is given"):
+        list(reader(lake).read("orders"))
