@@ -9,15 +9,17 @@ import pyarrow as pa
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.data_keys import DataKey
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Target
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.offsets import offsets_of
-from kafka_archiver.records.reading.opener import missing, open_content, open_object
+from kafka_archiver.records.reading.opener import missing, naming, open_content, open_object
 from kafka_archiver.records.reading.targets import target_of
 from kafka_archiver.values.checksum import crc32, spelt
 
@@ -32,7 +34,10 @@ class Written:
     ledger: Ledger
     plan: Plan
     manifest: Manifest
-    _writers: dict[str, Plan] = field(default_factory=dict)
+    # By the object's key, and by the revision.
+    _targets: dict[str, Target] = field(default_factory=dict)
+    _schemas: dict[str, Mapping[str, Schema]] = field(default_factory=dict)
+    _keys: dict[str, DataKey] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _sidecars(self) -> Mapping[str | None, ObjectEntry]:
@@ -46,8 +51,12 @@ class Written:
 
     def target(self, entry: ObjectEntry) -> Target:
         """Return an object as it was written: by the revision that wrote it, which may be an earlier one."""
-        writer = self.ledger.writer_of(self.plan, entry.key)
-        return target_of(entry, writer, self.ledger.schemas(writer.fingerprints))
+        if entry.key not in self._targets:
+            writer = self.ledger.writer_of(self.plan, entry.key)
+            if writer.run not in self._schemas:
+                self._schemas[writer.run] = self.ledger.schemas(writer.fingerprints)
+            self._targets[entry.key] = target_of(entry, writer, self._schemas[writer.run])
+        return self._targets[entry.key]
 
     def knows_offsets(self, entry: ObjectEntry) -> bool:
         """Return True if the offset of each row of an object is known."""
@@ -59,21 +68,28 @@ class Written:
         """Read an object that was compared with its checksum before; the batches have `OFFSET`."""
         fetch = copies.add(entry, fetch_from(self.ledger.store, entry.key, missing))
         target = self.target(entry)
-        return self._with_offsets(entry, 0, open_object(entry, target, fetch, self.ledger.open_key))
+        return self._with_offsets(entry, 0, open_object(entry, target, fetch, self.find_key))
 
     def since(self, entry: ObjectEntry, offset: int, copies: Copies) -> Iterator[pa.RecordBatch]:
         """Read an object from an offset on, or from somewhere before it, with as few bytes as its format can."""
         target = self.target(entry)
         reads = get_format(target.settings.format)
-        if isinstance(reads, ReadsFrom):
-            fetch = fetch_from(self.ledger.store, entry.key, missing)
-            source = cast(BinaryIO, open_content(entry, fetch, self.ledger.open_key))
-            offsets = offsets_of(self.manifest, entry)
-            row = None if offsets is None else int(offsets.searchsorted(offset))
+        if not isinstance(reads, ReadsFrom):
+            yield from self.whole(entry, copies)
+            return
+        fetch = fetch_from(self.ledger.store, entry.key, missing)
+        offsets = offsets_of(self.manifest, entry)
+        row = None if offsets is None else int(offsets.searchsorted(offset))
+        with naming(entry):
+            source = cast(BinaryIO, open_content(entry, fetch, self.find_key))
             begun = reads.read_from(source, target, offset, row, partial(self._sidecar, entry))
-            if begun:
-                return self._with_offsets(entry, *begun)
-        return self.whole(entry, copies)
+            yield from self._with_offsets(entry, *begun) if begun else self.whole(entry, copies)
+
+    def find_key(self, key_id: str) -> DataKey:
+        """Return a data key. Raises as `Ledger.open_key`."""
+        if key_id not in self._keys:
+            self._keys[key_id] = self.ledger.open_key(key_id)
+        return self._keys[key_id]
 
     def _sidecar(self, entry: ObjectEntry) -> bytes | None:
         sidecar = self._sidecars.get(entry.key)
@@ -86,7 +102,7 @@ class Written:
                 f"{sidecar.key} is not the object that its manifest promises: expected {sidecar.bytes} bytes with "
                 f"checksum {sidecar.checksum}"
             )
-        content = open_content(sidecar, lambda start, length: data[start : start + length], self.ledger.open_key)
+        content = open_content(sidecar, lambda start, length: data[start : start + length], self.find_key)
         return content.read()
 
     def _with_offsets(

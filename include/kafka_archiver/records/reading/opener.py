@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 import pyarrow as pa
@@ -58,20 +59,27 @@ def open_object(
     """
     whole = ObjectFile(item.key, fetch, item.bytes, piece)
     rows = 0
-    try:
+    with naming(item):
         content: io.RawIOBase = unsealed(item, whole.range, find_key) if item.key.endswith(SEALED) else whole
         source = Sips(content, most) if most else io.BufferedReader(content, _READ)
         for batch in _decoded(cast(BinaryIO, source), target):
             _require_place(batch, target)
             rows += batch.num_rows
             yield batch
-    except IntegrityError as error:
-        raise _named(item, error) from error
     if whole.checksum() != item.checksum or (rows != item.rows and not _joins_values(target)):
         raise IntegrityError(
             f"{item.key}: expected {item.rows} rows with checksum {item.checksum}, found {rows} with "
             f"{whole.checksum()}: the object is damaged, or another one"
         )
+
+
+@contextmanager
+def naming(item: Promised) -> Iterator[None]:
+    """Name the object in each IntegrityError: decoders do not know it."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise error if item.key in str(error) else IntegrityError(f"{item.key}: {error}") from error
 
 
 def missing(name: str) -> IntegrityError:
@@ -107,7 +115,7 @@ def _decoded(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
 def _require_place(batch: pa.RecordBatch, target: Target) -> None:
     for field in batch.schema:
         if batch.num_rows and (name := kafkas(field)) in PLACE:
-            expected = getattr(target, cast(str, name))
+            expected = getattr(target, name)
             if batch.column(field.name).unique().to_pylist() != [expected]:
                 raise IntegrityError(f"{target.key} has records of another {name} than {expected}")
 
@@ -115,7 +123,3 @@ def _require_place(batch: pa.RecordBatch, target: Target) -> None:
 def _joins_values(target: Target) -> bool:
     own = get_format(target.settings.format)
     return not is_dead_letter(target.key) and isinstance(own, JoinsValues) and own.joins_values(target.settings)
-
-
-def _named(item: Promised, error: IntegrityError) -> IntegrityError:
-    return error if item.key in str(error) else IntegrityError(f"{item.key}: {error}")

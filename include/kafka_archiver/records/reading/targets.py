@@ -18,10 +18,11 @@ def target_of(entry: ObjectEntry, plan: Plan, schemas: Mapping[str, Schema]) -> 
     :param schemas: the texts of the plan's schemas by fingerprint.
     :raises ConfigError: this release cannot read a schema.
     """
-    place = {"topic": entry.topic, "partition": entry.partition, "key": entry.key}
     if is_dead_letter(entry.key):
-        return Target(**place, settings=dead_letter.SETTINGS, schema=RECORD)
-    settings = plan.settings
-    columns = dict(columns_by_suffix(settings, entry.topic, plan.schemas, schemas))
-    own = columns.get(schemas_in(entry.key)) or columns[""]
-    return Target(**place, settings=settings, schema=own if is_typed(own) else SCHEMAS[settings.content])
+        settings, schema = dead_letter.SETTINGS, RECORD
+    else:
+        settings = plan.settings
+        columns = dict(columns_by_suffix(settings, entry.topic, plan.schemas, schemas))
+        own = columns.get(schemas_in(entry.key), columns[""])
+        schema = own if is_typed(own) else SCHEMAS[settings.content]
+    return Target(topic=entry.topic, partition=entry.partition, key=entry.key, settings=settings, schema=schema)

@@ -107,3 +107,43 @@ The exit code is 0, or 1 with the reason on stderr: after damage, some records m
         ),
     ),
 )
+
+GET = ActionCommand(
+    name="get",
+    help="One record by its offset, or some from there on",
+    description="""\
+Print the record at an offset, as in: airflow archive get orders orders+3@12345. The ledger finds the object, without a
+listing: by the plans of the line, of which it reads the logarithm of their number. Of an object with an index
+(block_gzip) it reads one range, of Parquet the footer and one row group, of every other object all, which is compared
+with its checksum first. Only committed runs count, of each the highest revision. Of an encrypted archive the connection
+has the master key.
+
+If the archive has no such record, the error says what became of it: filtered, lost, a dead letter, or absent in Kafka.
+
+json: each record as a line of JSON, as `airflow archive print` prints it. raw: the values as they are, a line break
+between two. stderr says how many bytes were read, in how many requests.
+
+The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
+    func=lazy_load_command(f"{HERE}.get.get_records"),
+    args=(
+        ARCHIVE,
+        option("record", metavar="TOPIC+PARTITION@OFFSET", help="As in orders+3@12345"),
+        option(
+            "-n", "--count", type=positive, default=1, metavar="N", help="How many records from there on (default: 1)"
+        ),
+        option(
+            "--generation",
+            type=int,
+            metavar="G",
+            help="Of a log that was made anew: which one (default: the newest that has the offset)",
+        ),
+        option(
+            "-o",
+            "--output",
+            choices=("json", "raw"),
+            default="json",
+            metavar="json|raw",
+            help="json: whole records (default); raw: values alone",
+        ),
+    ),
+)

@@ -58,7 +58,7 @@ def read_from(
 
 def _file(source: BinaryIO, pre_buffer: bool = False) -> pq.ParquetFile:
     # pyarrow takes a short read for the end.
-    whole = source if isinstance(source, io.BufferedIOBase) or pre_buffer else io.BufferedReader(source, 1 << 20)
+    whole = io.BufferedReader(source, 1 << 20) if isinstance(source, io.RawIOBase) and not pre_buffer else source
     return pq.ParquetFile(whole, page_checksum_verification=True, pre_buffer=pre_buffer)
 
 
