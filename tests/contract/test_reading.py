@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
-from kafka_archiver.model.plan import Content
+from kafka_archiver.model.plan import Content, Evolution
 from kafka_archiver.reader.archive import ArchiveReader
+from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.records.formats.registry import get_format, names
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
+from tests.contract.test_many_schemas import lake_of
 from tests.support.lake import FIRST, HOUR, Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -148,13 +150,13 @@ def test_only_the_highest_committed_revision_counts() -> None:
     assert {key for key in read if "+r1." not in key and not key.startswith("_")} == set()
 
 
-def test_several_runs_and_backfills_are_merged_by_offset() -> None:
+def test_several_runs_are_read_one_after_the_other() -> None:
     lake = new_lake(content="record", count=30)
     lake.logs[P0] = Range(10, 20)
     lake.run(0)
     lake.logs[P0] = Range(0, 30)
     lake.run(1)
-    lake.run(0 + 2)
+    lake.run(2)
     assert offsets(reader(lake).read("orders", partitions=0)) == sorted(
         offset for offset in range(10, 30) if offset not in ABSENT
     )
@@ -184,3 +186,51 @@ def test_without_the_key_nothing_of_an_encrypted_archive_is_read() -> None:
     lake.use(None)
     with pytest.raises(ConfigError, match="no master key is given"):
         list(reader(lake).read("orders"))
+
+
+@pytest.mark.parametrize("evolution", ["NONE", "BACKWARD"])
+def test_records_of_different_schemas_are_merged_by_offset(evolution: Evolution) -> None:
+    """With NONE each schema has an object and columns of its own; the records alternate."""
+    lake = lake_of(evolution)
+    lake.run(COUNT * 4)
+    batches = list(reader(lake).read("orders"))
+    found = offsets(batches)
+    assert found == sorted(found, key=lambda offset: offset or 0)
+    assert len(found) == lake.manifest(hour(COUNT * 4).id).rows
+    own = [row for batch in batches for row in batch.to_pylist()]
+    assert all({row[name] for name in row if name in "nx"} <= {row["offset"], None} for row in own)
+    kinds = {tuple(batch.schema.names) for batch in batches}
+    assert (len(kinds) > 3) == (evolution == "NONE")
+    several = [row for batch in Lookup(lake.ledger, P0).records(found[3] or 0, 5) for row in batch.to_pylist()]
+    assert [row["offset"] for row in several] == found[3:8]
+
+
+def test_of_a_log_that_was_made_anew_each_generation_is_read() -> None:
+    lake = Lake(
+        MemoryStore(uuid.uuid4().hex), {P0: Range(0, 6)}, {"content": "record"}, {"recreated_topic": "new_generation"}
+    )
+    lake.run(6)
+    lake.logs[P0] = Range(0, 3)
+    lake.odd = {(P0, offset): {"value": b'{"other": %d}' % offset} for offset in range(3)}
+    lake.run(7)
+    assert offsets(reader(lake).read("orders")) == [*range(6), *range(3)]
+    assert values(reader(lake).read("orders", generation=1)) == [b'{"other": %d}' % n for n in range(3)]
+    assert offsets(reader(lake).read("orders", generation=0)) == [*range(6)]
+    of_newest = [values(Lookup(lake.ledger, P0).records(n)) for n in (1, 4)]
+    assert of_newest == [[b'{"other": 1}'], [b'{"n": 4}']]
+    assert values(Lookup(lake.ledger, P0, 0).records(1)) == [b'{"n": 1}']
+
+
+def test_what_a_backfill_took_is_in_its_place() -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 9)}, {"content": "record"})
+    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    told["source"]["start"] = "2026-11-20T06:00:00Z"
+    lake.configure(type(lake.archive).model_validate(told))
+    lake.run(9)
+    assert offsets(reader(lake).read("orders")) == [6, 7, 8]
+    with pytest.raises(ConfigError, match=r"expected one of \[6, 9\)"):
+        list(Lookup(lake.ledger, P0).records(2))
+    lake.run(2, "backfill")
+    assert offsets(reader(lake).read("orders")) == [2, 6, 7, 8]
+    assert values(Lookup(lake.ledger, P0).records(2)) == [b'{"n": 2}']
+    assert offsets(reader(lake).read("orders", "2026-11-20T02")) == [2]
