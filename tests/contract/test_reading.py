@@ -234,3 +234,50 @@ def test_what_a_backfill_took_is_in_its_place() -> None:
     assert offsets(reader(lake).read("orders")) == [2, 6, 7, 8]
     assert values(Lookup(lake.ledger, P0).records(2)) == [b'{"n": 2}']
     assert offsets(reader(lake).read("orders", "2026-11-20T02")) == [2]
+
+
+WHOLE = [{"format": name, "content": "record"} for name in ("jsonl", "avro", "parquet", "csv", "block_gzip")]
+WHOLE.append({"format": "mak", "content": "record", "options": {"version": 2}})
+BYTES = st.none() | st.binary(max_size=12) | st.text(max_size=6).map(str.encode)
+DRAWN = st.lists(
+    st.fixed_dictionaries(
+        {
+            "timestamp": st.sampled_from([-1, 0, to_ms(FIRST), to_ms(FIRST) + HOUR, 2**53, 253_402_300_800_000]),
+            "timestamp_type": st.sampled_from([0, 1]),
+            "key": BYTES,
+            "value": BYTES,
+            "headers": st.lists(st.tuples(st.text(max_size=4), BYTES), max_size=3).map(tuple),
+        }
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.mark.parametrize("store", WHOLE, ids=identity)
+@settings(max_examples=10, deadline=None)
+@given(DRAWN, st.booleans(), st.integers(1, 6), st.sets(st.integers(0, 11), max_size=4))
+def test_whatever_kafka_had_is_read_back(
+    store: dict[str, Any], rows: list[dict[str, Any]], sealed: bool, chunk: int, absent: set[int]
+) -> None:
+    lake = new_lake(sealed, **{**store, "chunk_records": chunk})
+    lake.logs = lake.brokers.logs = {P0: Range(0, len(rows))}
+    lake.odd, lake.absent = {(P0, n): row for n, row in enumerate(rows)}, {(P0, n) for n in absent}
+    lake.run(0)
+    found = [row for batch in reader(lake).read("orders") for row in batch.to_pylist()]
+    expected = [
+        {"topic": "orders", "partition": 0, "offset": n, **rows[n]} for n in range(len(rows)) if n not in absent
+    ]
+    assert [{**row, "headers": tuple((h["key"], h["value"]) for h in row["headers"])} for row in found] == expected
+    for row in expected[:2]:
+        [batch] = Lookup(lake.ledger, P0).records(row["offset"])
+        assert batch.column("value").to_pylist() == [row["value"]]
+
+
+def test_nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = new_lake(content="record")
+    lake.run(0)
+    monkeypatch.setattr(MemoryStore, "list", lambda *_: pytest.fail("the store was listed"))
+    assert offsets(reader(lake).read("orders", partitions=0)) == EXPECTED
+    assert offsets(reader(lake).read("orders", "2026-11-20T01", partitions=0)) == [1, 4, 7, 10]
+    assert offsets(Lookup(lake.ledger, P0).records(4)) == [4]

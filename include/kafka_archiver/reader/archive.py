@@ -4,34 +4,23 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.jobs.archive import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.manifest import ChunkAccount, Commit, ObjectEntry
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.reader.chunks import OFFSET, Written
-from kafka_archiver.reader.runs import Plans, counting_runs, runs_of_hours
+from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
 from kafka_archiver.records.formats.base import VALUE
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range
-
-
-class _Slice(NamedTuple):
-    """Offsets of one partition that one run has."""
-
-    topic: str
-    partition: int
-    generation: int
-    offsets: Range
-    run: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +56,22 @@ class ArchiveReader:
         return self._selected(selection)
 
     def _selected(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        plans = Plans(self.ledger)
+        plans, wanted = Plans(self.ledger), partial(_slices, selection)
         if selection.hours is None:
-            runs = counting_runs(plans, partial(_has_some, selection))
+            runs = counting_runs(plans, wanted)
         else:
-            runs = [pair for pair in runs_of_hours(plans, selection.hours) if _has_some(selection, pair[0])]
+            runs = runs_of_hours(plans, selection.hours, wanted)
         if not runs:
             self._require_topic(plans, selection)
-        for run, slices in _in_order(runs, selection):
-            written = self._written(*run)
+        for run, slices in _in_order(runs):
+            written = self._written(run)
             for part in slices:
                 yield from _records(written, part, selection)
 
-    def _written(self, plan: Plan, commit: Commit) -> Written:
-        manifest = self.ledger.sound_manifest(plan.run, commit)
-        assert manifest, "of a committed run"
+    def _written(self, run: str) -> Written:
+        plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
+        if plan is None or manifest is None:
+            raise IntegrityError(f"run {run} of archive {self.ledger.archive} has no plan or no manifest any more")
         return Written(self.ledger, plan, manifest)
 
     def _require_topic(self, plans: Plans, selection: Selection) -> None:
@@ -114,28 +104,23 @@ def open_archive(
     return ArchiveReader(Ledger(open_store(url, endpoints.store), archive, keyring_of(endpoints)))
 
 
-def _has_some(selection: Selection, plan: Plan) -> bool:
-    return any(_slices(selection, plan))
-
-
-def _slices(selection: Selection, plan: Plan) -> Iterator[_Slice]:
+def _slices(selection: Selection, plan: Plan) -> Iterator[Slice]:
+    """Yield the offsets of a plan that are wanted."""
     for part in plan.partitions:
         if selection.takes(part.topic, part.partition, part.generation):
             for start, end in part.ranges:
                 if start < selection.offsets.end and selection.offsets.start < end:
-                    yield _Slice(part.topic, part.partition, part.generation, Range(start, end), plan.number)
+                    yield Slice(part.topic, part.partition, part.generation, Range(start, end), plan.number)
 
 
-def _in_order(
-    runs: Sequence[tuple[Plan, Commit]], selection: Selection
-) -> Iterator[tuple[tuple[Plan, Commit], list[_Slice]]]:
+def _in_order(runs: Sequence[Run]) -> Iterator[tuple[str, list[Slice]]]:
     """Yield the runs with their offsets, so that the offsets of each partition rise.
 
     A run whose offsets lie before and behind those of another run comes twice.
     """
-    by_number = {run[0].number: run for run in runs}
-    queues: dict[tuple[str, int], deque[_Slice]] = {}
-    for part in sorted(part for plan, _ in runs for part in _slices(selection, plan)):
+    names = {run.number: run.name for run in runs}
+    queues: dict[tuple[str, int], deque[Slice]] = {}
+    for part in sorted(part for run in runs for part in run.slices):
         queues.setdefault((part.topic, part.partition), deque()).append(part)
     while queues:
         number = min(queue[0].run for queue in queues.values())
@@ -144,10 +129,10 @@ def _in_order(
             while queue and queue[0].run == number:
                 slices.append(queue.popleft())
         queues = {place: queue for place, queue in queues.items() if queue}
-        yield by_number[number], slices
+        yield names[number], slices
 
 
-def _records(written: Written, part: _Slice, selection: Selection) -> Iterator[pa.RecordBatch]:
+def _records(written: Written, part: Slice, selection: Selection) -> Iterator[pa.RecordBatch]:
     accounts = [
         account
         for account in written.manifest.chunks

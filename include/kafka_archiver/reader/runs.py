@@ -3,13 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.keys import run_name, split_run
-from kafka_archiver.model.manifest import Commit
+from kafka_archiver.model.keys import split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.values.ranges import Range, TopicPartition
 
 THREADS = 16
 # Plans in a row that are no scheduled run, before a search goes on elsewhere.
@@ -37,9 +37,10 @@ class Plans:
         return self._plans[number]
 
     def all(self) -> Iterator[Plan]:
-        """Yield every plan, in the line's order; two requests for each run that is settled."""
+        """Yield every plan, in the line's order; none of them is kept."""
         with ThreadPoolExecutor(THREADS) as pool:
-            yield from filter(None, pool.map(self.at, range(1, self.last + 1)))
+            yield from filter(None, pool.map(self.ledger.planned, range(1, self.progress.settled + 1)))
+        yield from self.unsettled
 
     def with_offset(self, name: TopicPartition, offset: int, generation: int | None) -> Plan | None:
         """Return the plan that took an offset of a generation; None: no plan has.
@@ -108,25 +109,39 @@ def _has(plan: Plan, name: TopicPartition, offset: int, generation: int) -> bool
     return any(start <= offset < end for start, end in ranges)
 
 
-def counting_runs(plans: Plans, wanted: Callable[[Plan], bool]) -> list[tuple[Plan, Commit]]:
-    """Return the runs that count, each with its highest committed revision, in the order of the line.
+class Slice(NamedTuple):
+    """Offsets of one partition that one run has. `run`: its place in the line."""
 
-    :param wanted: says of a plan whether to look at its run.
-    """
-    ledger = plans.ledger
-    some = [plan for plan in plans.all() if wanted(plan)]
+    topic: str
+    partition: int
+    generation: int
+    offsets: Range
+    run: int
+
+
+class Run(NamedTuple):
+    """A run that counts, with the offsets that are wanted of it. A plan would take much more memory."""
+
+    name: str
+    number: int
+    slices: tuple[Slice, ...]
+
+
+# The offsets that are wanted of a plan.
+Wanted = Callable[[Plan], Iterator[Slice]]
+
+
+def counting_runs(plans: Plans, wanted: Wanted) -> list[Run]:
+    """Return the runs that count, each with its highest committed revision: two requests for each plan."""
+    some = [Run(p.run, p.number, slices) for p in plans.all() if (slices := tuple(wanted(p)))]
     with ThreadPoolExecutor(THREADS) as pool:
-        commits = list(pool.map(lambda plan: ledger.commit(plan.run), some))
-    last: dict[str, tuple[Plan, Commit]] = {}
-    for plan, commit in zip(some, commits, strict=True):
-        if commit and commit.outcome == "committed":
-            before = last.get(plan.interval.id)
-            if before is None or before[0].revision < plan.revision:
-                last[plan.interval.id] = plan, commit
-    return sorted(last.values(), key=lambda pair: pair[0].number)
+        are_final = list(pool.map(plans.ledger.is_final, (run.name for run in some)))
+    final = [run for run, is_final in zip(some, are_final, strict=True) if is_final]
+    # The highest revision last.
+    return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
 
 
-def runs_of_hours(plans: Plans, hours: range) -> list[tuple[Plan, Commit]]:
+def runs_of_hours(plans: Plans, hours: range, wanted: Wanted) -> list[Run]:
     """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled."""
     ledger = plans.ledger
     names = {plan.run for plan in plans.unsettled}
@@ -138,10 +153,6 @@ def runs_of_hours(plans: Plans, hours: range) -> list[tuple[Plan, Commit]]:
     with ThreadPoolExecutor(THREADS) as pool:
         for runs in pool.map(of_hour, hours):
             names.update(runs)
-    counting: dict[str, tuple[Plan, Commit]] = {}
-    for interval in sorted({run_name(name.partition("+")[0], 0) for name in names}):
-        run = ledger.last_committed(interval)
-        plan, commit = (ledger.plan(run), ledger.commit(run)) if run else (None, None)
-        if plan and commit:
-            counting[plan.run] = plan, commit
-    return [counting[run] for run in sorted(counting, key=split_run)]
+    last = filter(None, map(ledger.last_committed, sorted({name.partition("+")[0] for name in names})))
+    of_plans = filter(None, map(ledger.plan, last))
+    return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(wanted(plan)))]
