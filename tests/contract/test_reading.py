@@ -281,3 +281,18 @@ def test_nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert offsets(reader(lake).read("orders", partitions=0)) == EXPECTED
     assert offsets(reader(lake).read("orders", "2026-11-20T01", partitions=0)) == [1, 4, 7, 10]
     assert offsets(Lookup(lake.ledger, P0).records(4)) == [4]
+
+
+def test_no_record_of_a_damaged_object_is_given_before_the_damage_is_found() -> None:
+    """Lines without a codec have no checksum of their own. The last one of 5 MB is damaged."""
+    lake = new_lake(format="jsonl", codec="none", content="record", chunk_records=100)
+    lake.logs[P0], lake.absent = Range(0, 50), set()
+    lake.odd = {(P0, n): {"timestamp": to_ms(FIRST), "value": b"%02d" % n * 50_000} for n in range(50)}
+    lake.run(0)
+    entry = next(entry for entry in lake.manifest(hour(0).id).objects if entry.rows == 50)
+    data = lake.store.get(entry.key) or b""
+    lake.store.put(entry.key, data.replace(b"4949", b"4948"))
+    given_before: list[pa.RecordBatch] = []
+    with pytest.raises(IntegrityError, match=r"expected .* with checksum"):
+        given_before.extend(reader(lake).read("orders", partitions=0))
+    assert not given_before
