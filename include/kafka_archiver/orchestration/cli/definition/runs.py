@@ -89,10 +89,12 @@ PRINT = ActionCommand(
     description="""\
 Print the records of an object in any format of the archiver, each as a line of JSON: topic, partition, offset,
 timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; what a format does not keep is -1, empty
-or null. Of an object with decoded columns, print all its columns: those of Parquet and Avro as `format: jsonl` writes
-them, those of CSV as text. JSON lines are printed as they are; of text and bytes, each value as it is. The format is
-known by the extension, the columns by the file, so a CSV file needs its header. The credentials for an s3:// URL are
-those of the archive whose store.url it is below.
+or null. Of an object with decoded columns, print all its columns; of values alone, each value as it is.
+
+An s3:// URL is below the store.url of an archive, whose credentials are taken. If the archive's ledger has the object,
+it is read by its plan, and compared with its checksum before anything is printed. Of any other object, and of a local
+file, the format is known by the extension and the columns by the file: a CSV file needs its header, and its columns are
+text; JSON lines are printed as they are.
 
 The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
     func=lazy_load_command(f"{HERE}.print_object.print_object"),
@@ -102,7 +104,7 @@ The exit code is 0, or 1 with the reason on stderr: after damage, some records m
             "--content",
             choices=("record", "value"),
             default="record",
-            help="value: of a CSV file with the column `value` alone, print each value as it is.\n"
+            help="value: of a local CSV file with the column `value` alone, print each value as it is.\n"
             "No other file needs it (default: record, all columns that the file has)",
         ),
     ),
