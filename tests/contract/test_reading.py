@@ -1,5 +1,6 @@
 """Archives read back: what was archived, whole and by offset, in every format, also encrypted."""
 
+import re
 import uuid
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_archiver import open_archive
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
@@ -16,9 +18,11 @@ from kafka_archiver.model.plan import Content, Evolution
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.records.formats.registry import get_format, names
+from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
+from scripts.stack.s3 import S3
 from tests.contract.test_many_schemas import lake_of
 from tests.support.lake import FIRST, HOUR, Lake, hour
 
@@ -296,3 +300,17 @@ def test_no_record_of_a_damaged_object_is_given_before_the_damage_is_found() -> 
     with pytest.raises(IntegrityError, match=r"expected .* with checksum"):
         given_before.extend(reader(lake).read("orders", partitions=0))
     assert not given_before
+
+
+def test_a_program_opens_an_archive_of_a_real_server_with_a_url_and_options(s3: S3) -> None:
+    options = {**s3.options(), "region_name": "us-east-1"}
+    url = f"s3://{s3.bucket}/{uuid.uuid4().hex}"
+    lake = Lake(open_store(url, options), {P0: Range(0, 9)}, {"format": "parquet", "content": "record"}, name="orders")
+    lake.run(9)
+    archive = open_archive(url, "orders", options)
+    assert offsets(archive.read("orders", offsets=(2, 7))) == [2, 3, 4, 5, 6]
+    assert values(Lookup(archive.ledger, P0).records(5)) == [b'{"n": 5}']
+    entry = lake.manifest(hour(9).id).objects[1]
+    lake.store.delete(entry.key)
+    with pytest.raises(IntegrityError, match=rf"{re.escape(entry.key)} does not exist"):
+        list(archive.read("orders"))
