@@ -13,10 +13,9 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.reader.chunks import OFFSET, Written
+from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
-from kafka_archiver.records.formats.base import VALUE
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.store import open_store
@@ -56,11 +55,11 @@ class ArchiveReader:
         return self._selected(selection)
 
     def _selected(self, selection: Selection) -> Iterator[pa.RecordBatch]:
-        plans, wanted = Plans(self.ledger), partial(_slices, selection)
+        plans, select = Plans(self.ledger), partial(_slices, selection)
         if selection.hours is None:
-            runs = counting_runs(plans, wanted)
+            runs = counting_runs(plans, select)
         else:
-            runs = runs_of_hours(plans, selection.hours, wanted)
+            runs = runs_of_hours(plans, selection.hours, select)
         if not runs:
             self._require_topic(plans, selection)
         for run, slices in _in_order(runs):
@@ -152,7 +151,7 @@ def _of_chunk(written: Written, account: ChunkAccount, selection: Selection) -> 
         # Before any record is given, all objects of the chunk are compared with their checksums.
         sources = [_rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
         for batch in merged(sources, OFFSET.name) if known else (batch for source in sources for batch in source):
-            yield _given(batch)
+            yield _without_own_column(batch)
 
 
 def _rows(
@@ -165,10 +164,10 @@ def _rows(
             yield rows
 
 
-def _given(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _without_own_column(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch without the column of this module; of values alone, with `offset` before them."""
-    offsets, rest = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
-    if rest.schema.names == ["value"] and rest.schema.field(0).type == VALUE.field("value").type:
-        fields = [OFFSET.with_name("offset"), rest.schema.field(0)]
-        return pa.RecordBatch.from_arrays([offsets, rest.column(0)], schema=pa.schema(fields))
-    return rest
+    offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
+    if is_values(records):
+        fields = [OFFSET.with_name("offset"), records.schema.field(0)]
+        return pa.RecordBatch.from_arrays([offsets, records.column(0)], schema=pa.schema(fields))
+    return records

@@ -27,6 +27,11 @@ from kafka_archiver.values.checksum import crc32, spelt
 OFFSET = pa.field("kafka_archiver.offset", pa.int64())
 
 
+def is_values(batch: pa.RecordBatch) -> bool:
+    """Return True if a batch has values as they were, and nothing else."""
+    return bool(batch.schema.names == ["value"] and batch.schema.field(0).type == VALUE.field("value").type)
+
+
 @dataclass(frozen=True)
 class Written:
     """A run that counts: its plan, and what it wrote."""

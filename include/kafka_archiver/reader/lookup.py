@@ -11,7 +11,7 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.reader.chunks import OFFSET, Written
+from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.reading.copies import Copies
@@ -47,19 +47,19 @@ class Lookup:
         """
         plans = Plans(self.ledger)
         run, account = self._account(plans, offset)
-        first, seen = offset, 0
+        first, shown = offset, 0
         while True:
             with Copies() as copies:
                 for batch in self._of_chunk(run, account, offset, copies, single=count == 1):
                     offsets = column(batch, OFFSET.name)
-                    if not seen and offsets[0] != first:
+                    if not shown and offsets[0] != first:
                         raise self._none_at(run, account, first)
-                    distinct = np.unique(offsets)[: count - seen]
-                    seen += len(distinct)
+                    distinct = np.unique(offsets)[: count - shown]
+                    shown += len(distinct)
                     yield self._shown(batch.slice(0, int(offsets.searchsorted(distinct[-1], side="right"))))
-                    if seen == count:
+                    if shown == count:
                         return
-            if not seen:
+            if not shown:
                 raise self._none_at(run, account, first)
             offset = account.end
             following = Lookup(self.ledger, self.name, account.generation)
@@ -129,24 +129,24 @@ class Lookup:
                     return
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        offsets, rest = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
-        if rest.schema.names != ["value"] or rest.schema.field(0).type != pa.binary():
-            return rest
+        offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
+        if not is_values(records):
+            return records
         places = [
-            pa.repeat(pa.scalar(at, field.type), len(rest)) for at, field in zip(self.name, _VALUES, strict=False)
+            pa.repeat(pa.scalar(at, field.type), len(records)) for at, field in zip(self.name, _VALUES, strict=False)
         ]
-        return pa.RecordBatch.from_arrays([*places, offsets, rest.column(0)], schema=_VALUES)
+        return pa.RecordBatch.from_arrays([*places, offsets, records.column(0)], schema=_VALUES)
 
     def _none_at(self, run: Written, account: ChunkAccount, offset: int) -> ConfigError:
         """Return the error that says what became of an offset of which no object has a record."""
         where = f"{self.name} offset {offset}"
         name = run.plan.run
-        for ranges, said in (
+        for ranges, meaning in (
             (account.absent_ranges, "Kafka had no record there (compacted away, aborted, or a control record)"),
             (account.lost_ranges, "lost: Kafka had dropped it before it was archived"),
         ):
             if any(start <= offset < end for start, end in unpack(account.start, account.end, ranges).tolist()):
-                return ConfigError(f"{where} is not archived: {said}; so says the account of run {name}")
+                return ConfigError(f"{where} is not archived: {meaning}; so says the account of run {name}")
         for entry in run.manifest.dead_letters:
             if _has(entry, account, offset) and self._is_dead_letter(run, entry, offset):
                 return ConfigError(

@@ -84,8 +84,8 @@ class Plans:
             return planned is not None and (planned[1].generation, planned[1].end) > (generation, offset)
 
         place = bisect_left(range(1, self.last + 1), True, key=is_behind) + 1
-        found = self._around(name, place) if place <= self.last else None
-        return found[0] if found and _has(found[0], name, offset, generation) else None
+        planned = self._around(name, place) if place <= self.last else None
+        return planned[0] if planned and _has(planned[0], name, offset, generation) else None
 
     def _around(self, name: TopicPartition, number: int) -> tuple[Plan, PartitionPlan] | None:
         """Return the plan at a place or the next one before it that is of a scheduled run with this partition."""
@@ -127,13 +127,13 @@ class Run(NamedTuple):
     slices: tuple[Slice, ...]
 
 
-# The offsets that are wanted of a plan.
-Wanted = Callable[[Plan], Iterator[Slice]]
+# Selects offsets of a plan.
+Select = Callable[[Plan], Iterator[Slice]]
 
 
-def counting_runs(plans: Plans, wanted: Wanted) -> list[Run]:
+def counting_runs(plans: Plans, select: Select) -> list[Run]:
     """Return the runs that count, each with its highest committed revision: two requests for each plan."""
-    some = [Run(p.run, p.number, slices) for p in plans.all() if (slices := tuple(wanted(p)))]
+    some = [Run(p.run, p.number, slices) for p in plans.all() if (slices := tuple(select(p)))]
     with ThreadPoolExecutor(THREADS) as pool:
         are_final = list(pool.map(plans.ledger.is_final, (run.name for run in some)))
     final = [run for run, is_final in zip(some, are_final, strict=True) if is_final]
@@ -141,7 +141,7 @@ def counting_runs(plans: Plans, wanted: Wanted) -> list[Run]:
     return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
 
 
-def runs_of_hours(plans: Plans, hours: range, wanted: Wanted) -> list[Run]:
+def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
     """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled."""
     ledger = plans.ledger
     names = {plan.run for plan in plans.unsettled}
@@ -155,4 +155,4 @@ def runs_of_hours(plans: Plans, hours: range, wanted: Wanted) -> list[Run]:
             names.update(runs)
     last = filter(None, map(ledger.last_committed, sorted({name.partition("+")[0] for name in names})))
     of_plans = filter(None, map(ledger.plan, last))
-    return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(wanted(plan)))]
+    return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]

@@ -1,4 +1,4 @@
-"""Which records a reader wants, and which rows of an object these are. Pure, apart from Arrow."""
+"""The selection of records that a reader wants, and its rows of an object. Pure, apart from Arrow."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LAST_OFFSET = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is read of a topic. `hours`: whole hours since 1970; None: all. `partitions`, `generation`: None: all."""
+    """The records that are read of a topic. `hours`: whole hours since 1970; None: all. `partitions`, `generation`: None: all."""
 
     topic: str
     hours: range | None
@@ -100,14 +100,14 @@ def selection_of(
     :raises ConfigError: an hour does not begin on the hour, or a range has no offset.
     """
     start, end = offsets or (None, None)
-    wanted = Range(start or 0, LAST_OFFSET if end is None else end)
-    if wanted.start < 0 or wanted.end <= wanted.start:
+    selected = Range(start or 0, LAST_OFFSET if end is None else end)
+    if selected.start < 0 or selected.end <= selected.start:
         raise ConfigError(f"offsets: expected (start, end) with 0 <= start < end or None, found {offsets}")
     some = [partitions] if isinstance(partitions, int) else partitions
     return Selection(
         topic=topic,
         hours=None if hours is None else _hours(hours),
-        offsets=wanted,
+        offsets=selected,
         partitions=None if some is None else frozenset(some),
         generation=generation,
     )
