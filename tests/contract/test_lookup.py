@@ -22,7 +22,7 @@ pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
 
 
-def got(lake: Lake, offset: int, count: int = 1, **options: Any) -> list[dict[str, Any]]:
+def records(lake: Lake, offset: int, count: int = 1, **options: Any) -> list[dict[str, Any]]:
     batches = list(Lookup(lake.ledger, P0, **options).records(offset, count))
     return [json.loads(line) for batch in batches for line in json_lines(batch, P0).splitlines()]
 
@@ -33,7 +33,7 @@ def test_each_offset_gives_its_record_or_what_became_of_it(store: dict[str, Any]
     lake = new_lake(sealed, **store)
     lake.run(0)
     for offset in EXPECTED:
-        [row] = got(lake, offset)
+        [row] = records(lake, offset)
         assert (row["topic"], row["partition"], row["offset"], row["value"]) == (
             "orders",
             0,
@@ -42,11 +42,11 @@ def test_each_offset_gives_its_record_or_what_became_of_it(store: dict[str, Any]
         )
     for offset in ABSENT:
         with pytest.raises(ConfigError, match="is not archived: Kafka had no record there"):
-            got(lake, offset)
+            records(lake, offset)
     with pytest.raises(ConfigError, match=r"no run with offset 12 of orders\[0\]: expected one of \[0, 12\)"):
-        got(lake, 12)
+        records(lake, 12)
     for count in (2, 5, 100):
-        assert [row["offset"] for row in got(lake, 2, count)] == [n for n in EXPECTED if n >= 2][:count]
+        assert [row["offset"] for row in records(lake, 2, count)] == [n for n in EXPECTED if n >= 2][:count]
 
 
 def noise(offset: int) -> bytes:
@@ -108,34 +108,34 @@ def test_the_highest_committed_revision_and_the_newest_generation_count() -> Non
     lake = new_lake(content="record")
     lake.run(0)
     lake.rebuild(hour(0).id, keep=True)
-    assert got(lake, 4)[0]["offset"] == 4
+    assert records(lake, 4)[0]["offset"] == 4
     for entry in lake.manifest(hour(0).id).objects:
         lake.store.delete(entry.key)
-    assert got(lake, 4)[0]["offset"] == 4
+    assert records(lake, 4)[0]["offset"] == 4
     with pytest.raises(ConfigError, match="offset 4 of generation 1"):
-        got(lake, 4, generation=1)
+        records(lake, 4, generation=1)
 
 
 def test_a_run_that_is_not_committed_has_no_record_yet() -> None:
     lake = new_lake(content="record")
     lake.run(0, until="written")
     with pytest.raises(ConfigError, match=r"in the plan of run .* which is not committed yet"):
-        got(lake, 4)
+        records(lake, 4)
 
 
 def test_a_dead_letter_is_named_with_its_object() -> None:
     lake = new_lake(content="record")
     lake.choose(bad_record="dead_letter")
-    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
-    told["source"] = {**told["source"], "value": {"decode": "json"}}
-    lake.configure(type(lake.archive).model_validate(told))
+    as_yaml = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    as_yaml["source"] = {**as_yaml["source"], "value": {"decode": "json"}}
+    lake.configure(type(lake.archive).model_validate(as_yaml))
     lake.odd[P0, 4] = {**lake.odd[P0, 4], "value": b"no json"}
     lake.run(0)
     with pytest.raises(
         ConfigError, match=r"is a dead letter; .* airflow archive print memory://\S+/_dead_letter/orders/"
     ):
-        got(lake, 4)
-    assert got(lake, 5)[0]["offset"] == 5
+        records(lake, 4)
+    assert records(lake, 5)[0]["offset"] == 5
 
 
 def test_a_filtered_record_and_a_value_without_its_offset_are_said() -> None:
@@ -144,11 +144,11 @@ def test_a_filtered_record_and_a_value_without_its_offset_are_said() -> None:
     lake.configure(lake.archive.choosing({"null_value": "skip"}))
     lake.run(0)
     with pytest.raises(ConfigError, match="filtered it"):
-        got(lake, 4)
+        records(lake, 4)
     values = new_lake(content="value")
     values.run(0)
     with pytest.raises(ConfigError, match="values without their offsets"):
-        got(values, 4)
+        records(values, 4)
 
 
 def test_a_missing_or_damaged_object_is_an_error_that_names_it() -> None:
@@ -161,7 +161,7 @@ def test_a_missing_or_damaged_object_is_an_error_that_names_it() -> None:
             entry.key, data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :]
         )
         with pytest.raises(IntegrityError, match=r"orders\+0\+0"):
-            got(lake, entry.first_offset)
+            records(lake, entry.first_offset)
         lake.store.delete(entry.key)
         with pytest.raises(IntegrityError, match=r"orders\+0\+0\S+ does not exist"):
-            got(lake, entry.first_offset)
+            records(lake, entry.first_offset)

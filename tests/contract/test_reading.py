@@ -118,9 +118,9 @@ def test_a_flipped_bit_is_refused_and_a_missing_object_is_an_error_that_names_it
 @pytest.mark.parametrize("content", ["value", "both"])
 def test_decoded_columns_are_read_with_the_types_of_the_plan(format_: str, content: str) -> None:
     lake = new_lake(format=format_, content=content, **({"metadata": ["offset"]} if content == "value" else {}))
-    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
-    told["source"] = {**told["source"], "value": {"decode": "json", "schema": DECODED["columns"]}}
-    lake.configure(type(lake.archive).model_validate(told))
+    as_yaml = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    as_yaml["source"] = {**as_yaml["source"], "value": {"decode": "json", "schema": DECODED["columns"]}}
+    lake.configure(type(lake.archive).model_validate(as_yaml))
     lake.run(0)
     table = pa.Table.from_batches(list(reader(lake).read("orders", partitions=0)))
     assert table.schema.field("n").type == pa.int64()
@@ -134,8 +134,8 @@ def test_any_offsets_and_any_hours_are_read_exactly(start: int, length: int, fir
     if not lake.stored():
         lake.run(0)
     times = (f"2026-11-20T{first:02d}", f"2026-11-20T{first + hours:02d}")
-    found = offsets(reader(lake).read("orders", hours=times, offsets=(start, start + length), partitions=0))
-    assert found == [n for n in EXPECTED if start <= n < start + length and first <= n % 3 < first + hours]
+    offsets_read = offsets(reader(lake).read("orders", hours=times, offsets=(start, start + length), partitions=0))
+    assert offsets_read == [n for n in EXPECTED if start <= n < start + length and first <= n % 3 < first + hours]
 
 
 LAKES: dict[str, Lake] = {}
@@ -198,15 +198,15 @@ def test_records_of_different_schemas_are_merged_by_offset(evolution: Evolution)
     lake = lake_of(evolution)
     lake.run(COUNT * 4)
     batches = list(reader(lake).read("orders"))
-    found = offsets(batches)
-    assert found == sorted(found, key=lambda offset: offset or 0)
-    assert len(found) == lake.manifest(hour(COUNT * 4).id).rows
+    offsets_read = offsets(batches)
+    assert offsets_read == sorted(offsets_read, key=lambda offset: offset or 0)
+    assert len(offsets_read) == lake.manifest(hour(COUNT * 4).id).rows
     own = [row for batch in batches for row in batch.to_pylist()]
     assert all({row[name] for name in row if name in "nx"} <= {row["offset"], None} for row in own)
     kinds = {tuple(batch.schema.names) for batch in batches}
     assert (len(kinds) > 3) == (evolution == "NONE")
-    several = [row for batch in Lookup(lake.ledger, P0).records(found[3] or 0, 5) for row in batch.to_pylist()]
-    assert [row["offset"] for row in several] == found[3:8]
+    several = [row for batch in Lookup(lake.ledger, P0).records(offsets_read[3] or 0, 5) for row in batch.to_pylist()]
+    assert [row["offset"] for row in several] == offsets_read[3:8]
 
 
 def test_of_a_log_that_was_made_anew_each_generation_is_read() -> None:
@@ -227,9 +227,9 @@ def test_of_a_log_that_was_made_anew_each_generation_is_read() -> None:
 
 def test_what_a_backfill_took_is_in_its_place() -> None:
     lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 9)}, {"content": "record"})
-    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
-    told["source"]["start"] = "2026-11-20T06:00:00Z"
-    lake.configure(type(lake.archive).model_validate(told))
+    as_yaml = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    as_yaml["source"]["start"] = "2026-11-20T06:00:00Z"
+    lake.configure(type(lake.archive).model_validate(as_yaml))
     lake.run(9)
     assert offsets(reader(lake).read("orders")) == [6, 7, 8]
     with pytest.raises(ConfigError, match=r"expected one of \[6, 9\)"):
@@ -268,11 +268,11 @@ def test_whatever_kafka_had_is_read_back(
     lake.logs = lake.brokers.logs = {P0: Range(0, len(rows))}
     lake.odd, lake.absent = {(P0, n): row for n, row in enumerate(rows)}, {(P0, n) for n in absent}
     lake.run(0)
-    found = [row for batch in reader(lake).read("orders") for row in batch.to_pylist()]
+    rows_read = [row for batch in reader(lake).read("orders") for row in batch.to_pylist()]
     expected = [
         {"topic": "orders", "partition": 0, "offset": n, **rows[n]} for n in range(len(rows)) if n not in absent
     ]
-    assert [{**row, "headers": tuple((h["key"], h["value"]) for h in row["headers"])} for row in found] == expected
+    assert [{**row, "headers": tuple((h["key"], h["value"]) for h in row["headers"])} for row in rows_read] == expected
     for row in expected[:2]:
         [batch] = Lookup(lake.ledger, P0).records(row["offset"])
         assert batch.column("value").to_pylist() == [row["value"]]

@@ -24,7 +24,7 @@ LAST_OFFSET = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The records that are read of a topic. `hours`: whole hours since 1970; None: all. `partitions`, `generation`: None: all."""
+    """The records that are read of a topic. None: all. `hours`: whole hours since 1970."""
 
     topic: str
     hours: range | None
