@@ -16,16 +16,23 @@ from kafka_archiver.encryption.opened import FindKey
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.data_keys import DataKey
 from kafka_archiver.model.keys import SEALED
+from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.orchestration.connections import open_ledger, open_store
 from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.reader import by_key
+from kafka_archiver.reader.chunks import Written
 
 
 @plainly
 def print_object(args: Namespace) -> None:
-    """Print the records as JSON lines."""
-    with _data_out() as out, _opened(args.object) as source:
-        for line in lines(args.object, source, args.content == "value"):
-            out.write(line)
+    """Print the records as JSON lines: by the plan that wrote the object, or by what its file says."""
+    with data_out() as out:
+        by_plan = _by_plan(args.object)
+        if by_plan:
+            out.writelines(by_key.lines(*by_plan))
+            return
+        with _opened(args.object) as source:
+            out.writelines(lines(args.object, source, args.content == "value"))
 
 
 @plainly
@@ -33,12 +40,12 @@ def decrypt(args: Namespace) -> None:
     """Write the content of an encrypted object."""
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")
-    with _data_out() as out, _opened(args.object) as source:
+    with data_out() as out, _opened(args.object) as source:
         shutil.copyfileobj(source, out, 1 << 20)
 
 
 @contextmanager
-def _data_out() -> Iterator[BinaryIO]:
+def data_out() -> Iterator[BinaryIO]:
     """Give standard output for data alone: what any logger writes to it meanwhile goes to standard error.
 
     The amazon provider logs there where credentials come from, at any request.
@@ -79,13 +86,28 @@ def _key_of(own: Archive | None) -> FindKey:
     return find
 
 
-def _opened(name: str) -> BinaryIO:
-    if "://" not in name:
-        return from_file(Path(name), _key_of(None))
+def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
+    """Return the run and the entry of an object of an archive; None: no archive has it in its ledger."""
+    for archive, key in _places(name):
+        written = by_key.written_at(open_ledger(archive), key)
+        if written:
+            return written
+    return None
+
+
+def _places(name: str) -> Iterator[tuple[Archive, str]]:
+    """Yield the archives below whose store.url an object is, with its key there."""
     for archive in read_archives(config_folder()).found.values():
         url = archive.store.url.rstrip("/") + "/"
         if name.startswith(url):
-            return from_store(open_store(archive), name.removeprefix(url), _key_of(archive))
+            yield archive, name.removeprefix(url)
+
+
+def _opened(name: str) -> BinaryIO:
+    if "://" not in name:
+        return from_file(Path(name), _key_of(None))
+    for archive, key in _places(name):
+        return from_store(open_store(archive), key, _key_of(archive))
     raise ConfigError(
         f"{name} is below no archive's store.url (`airflow archive list` shows them): download the object"
     )

@@ -12,7 +12,7 @@ from kafka_archiver.orchestration.cli.definition.changing import (
 )
 from kafka_archiver.orchestration.cli.definition.declared import IMPORT, LIST, VALIDATE
 from kafka_archiver.orchestration.cli.definition.keys import DECRYPT, ROTATE_KEYS
-from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
+from kafka_archiver.orchestration.cli.definition.runs import GET, PLAN, PRINT, RUNS, SHOW
 from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STATUS
 
 
@@ -33,6 +33,7 @@ def commands() -> list[CLICommand]:
                 RUNS,
                 SHOW,
                 PRINT,
+                GET,
                 DECRYPT,
                 AUDIT,
                 DOCTOR,

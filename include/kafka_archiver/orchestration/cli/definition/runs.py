@@ -89,10 +89,12 @@ PRINT = ActionCommand(
     description="""\
 Print the records of an object in any format of the archiver, each as a line of JSON: topic, partition, offset,
 timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; what a format does not keep is -1, empty
-or null. Of an object with decoded columns, print all its columns: those of Parquet and Avro as `format: jsonl` writes
-them, those of CSV as text. JSON lines are printed as they are; of text and bytes, each value as it is. The format is
-known by the extension, the columns by the file, so a CSV file needs its header. The credentials for an s3:// URL are
-those of the archive whose store.url it is below.
+or null. Of an object with decoded columns, print all its columns; of values alone, each value as it is.
+
+An s3:// URL is below the store.url of an archive, whose credentials are taken. If the archive's ledger has the object,
+it is read by its plan, and compared with its checksum before anything is printed. Of any other object, and of a local
+file, the format is known by the extension and the columns by the file: a CSV file needs its header, and its columns are
+text; JSON lines are printed as they are.
 
 The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
     func=lazy_load_command(f"{HERE}.print_object.print_object"),
@@ -102,8 +104,48 @@ The exit code is 0, or 1 with the reason on stderr: after damage, some records m
             "--content",
             choices=("record", "value"),
             default="record",
-            help="value: of a CSV file with the column `value` alone, print each value as it is.\n"
+            help="value: of a local CSV file with the column `value` alone, print each value as it is.\n"
             "No other file needs it (default: record, all columns that the file has)",
+        ),
+    ),
+)
+
+GET = ActionCommand(
+    name="get",
+    help="One record by its offset, or some from there on",
+    description="""\
+Print the record at an offset, as in: airflow archive get orders orders+3@12345. The ledger finds the object, without a
+listing: by the plans of the line, of which it reads the logarithm of their number. Of an object with an index
+(block_gzip) it reads one range, of Parquet the footer and one row group, of every other object all, which is compared
+with its checksum first. Only committed runs count, of each the highest revision. Of an encrypted archive the connection
+has the master key.
+
+If the archive has no such record, the error says what became of it: filtered, lost, a dead letter, or absent in Kafka.
+
+json: each record as a line of JSON, as `airflow archive print` prints it. raw: the values as they are, a line break
+between two. stderr says how many bytes were read, in how many requests.
+
+The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
+    func=lazy_load_command(f"{HERE}.get.get_records"),
+    args=(
+        ARCHIVE,
+        option("record", metavar="TOPIC+PARTITION@OFFSET", help="As in orders+3@12345"),
+        option(
+            "-n", "--count", type=positive, default=1, metavar="N", help="How many records from there on (default: 1)"
+        ),
+        option(
+            "--generation",
+            type=int,
+            metavar="G",
+            help="Of a log that was made anew: which one (default: the newest that has the offset)",
+        ),
+        option(
+            "-o",
+            "--output",
+            choices=("json", "raw"),
+            default="json",
+            metavar="json|raw",
+            help="json: whole records (default); raw: values alone",
         ),
     ),
 )
