@@ -18,7 +18,7 @@ from kafka_archiver.state.acknowledge import accept, open_findings, take_back
 from kafka_archiver.state.doctor.condition import check_condition
 from kafka_archiver.state.health import judge
 from kafka_archiver.state.overview import Snapshot, look
-from kafka_archiver.state.status.facts import DagRun, Facts, Failure
+from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.lake import FIRST, Lake, hour
@@ -137,7 +137,7 @@ def test_a_recorded_loss_warns_until_it_is_accepted_and_a_new_one_warns_again(la
 
 def test_a_failed_request_is_accepted_by_its_run(lake: Lake) -> None:
     audited(lake)
-    failure = Failure(task="plan", attempts=1, permanent=True, cause="Kafka has removed it")
+    failure = TaskFailure(task="plan", attempts=1, permanent=True, cause="Kafka has removed it")
     run = DagRun(
         run_id="manual__2026-11-20T05:00:00+00:00", state="failed", forward=False, date=FIRST, due=FIRST, ended=FIRST,
         failure=failure,

@@ -55,7 +55,7 @@ def test_where_a_plan_is_gone_nobody_plans_in_its_place_and_repair_puts_it_back(
     lake.logs[P0] = Range(0, 4)
     with pytest.raises(IntegrityError, match=rf"place {gone} of the line of .* is empty.*`airflow archive repair "):
         planner(lake)
-    for key in find_repairs(lake.context, lake.audit()).restored:
+    for key in find_repairs(lake.context, lake.audit()).to_restore:
         restore_document(lake.ledger, key)
     lake.run(4)
     assert [p.covered for p in lake.progress.partitions] == [((0, 4),)]

@@ -10,7 +10,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.orchestration.dag_run.figures import figures
-from kafka_archiver.state.coverage import hour_in_full
+from kafka_archiver.state.coverage import read_hour
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_hour, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -62,17 +62,17 @@ def letters(lake: Lake, run: str) -> set[int]:
 
 def test_an_hour_in_full_has_the_dead_letters_and_objects_that_are_there_now(lake: Lake) -> None:
     filed = {hour for o in lake.manifest(RUN).dead_letters for hour in o.hours if hour is not None}
-    hours = [hour for hour in sorted(filed) if hour_in_full(lake.context, hour).dead_letters]
+    hours = [hour for hour in sorted(filed) if read_hour(lake.context, hour).dead_letters]
     assert hours
     configure(lake)
     lake.replay()
-    found = [hour_in_full(lake.context, hour) for hour in hours]
+    found = [read_hour(lake.context, hour) for hour in hours]
     assert [one.dead_letters for one in found] == [0] * len(hours)
     assert {o.key for one in found for o in one.objects} <= set(lake.stored())
 
 
 def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_archiver.state.coverage.writers.PLANS", 1)
+    monkeypatch.setattr("kafka_archiver.state.coverage.dead_letter_runs.PLANS", 1)
     lake, late, first = lake_with({9: BAD}), hour(10).id, to_hour(hour(1).start)
     MemoryStore(lake.store.url.removeprefix("memory://"), clock=lambda: lake.now)
     lake.odd[P0, 9]["timestamp"] = to_ms(hour(1).start)
@@ -80,13 +80,13 @@ def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(mon
         lake.logs[P0] = Range(8, number)
         lake.run(number)
     assert (lake.proof(1).status, [c.run for c in lake.proof(1).runs]) == ("complete", [RUN])
-    found = hour_in_full(lake.context, first)
+    found = read_hour(lake.context, first)
     assert (found.dead_letters, found.more_letters, len(found.reasons)) == (1, 0, 1)
     assert [(one.run, one.rows) for one in found.runs] == [(late, 0), (RUN, 1)]
     lake.logs[P0] = Range(0, 12)
     lake.rebuild(RUN)
     lake.rebuild(late)
-    found = hour_in_full(lake.context, first)
+    found = read_hour(lake.context, first)
     assert {o.key for o in found.objects} == {o.key for c in lake.proof(1).runs for o in c.objects}
     assert [(one.run, one.rows) for one in found.runs] == [(f"{late}+r1", 0), (f"{RUN}+r1", 1)]
     assert found.dead_letters == 1
@@ -213,7 +213,7 @@ def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_
         gone = [key for key in bytes_ if until == "settled" or "+r3." in key]
         for key in gone:
             lake.store.delete(key)
-        assert {e.key for e in find_repairs(lake.context, lake.audit()).again[run]} == set(gone)
+        assert {e.key for e in find_repairs(lake.context, lake.audit()).to_rewrite[run]} == set(gone)
         lake.finish(write_again(lake.context, [run]))
         assert {key: lake.store.get(key) for key in bytes_} == bytes_
         lake.logs[P0] = there
@@ -251,7 +251,7 @@ def test_a_manifest_of_a_replay_is_restored_from_the_other_documents(lake: Lake)
     data = lake.store.get(key)
     lake.store.delete(key)
     found = find_repairs(lake.context, lake.audit())
-    assert found.restored == (key,)
+    assert found.to_restore == (key,)
     restore_document(lake.ledger, key)
     assert lake.store.get(key) == data
     assert derive_documents(lake.ledger) == []

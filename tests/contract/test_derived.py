@@ -37,7 +37,7 @@ def late(lake: Lake, number: int) -> None:
 def repair(lake: Lake) -> Repairs:
     """As far as it needs no DAG run."""
     found = find_repairs(lake.context, lake.audit())
-    if found.derived:
+    if found.to_derive:
         derive_documents(lake.ledger)
     return found
 
@@ -78,7 +78,7 @@ def test_what_is_derived_is_computed_again_byte_by_byte(lake: Lake, which: tuple
         else:
             lake.store.put(key, b"{" if how == "garbage" else damaged(before[key]))
     assert lake.audit().verdict == "damaged"
-    assert repair(lake).derived
+    assert repair(lake).to_derive
     assert documents(lake) == before
     assert lake.audit().findings == ()
     lake.logs[P0] = Range(0, 5)
@@ -124,7 +124,7 @@ def test_pages_of_a_proof_are_computed_again(lake: Lake, monkeypatch: pytest.Mon
             if how == "garbage":
                 lake.store.put(key, b"{")
     assert lake.audit().verdict == "damaged"
-    assert repair(lake).derived
+    assert repair(lake).to_derive
     now = lake.proof(0)
     assert lake.ledger.contributions(now) == before
     assert (now.rows, now.status, now.late_rows) == (proof.rows, proof.status, proof.late_rows)

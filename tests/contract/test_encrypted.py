@@ -99,7 +99,7 @@ def test_an_object_at_the_key_of_another_one_is_found(lake: Lake) -> None:
     with pytest.raises(IntegrityError, match="another object"):
         printed(lake)
     assert one.key in {f.subject for f in lake.audit(deep=True).damage}
-    lake.finish(write_again(lake.context, list(find_repairs(lake.context, lake.audit(deep=True)).again)))
+    lake.finish(write_again(lake.context, list(find_repairs(lake.context, lake.audit(deep=True)).to_rewrite)))
     assert lake.audit(deep=True).findings == ()
 
 

@@ -167,9 +167,9 @@ def test_a_damaged_schema_is_found_and_a_repair_or_the_next_plan_restores_it(
     assert [(f.kind, f.subject) for f in lake.audit().damage] == [("unreadable" if damage else "schema-missing", key)]
     if repaired:
         registry.down = True
-        assert find_repairs(lake.context, lake.audit()).restored == ()
+        assert find_repairs(lake.context, lake.audit()).to_restore == ()
         registry.down = False
-        assert find_repairs(lake.context, lake.audit()).restored == (key,)
+        assert find_repairs(lake.context, lake.audit()).to_restore == (key,)
         restore_document(lake.ledger, key, registry.open)
     lake.logs[P0] = Range(0, 3)
     lake.odd[P0, 2] = {"value": None}

@@ -110,8 +110,8 @@ def test_a_lost_object_of_one_schema_is_found_and_written_again() -> None:
     report = lake.audit()
     assert [finding.subject for finding in report.damage] == [gone]
     found = find_repairs(lake.context, report)
-    assert list(found.again) == [run]
-    lake.finish(write_again(lake.context, list(found.again)))
+    assert list(found.to_rewrite) == [run]
+    lake.finish(write_again(lake.context, list(found.to_rewrite)))
     again = [lake.store.get(key) for key in lake.stored()]
     assert sorted(map(json.dumps, map(rows_of, again))) == sorted(map(json.dumps, map(rows_of, before.values())))
     assert not lake.audit(deep=True).findings

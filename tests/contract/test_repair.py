@@ -90,7 +90,7 @@ def test_what_was_copied_with_its_bytes_is_neither_written_again_nor_given_up(ch
     assert {kept, changed} & {f.subject for f in report.damage} == {changed}
     found = find_repairs(lake.context, report)
     assert [entry.key for entries in found.lost.values() for entry in entries] == [changed]
-    assert not found.again
+    assert not found.to_rewrite
 
 
 def test_an_hour_whose_lost_records_a_rebuild_has_read_again_is_judged_like_any_other() -> None:
@@ -111,7 +111,7 @@ def test_a_run_that_an_hour_names_twice_is_found_and_computed_again() -> None:
     proof = json.loads(lake.store.get(key) or b"")
     lake.store.put(key, json.dumps({**proof, "runs": proof["runs"] * 2}).encode())
     found = find_repairs(lake.context, lake.audit())
-    assert found.derived == (key,)
+    assert found.to_derive == (key,)
     assert derive_documents(lake.ledger) == [key]
     assert lake.audit().findings == ()
 
@@ -160,7 +160,7 @@ def test_a_proof_with_pages_that_is_gone_is_missed_and_computed_again(paged_lake
     key = hour_document(paged_lake.name, paged_lake.brokers.first)
     paged_lake.store.delete(key)
     assert [(f.kind, f.subject) for f in paged_lake.audit().damage] == [("proof-missing", key)]
-    assert repaired(paged_lake).derived == (key,)
+    assert repaired(paged_lake).to_derive == (key,)
     assert paged_lake.audit().findings == ()
 
 
@@ -169,7 +169,7 @@ def test_a_page_that_is_gone_stops_each_run_that_needs_it_with_what_mends_it(pag
     said = rf"00\+000000.json is gone. `airflow archive repair {paged_lake.name}` computes it again"
     with pytest.raises(IntegrityError, match=said):
         paged_lake.rebuild(hour(2).id)
-    assert repaired(paged_lake).derived
+    assert repaired(paged_lake).to_derive
     paged_lake.logs[P0] = Range(0, 11)
     paged_lake.run(6)
     assert paged_lake.audit(deep=True).findings == ()
@@ -205,16 +205,16 @@ def edit(lake: Lake, key: str, **fields: Any) -> bytes:
 def repaired(lake: Lake, *given_up: str) -> Repairs:
     """What the command does; its DAG runs happen here."""
     found = find_repairs(lake.context, lake.audit(), given_up)
-    for key in found.restored:
+    for key in found.to_restore:
         restore_document(lake.ledger, key)
-    if found.derived:
+    if found.to_derive:
         derive_documents(lake.ledger)
     for run, entries in found.lost.items():
         record_lost(lake.context, run, [entry.key for entry in entries])
-    for run in found.anew:
+    for run in found.to_replan:
         lake.finish(rebuild_run(lake.context, run))
-    if found.again:
-        lake.finish(write_again(lake.context, list(found.again)))
+    if found.to_rewrite:
+        lake.finish(write_again(lake.context, list(found.to_rewrite)))
     return found
 
 
@@ -234,7 +234,7 @@ def test_what_kafka_has_is_written_again_and_what_it_does_not_have_is_lost_by_na
     find_repairs(lake.context, lake.audit())
     assert bytes_of(lake) == before, "to look changes nothing"
     found = repaired(lake)
-    assert ([e.key for e in found.lost[run]], [e.key for e in found.again[run]]) == ([gone], [damaged])
+    assert ([e.key for e in found.lost[run]], [e.key for e in found.to_rewrite[run]]) == ([gone], [damaged])
     del objects[gone]
     assert {key: lake.store.get(key) for key in lake.stored()} == objects
     manifest = lake.manifest(f"{run}+r1")
@@ -281,7 +281,7 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     after, mended = looked
     done = figures(lake.context, work.runs, close_hours(lake.context, work.runs), final=work.final, mended=mended)
     assert done.final == (run,)
-    assert done.line == "0 records, 1 object whole again; hours are closed until 2026-11-20 07:00 UTC"
+    assert done.line == "0 records, 1 object repaired; hours are closed until 2026-11-20 07:00 UTC"
     assert wrong(lake) == sorted(f.subject for f in after.damage) == sorted([changed, other])
     assert after.mended == Mended(at=lake.now, objects=1)
     assert (after.audited_at, after.counts) == (before.audited_at, before.counts)
@@ -356,8 +356,8 @@ def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_plann
         lake.run(7)
     assert f"`airflow archive rebuild {lake.name} --run {run}`" in str(stopped.value)
     found = repaired(lake)
-    assert list(found.anew) == [run]
-    assert told in found.anew[run]
+    assert list(found.to_replan) == [run]
+    assert told in found.to_replan[run]
     lake.run(7)
     assert lake.audit(deep=True).findings == ()
 
@@ -435,8 +435,8 @@ def test_by_a_manifest_that_was_damaged_nothing_is_lost_and_nothing_removed(inte
     with pytest.raises(IntegrityError, match=r"is not the one that was committed \(\w+\)\. `airflow archive repair "):
         record_lost(lake.context, hour(2).id, [gone])
     found = repaired(lake)
-    assert (found.again, found.lost, found.restored) == ({}, {}, (manifest,) * intent)
-    assert gone in {f.subject for f in found.left}
+    assert (found.to_rewrite, found.lost, found.to_restore) == ({}, {}, (manifest,) * intent)
+    assert gone in {f.subject for f in found.unrepairable}
     assert lake.stored() == rest
     lake.store.put(manifest, good)
     assert list(repaired(lake).lost) == [hour(2).id]
@@ -461,9 +461,9 @@ def test_a_manifest_is_restored_from_the_intent_and_that_of_a_repair_from_what_i
         else:
             lake.store.put(key, b"{")
         found = repaired(lake)
-        assert found.restored == (key,)
+        assert found.to_restore == (key,)
         assert lake.store.get(key) == before
-        assert find_repairs(lake.context, lake.audit()).left == ()
+        assert find_repairs(lake.context, lake.audit()).unrepairable == ()
         close_hours(lake.context, [hour(2).id])
         if key == plain:
             record_lost(lake.context, hour(2).id, given := lake.stored()[:2], given)
@@ -481,7 +481,7 @@ def test_a_manifest_that_is_gone_stops_each_run_with_what_can_be_done(intent: bo
     with pytest.raises(IntegrityError, match=r"is gone \(\w+\)\. `airflow archive repair .* else restore it "):
         lake.run(7)
     found = repaired(lake)
-    assert [f.kind for f in found.left] == ([] if intent else ["manifest-missing"])
+    assert [f.kind for f in found.unrepairable] == ([] if intent else ["manifest-missing"])
     if intent:
         lake.run(7)
         assert lake.audit(deep=True).damage == ()
@@ -502,8 +502,8 @@ def test_what_a_rebuild_has_replaced_is_not_lost_for_a_document_of_the_rebuild(n
     wrong = {f.subject for f in lake.audit().damage}
     assert wrong == {key} or name == "commit"
     found = repaired(lake)
-    assert (found.again, found.lost) == ({}, {})
-    assert found.restored == (() if name == "commit" else (key,))
+    assert (found.to_rewrite, found.lost) == ({}, {})
+    assert found.to_restore == (() if name == "commit" else (key,))
     # Of a commit nobody else has the time: it is restored from a version.
     lake.store.put(key, before)
     assert lake.stored() == objects
@@ -531,10 +531,10 @@ def test_a_plan_is_restored_from_the_line_and_a_place_of_the_line_from_the_plan(
     missing = () if (which, how, until) == ("plan", "gone", "planned") else (key,)
     if (which, how, until) == ("line", "changed", "planned"):
         missing = (run_document(lake.name, hour(6).id, "plan"),)
-    assert repaired(lake).restored == missing
+    assert repaired(lake).to_restore == missing
     if missing == (key,):
         assert lake.store.get(key) == before
-    assert find_repairs(lake.context, lake.audit()).left == ()
+    assert find_repairs(lake.context, lake.audit()).unrepairable == ()
     lake.run(7)
     assert lake.audit(deep=True).damage == ()
 
@@ -543,7 +543,7 @@ def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     lake = lake_of_six()
     before = edit(lake, progress_document(lake.name), settled=9)
     found = repaired(lake)
-    assert (found.derived, found.left) == ((progress_document(lake.name),), ())
+    assert (found.to_derive, found.unrepairable) == ((progress_document(lake.name),), ())
     assert lake.store.get(progress_document(lake.name)) == before
     assert lake.audit().findings == ()
 
@@ -562,7 +562,7 @@ def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
     # One run behind is where a run stands that was stopped in the middle: the next one goes on.
     wrong = [("progress-wrong", key)] if back > 1 else []
     assert [(f.kind, f.subject) for f in lake.audit().damage] == wrong
-    assert repaired(lake).derived == tuple(where for _, where in wrong)
+    assert repaired(lake).to_derive == tuple(where for _, where in wrong)
     assert lake.audit().findings == ()
     lake.run(9)
     assert lake.audit(deep=True).findings == ()
@@ -574,6 +574,6 @@ def test_a_line_that_ends_before_what_is_settled_is_not_taken_for_all_of_it() ->
     lake.run(6)
     lake.store.delete(line_document(lake.name, 2))
     lake.store.delete(run_document(lake.name, hour(6).id, "plan"))
-    assert "line-broken" in {f.kind for f in repaired(lake).left}
+    assert "line-broken" in {f.kind for f in repaired(lake).unrepairable}
     with pytest.raises(IntegrityError, match=r"place 2 of the line .* is gone"):
         derive_documents(lake.ledger)

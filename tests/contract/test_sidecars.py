@@ -67,8 +67,8 @@ def repaired(lake: Lake) -> None:
         write_sidecars(lake.context, run, [entry.key for entry in entries])
     for run, entries in found.lost.items():
         record_lost(lake.context, run, [entry.key for entry in entries])
-    if found.again:
-        lake.finish(write_again(lake.context, list(found.again)))
+    if found.to_rewrite:
+        lake.finish(write_again(lake.context, list(found.to_rewrite)))
 
 
 @pytest.mark.parametrize("content", ["value", "record"])
@@ -168,7 +168,7 @@ def test_an_index_is_restored_from_its_object_if_kafka_does_not_have_the_records
         lake.store.delete(entry.key)
     lake.logs[P0] = Range(COUNT, COUNT)
     found = find_repairs(lake.context, lake.audit())
-    assert (len(found.sidecars[RUN]), found.again, found.lost) == (2, {}, {})
+    assert (len(found.sidecars[RUN]), found.to_rewrite, found.lost) == (2, {}, {})
     repaired(lake)
     assert {stat.key: stat.etag for stat in lake.store.list("orders/")} == before
     lake.run(1)

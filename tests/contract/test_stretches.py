@@ -12,7 +12,7 @@ import pytest
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.keys import hour_document, progress_document
 from kafka_archiver.orchestration.dag_run.figures import figures
-from kafka_archiver.state.coverage import Heads, hour_in_full, read_coverage
+from kafka_archiver.state.coverage import ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview.incomplete import incomplete_hours
 from kafka_archiver.state.status.step import last_hours
 from kafka_archiver.store.memory import MemoryStore
@@ -72,9 +72,9 @@ def test_whoever_asks_for_an_hour_of_a_stretch_has_its_verdict() -> None:
     assert lake.ledger.hour(lake.brokers.first - 1) is None
     end = hour(YEARS).start
     assert {h.status for h in last_hours(lake.context, 100, end - timedelta(hours=1))} == {"complete"}
-    cells = read_coverage(lake.context, (FIRST + timedelta(days=29)).date(), 30, Heads()).counts
+    cells = read_coverage(lake.context, (FIRST + timedelta(days=29)).date(), 30, ProofHeads()).counts
     assert cells == {"complete": 30 * 24}
-    assert hour_in_full(lake.context, lake.brokers.first + 5).proof == lake.proof(5)
+    assert read_hour(lake.context, lake.brokers.first + 5).proof == lake.proof(5)
     report = lake.audit()
     assert (report.verdict, report.counts.hours) == ("clean", YEARS)
 

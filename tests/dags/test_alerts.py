@@ -15,9 +15,9 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import Action, advise, to_dicts
 from kafka_archiver.messages.advice import once, repair
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
-from kafka_archiver.orchestration.alerts import callbacks, deadline, telling
+from kafka_archiver.orchestration.alerts import callbacks, deadline, reporting
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
-from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news
+from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, state_to_report
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.send import check_receiver
 from kafka_archiver.orchestration.dag_run.figures import Figures
@@ -61,7 +61,7 @@ class Told:
 def tell(archive: MakeArchive, noted: Noted, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(more: str = "on_failure: [ops]") -> Told:
         told = Told(archive(f"alerts: {{{more}}}\n"))
-        monkeypatch.setattr(telling, "send_all", told.send)
+        monkeypatch.setattr(reporting, "send_all", told.send)
         return told
 
     return make
@@ -128,7 +128,7 @@ def test_a_repair_ends_the_incident_of_the_audit_once_when_nothing_is_left(tell:
         told.alerts.closed(context)
     told.audits.audited(audits())
     assert told.states == [("audit", "begins"), ("audit", "over")]
-    assert told.messages[1].title == "Archive orders: what the audit found damaged is whole again"
+    assert told.messages[1].title == "Archive orders: the damage that the audit found is repaired"
     assert f"Run {RUN}" in told.messages[1].text
 
 
@@ -265,7 +265,7 @@ def test_an_audit_that_could_not_run_is_no_damage(tell: Any) -> None:
     [(None, None, None), (None, "a", "begins"), ("a", "a", None), ("a", "b", "changes"), ("a", None, "over")],
 )
 def test_when_there_is_news(before: str | None, key: str | None, state: str | None) -> None:
-    assert news(Incident(before, "", "") if before else None, key) == state
+    assert state_to_report(Incident(before, "", "") if before else None, key) == state
 
 
 def test_the_shape_of_a_cause_has_no_figures() -> None:
@@ -410,7 +410,7 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
 ) -> None:
     """As Airflow's triggerer calls it."""
     told: list[Message] = []
-    monkeypatch.setattr(telling, "send_all", lambda _, __, message, ___: not told.append(message))
+    monkeypatch.setattr(reporting, "send_all", lambda _, __, message, ___: not told.append(message))
     until = datetime.now(UTC) - timedelta(hours=4)
     progress = SimpleNamespace(closed_until=until)
     monkeypatch.setattr(deadline, "open_ledger", lambda _: SimpleNamespace(progress=lambda: progress))

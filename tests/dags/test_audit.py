@@ -14,7 +14,7 @@ from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
-from kafka_archiver.state.status.facts import DagRun, Facts, Wrote
+from kafka_archiver.state.status.facts import DagRun, Facts, Written
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.dags.conftest import MINIMAL, Call, MakeArchive
@@ -121,7 +121,7 @@ class TestCommand:
         ]
         done = DagRun(
             run_id="a", state="success", forward=True, date=later.now, due=later.now, ended=later.now,
-            finished=(hour(5).id,), wrote=Wrote(runs=2, records=50, bytes=1000),
+            finished=(hour(5).id,), wrote=Written(runs=2, records=50, bytes=1000),
         )  # fmt: skip
         facts = Facts(dag_id="archive_orders", runs=(done,))
         monkeypatch.setattr("kafka_archiver.orchestration.metadata.facts.facts_of", lambda *_: facts)

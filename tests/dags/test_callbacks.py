@@ -162,7 +162,7 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
         "state": "begins",
         "permanent": True,
         "closed_until": None,
-        "next": ["correct the cause, as it says; then: airflow dags trigger archive_orders"],
+        "next": ["correct the cause, then: airflow dags trigger archive_orders"],
         "guide": "docs/OPERATING.md#alert-a-run-failed",
         "dag_id": "archive_orders",
         "run_id": "scheduled__x",
@@ -380,7 +380,7 @@ def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_caus
     assert first["next"] == [record.command, "kafka-topics --list"]
     assert second["next"] == [record.command]
     assert third["next"] == ["airflow connections add x", "then: airflow dags trigger archive_orders"]
-    assert fifth["next"] == ["correct the cause, as it says; then: airflow dags trigger archive_orders"]
+    assert fifth["next"] == ["correct the cause, then: airflow dags trigger archive_orders"]
     assert fourth["next"] == [
         record.command,
         "once that is fixed: airflow dags trigger archive_orders",

@@ -17,7 +17,7 @@ from kafka_archiver.messages.errors import IntegrityError, PermanentError, Trans
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.state.status.facts import Effort, Wrote
+from kafka_archiver.state.status.facts import Effort, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.planned_work import PlannedWork
 from kafka_archiver.work.rebuild import rebuild_run
@@ -158,13 +158,13 @@ def test_no_scheduler(problems: Ask, airflow_run: MADE, session: Session) -> Non
     assert list(problems()) == ["no scheduler"]
 
 
-def test_a_run_with_a_date_to_come(problems: Ask, airflow_run: MADE) -> None:
+def test_a_run_with_a_date_in_the_future(problems: Ask, airflow_run: MADE) -> None:
     airflow_run()
-    to_come = datetime.now(UTC) + timedelta(days=400)
-    name = airflow_run("running", logical_date=to_come)
+    in_future = datetime.now(UTC) + timedelta(days=400)
+    name = airflow_run("running", logical_date=in_future)
     [one] = problems().values()
     assert one["name"] == "future date"
-    assert one["found"].startswith(f"run {name} has the date {to_come:%Y-%m-%dT%H:%M:%S}Z")
+    assert one["found"].startswith(f"run {name} has the date {in_future:%Y-%m-%dT%H:%M:%S}Z")
 
 
 def test_a_task_that_is_tried_again_for_long(problems: Ask, airflow_run: MADE, settled: Context) -> None:
@@ -256,7 +256,7 @@ def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: 
     efforts = [Effort(retries=10, cpu_seconds=12.5), Effort(retries=5, cpu_seconds=None)]
     assert [one.effort for one in found.runs] == [None, *efforts]
     assert [one.finished for one in found.runs] == [(), ("20261120T020000Z",), ()]
-    assert [one.wrote for one in found.runs] == [None, Wrote(runs=1, records=6, bytes=60), None]
+    assert [one.wrote for one in found.runs] == [None, Written(runs=1, records=6, bytes=60), None]
     assert [one.note for one in found.runs] == [None, "settled by run x", None]
 
 

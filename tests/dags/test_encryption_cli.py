@@ -55,6 +55,13 @@ def test_print(lake: Lake, call: Call, tmp_path: Path) -> None:
     assert "expected a name that ends in .enc" in call("decrypt", "x.gz", code=1).err
 
 
+def test_one_record_needs_the_master_key(lake: Lake, call: Call, connection: AddConnection) -> None:
+    assert json.loads(call("get", "orders", "orders+0@1").out)["value"] == '{"n": 1}'
+    connection("master_key", "generic", password=NEW)
+    shown = call("get", "orders", "orders+0@1", code=1)
+    assert (shown.out, "is wrapped by master key" in shown.err) == ("", True)
+
+
 def test_decrypted_bytes_are_those_of_the_format(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))

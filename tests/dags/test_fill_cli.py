@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.dag_run.params import takes_new, wanted_fill
+from kafka_archiver.orchestration.dag_run.params import fill_start, takes_new
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work import plan as planning
@@ -18,7 +18,7 @@ P0 = TopicPartition("orders", 0)
 def left(monkeypatch: pytest.MonkeyPatch) -> list[dict[TopicPartition, int]]:
     """What is left out, before each run and at the end."""
     found = [{P0: 7}, {P0: 3}, {}]
-    monkeypatch.setattr(planning, "count_left_out", lambda _, since: found.pop(0))
+    monkeypatch.setattr(planning, "left_out_of", lambda _, since: found.pop(0))
     return found
 
 
@@ -58,17 +58,17 @@ def test_a_failed_run_or_a_paused_dag_fails_the_command(call: Call, session: Ses
 def test_runs_that_bring_nothing_end_it(
     call: Call, session: Session, ends: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "count_left_out", lambda _, since: {P0: 7})
+    monkeypatch.setattr(planning, "left_out_of", lambda _, since: {P0: 7})
     shown = call("fill", "orders", "--yes", "-o", "json")
     assert len(confs(session)) == 1
     assert shown.json["partitions"] == [{"partition": "orders[0]", "offsets": 7, "left": 7}]
 
 
 def test_the_parameter_is_checked_and_such_a_run_archives_nothing_new() -> None:
-    assert wanted_fill({"all": True}) is None
-    assert wanted_fill({"from": "2026-11-20T02:00:00Z"}) == hour_start(to_hour(hour(2).start))
+    assert fill_start({"all": True}) is None
+    assert fill_start({"from": "2026-11-20T02:00:00Z"}) == hour_start(to_hour(hour(2).start))
     for wrong in ({}, {"all": False}, {"from": "x"}, {"all": True, "from": "2026-11-20T02:00:00Z"}):
         with pytest.raises(ConfigError, match="in the run's `fill`: expected"):
-            wanted_fill(wrong)
+            fill_start(wrong)
     assert not takes_new({"fill": {"all": True}})
     assert not takes_new({"fill.all": True})

@@ -8,8 +8,8 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from kafka_archiver.config import Policies
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.dag_run.form import KEYS, PATHS, SECTIONS, asked, params
-from kafka_archiver.orchestration.dag_run.params import Rebuild, require_known, takes_new, wanted_letters, with_params
+from kafka_archiver.orchestration.dag_run.form import KEYS, PATHS, SECTIONS, params, request_of
+from kafka_archiver.orchestration.dag_run.params import Rebuild, require_known, selected_letters, takes_new, with_params
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -39,7 +39,7 @@ def test_what_the_untouched_form_sends_is_a_run_like_any_other(archive: MakeArch
     require_known(sent, KEYS)
     assert takes_new(sent)
     assert with_params(archive(), sent) == archive()
-    assert asked(sent) == {
+    assert request_of(sent) == {
         "max_records": 50_000_000, "policies": {}, "fill": None, "rebuild": None, "dead_letters": None, "repair": None,
     }  # fmt: skip
 
@@ -72,13 +72,15 @@ def test_airflow_refuses_a_wrong_value_when_the_form_is_sent(archive: MakeArchiv
     ],
 )
 def test_a_field_is_a_key_of_its_section(fields: dict[str, Any], whole: dict[str, Any]) -> None:
-    assert asked(fields) == asked(whole)
+    assert request_of(fields) == request_of(whole)
     assert takes_new(fields) == takes_new(whole)
 
 
 def test_a_rebuild_and_a_replay_of_the_form_are_those_of_the_commands() -> None:
-    assert Rebuild.of(asked({"rebuild.run": RUN, "rebuild.keep": True})["rebuild"]) == Rebuild(None, RUN, True)
-    first, last = wanted_letters(asked({"dead_letters.from": HOUR, "dead_letters.to": HOUR})["dead_letters"]) or (
+    assert Rebuild.of(request_of({"rebuild.run": RUN, "rebuild.keep": True})["rebuild"]) == Rebuild(None, RUN, True)
+    first, last = selected_letters(
+        request_of({"dead_letters.from": HOUR, "dead_letters.to": HOUR})["dead_letters"]
+    ) or (
         (),
         (),
     )
@@ -96,6 +98,6 @@ def test_a_rebuild_and_a_replay_of_the_form_are_those_of_the_commands() -> None:
 )
 def test_what_cannot_be_meant_is_refused_and_plans_nothing(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as found:
-        asked(given)
+        request_of(given)
     assert told in str(found.value)
     assert not takes_new(given)

@@ -46,7 +46,7 @@ OURS = ("running", "running")
         ([("running", "success"), ("running", "up_for_reschedule")], 1),
         # Others that wait for their turn, as we do.
         ([("running", "up_for_reschedule"), ("running", "up_for_retry"), ("running", "scheduled")], 0),
-        # One with a future date is running until then, and begins nothing: it may be tomorrow.
+        # One with a date in the future is running until then, and begins nothing: it may be tomorrow.
         ([("running", None)], 0),
         ([("running", None), ("queued", None), ("queued", None)], 0),
         ([("running", None), ("running", "success")], 1),

@@ -24,9 +24,9 @@ from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.submit.links import document_address
-from kafka_archiver.state.coverage import HourInFull
-from kafka_archiver.state.coverage.letters import Reason
-from kafka_archiver.state.status.facts import DagRun, Facts, Failure, Wrote
+from kafka_archiver.state.coverage import HourDetail
+from kafka_archiver.state.coverage.dead_letter_reasons import Reason
+from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
 from tests.dags.conftest import Session, confs, pause
@@ -52,7 +52,7 @@ WIDE = {"accept": "text/html"}
 @pytest.fixture
 def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Page:
     """The archive orders with one settled run."""
-    for module in ("archives", "details", "acting"):
+    for module in ("archives", "details", "action_routes"):
         monkeypatch.setattr(
             f"kafka_archiver.orchestration.page.{module}.facts_of", lambda archive, _: Facts(dag_id="archive_orders")
         )
@@ -477,7 +477,7 @@ def test_the_list_has_the_figures_and_links_to_each_archive(
     failed = DagRun(
         run_id=f"manual__{now:%Y-%m-%dT%H:%M:%S.%f+00:00}_of_somebody_with_a_long_name_and_a_ticket",
         state="failed", forward=True, date=now, due=now, ended=now,
-        failure=Failure(task="plan", attempts=1, permanent=True, cause="ConfigError: no such connection"),
+        failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="ConfigError: no such connection"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
     monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
@@ -541,13 +541,13 @@ def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
 
 
 def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, reason = details.hour_in_full, Reason(said="not JSON at byte 3", letters=12)
+    read, reason = details.read_hour, Reason(text="not JSON at byte 3", letters=12)
 
-    def lettered(*given: Any) -> HourInFull:
+    def lettered(*given: Any) -> HourDetail:
         found = read(*given)
         return found.model_copy(update={"letters": found.objects, "reasons": (reason,)})
 
-    monkeypatch.setattr(details, "hour_in_full", lettered)
+    monkeypatch.setattr(details, "read_hour", lettered)
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert '>not JSON at byte 3</th><td class="number">12</td>' in text
     assert "Archives all dead letters of their runs with today's settings, also those of other hours." in text
@@ -600,7 +600,7 @@ def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkey
     assert re.search(r"<dt>Last run</dt><dd>\d+ rows, ", page.user("viewer").get(last).text)
     done = DagRun(
         run_id="a", state="success", forward=True, date=now, due=now, begun=now, ended=now, finished=(hour(2).id,),
-        wrote=Wrote(runs=2, records=50, bytes=1000),
+        wrote=Written(runs=2, records=50, bytes=1000),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(done,))
     monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
@@ -642,7 +642,7 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     now, cause = datetime.now(UTC), str(raised.value)
     failed = DagRun(
         run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now, note=f"plan: {cause}",
-        failure=Failure(task="plan", attempts=1, permanent=True, cause=cause, kinds=raised.value.kinds),
+        failure=TaskFailure(task="plan", attempts=1, permanent=True, cause=cause, kinds=raised.value.kinds),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,), audit_paused=True)
     for module in ("archives", "details"):
@@ -716,7 +716,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
     now = datetime.now(UTC)
     failed = DagRun(
         run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now,
-        failure=Failure(task="plan", attempts=1, permanent=True, cause="no store answers (request 77)"),
+        failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="no store answers (request 77)"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
     for module in ("archives", "details"):
@@ -741,8 +741,8 @@ def test_an_answer_that_takes_long_is_not_waited_for(page: Page, monkeypatch: py
         monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.PATIENCE", 0)
     monkeypatch.setattr(details.Details, "_read", lambda *_: _never())
     client = page.user("viewer")
-    assert "reload in a few seconds" in client.get("/archiver/archives/orders").text
-    assert "reload in a few seconds" in client.get("/archiver/archives/orders/plan").text
+    assert "this page reloads by itself" in client.get("/archiver/archives/orders").text
+    assert "this page reloads by itself" in client.get("/archiver/archives/orders/plan").text
 
 
 def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
@@ -756,7 +756,7 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     monkeypatch.setattr(page.observatory._cache, "_clock", lambda: time.monotonic() + 1200)
     monkeypatch.setattr(brokers, "members", lambda _: go_on.wait(60) and [])
     old = client.get("/archiver/archives/orders").text
-    assert "A fresh look is on its way" in old
+    assert "old; refreshing" in old
     assert "12,342 offsets" not in old
     go_on.set()
     until(lambda: not page.observatory.is_awaited("orders"))
@@ -772,11 +772,11 @@ def test_an_old_hour_or_plan_says_that_it_is_old(page: Page, monkeypatch: pytest
     client, go_on = page.user("viewer"), Event()
 
     def told() -> list[bool]:
-        return ["A fresh look is on its way" in client.get(f"/archiver{path}").text for path in PAGES[2:]]
+        return ["old; refreshing" in client.get(f"/archiver{path}").text for path in PAGES[2:]]
 
     assert told() == [False, False]
     monkeypatch.setattr(details, "NEAR", Near(0, 0))
-    for name in ("hour_in_full", "preview"):
+    for name in ("read_hour", "preview"):
         read = getattr(details, name)
         monkeypatch.setattr(details, name, lambda *given, read=read: go_on.wait(60) and read(*given))
     assert told() == [True, True]

@@ -9,12 +9,17 @@ import pyarrow as pa
 import pytest
 import yaml
 
+from kafka_archiver.config import parse_archive
 from kafka_archiver.records.formats.registry import extension_of
 from kafka_archiver.records.formats.shared.columns import schema_of
 from kafka_archiver.store import open_store
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import Call
 from tests.support.chunks import Row, batch
 from tests.support.formats import ODD, Case, every_case, expected, fit_for
+from tests.support.lake import Lake
+from tests.support.runs import P0
 from tests.support.typed import FORMATS, ORDER, as_if_decoded, encode, target_of
 
 pytestmark = pytest.mark.dags
@@ -96,3 +101,43 @@ def test_what_cannot_be_printed_is_said(call: Call, archives: Path, tmp_path: Pa
     (tmp_path / "a.csv").write_bytes(b'id;text\n1;"one\n"\n')
     assert call("print", str(tmp_path / "a.csv")).out == '{"id":"1","text":"one\\n"}\n'
     assert "has the columns id, text" in call("print", str(tmp_path / "a.csv"), "--content", "value", code=1).err
+
+
+@pytest.mark.usefixtures("local_connections")
+def test_an_object_of_the_ledger_is_printed_by_its_plan(call: Call, archives: Path, tmp_path: Path) -> None:
+    """A CSV file without a header does not tell its columns, and one with a header not their types; the plan does."""
+    yaml_file = archives / "orders.yaml"
+    yaml_file.write_text(
+        "archive: orders\nsource: {topics: [orders], value: {decode: json, schema: [{name: n, type: int64}]}}\n"
+        f"store: {{url: 'memory://{tmp_path.name}/lake', format: csv, options: {{header: false}}}}\n"
+    )
+    lake = Lake(MemoryStore(tmp_path.name, "lake"), {P0: Range(0, 4)}, name="orders")
+    lake.configure(parse_archive(yaml_file.read_text(), str(yaml_file)))
+    lake.run(4)
+    first, second = lake.stored()[:2]
+    assert call("print", f"{lake.store.url}/{first}").out == '{"n":0}\n'
+    lake.store.put(second, (lake.store.get(second) or b"")[:-1] + b"x")
+    shown = call("print", f"{lake.store.url}/{second}", code=1)
+    assert (shown.out, second in shown.err) == ("", True)
+
+
+@pytest.mark.usefixtures("local_connections")
+def test_one_record_is_printed_by_its_offset_with_what_was_read(call: Call, archives: Path, tmp_path: Path) -> None:
+    yaml_file = archives / "orders.yaml"
+    yaml_file.write_text(
+        f"archive: orders\nsource: {{topics: [orders]}}\nstore: {{url: 'memory://{tmp_path.name}/lake'}}\n"
+    )
+    lake = Lake(MemoryStore(tmp_path.name, "lake"), {P0: Range(0, 4)}, name="orders")
+    lake.configure(parse_archive(yaml_file.read_text(), str(yaml_file)))
+    lake.run(4)
+    shown = call("get", "orders", "orders+0@2")
+    assert shown.out == '{"topic":"orders","partition":0,"offset":2,"value":"{\\"n\\": 2}"}\n'
+    assert re.fullmatch(
+        r"read \d+ bytes in 1 request of objects, and [\d,]+ bytes in \d+ requests of the ledger\n", shown.err
+    )
+    assert call("get", "orders", "orders+0@1", "--output", "raw", "--count", "2").out == '{"n": 1}\n{"n": 2}'
+    assert "no run with offset 9" in call("get", "orders", "orders+0@9", code=1).err
+    assert "no partition orders[7]" in call("get", "orders", "orders+7@0", code=1).err
+    assert "expected topic, partition and offset like orders+3@12345" in call("get", "orders", "orders-0", code=1).err
+    lake.store.delete(key := lake.stored()[2])
+    assert f"{key} does not exist" in call("get", "orders", "orders+0@2", code=1).err

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.dag_run.params import wanted_letters
+from kafka_archiver.orchestration.dag_run.params import selected_letters
 from kafka_archiver.orchestration.dags import tasks
 from kafka_archiver.orchestration.metadata import start
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -129,4 +129,4 @@ def test_there_is_nothing_to_replay(call: Call, context: Context, session: Sessi
 )
 def test_a_run_of_the_dag_that_is_told_something_else_says_so(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="in the run's `dead_letters`: expected"):
-        wanted_letters(wrong)
+        selected_letters(wrong)

@@ -35,7 +35,7 @@ def test_a_skipped_archive_leads_on_and_a_failed_one_does_not(archive: MakeArchi
 
 
 def test_runs_wait_for_each_other_at_their_plan_and_not_for_a_place(archive: MakeArchive) -> None:
-    """One that was started with a future date has a place until then: the only one would be the others' end."""
+    """One that was started with a date in the future has a place until then: the only one would be the others' end."""
     dag = dag_of(archive())
     assert dag.max_active_runs == 16
     assert {task.max_active_tis_per_dag for task in dag.tasks} == {1}

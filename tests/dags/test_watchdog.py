@@ -14,7 +14,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config.archives import config_folder, read_archives
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.orchestration.alerts import telling
+from kafka_archiver.orchestration.alerts import reporting
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.dags import watchdog as dag_module
@@ -87,7 +87,7 @@ def audits(lake: Lake, deep: bool = False) -> None:
 def world(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> World:
     """The watchdog of it."""
     world = World()
-    monkeypatch.setattr(telling, "send_all", world.send)
+    monkeypatch.setattr(reporting, "send_all", world.send)
     return world
 
 

@@ -690,19 +690,19 @@ class Model(RuleBasedStateMachine):
                 assert entry.key in self.destroyed, f"{entry.key} is called lost, but was not destroyed"
                 self.oracle.given_up.add(entry.key)
                 self.statistics.lost += 1
-        for key in found.restored:
+        for key in found.to_restore:
             restore_document(context.ledger, key)
-        if found.derived:
+        if found.to_derive:
             derive_documents(context.ledger)
         for run, entries in found.lost.items():
             record_lost(context, run, [entry.key for entry in entries], given_up)
         for run, entries in found.sidecars.items():
             write_sidecars(context, run, [entry.key for entry in entries])
-        for run in found.anew:
+        for run in found.to_replan:
             self._execute(context, rebuild_run(context, run), actor)
-        self.statistics.written_again += sum(map(len, found.again.values()))
-        if found.again:
-            self._execute(context, write_again(context, list(found.again)), actor)
+        self.statistics.written_again += sum(map(len, found.to_rewrite.values()))
+        if found.to_rewrite:
+            self._execute(context, write_again(context, list(found.to_rewrite)), actor)
 
     def _now(self) -> datetime:
         return from_ms(self.tick())

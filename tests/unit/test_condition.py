@@ -23,7 +23,7 @@ from kafka_archiver.state.acknowledge import accept
 from kafka_archiver.state.status import ArchiveStatus, damage, status
 from kafka_archiver.state.status.condition import condition, observe
 from kafka_archiver.state.status.facts import DagRun, Facts
-from kafka_archiver.state.status.held import of_transactions
+from kafka_archiver.state.status.open_transactions import of_transactions
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -188,7 +188,7 @@ def test_a_transaction_that_nobody_ends() -> None:
     assert now(context).troubles == ()
     run(context, 3)
     observed, seen = observe(context), hour(3).end + timedelta(minutes=5)
-    assert not list(of_transactions(observed.seen, observed.expected.marks, seen + timedelta(minutes=59)))
+    assert not list(of_transactions(observed.partitions, observed.expected.marks, seen + timedelta(minutes=59)))
     one = only(context)
     assert (one.kind, one.severity) == ("open transaction", "problem")
     assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.text
@@ -353,7 +353,7 @@ def test_nobody_waits_for_open_transactions(monkeypatch: pytest.MonkeyPatch) -> 
     brokers = brokers_of(context)
     logs = {name: Range(0, 5) for name in brokers.logs}
     waiting = replace(context, cluster=Open(logs, brokers.first, brokers.group, brokers.stamps))  # type: ignore[arg-type]
-    assert [state.log_end for state in observe(waiting).seen] == [4, 4]
+    assert [state.log_end for state in observe(waiting).partitions] == [4, 4]
 
 
 @given(

@@ -17,9 +17,9 @@ from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.keys import Place, hour_document, object_key
 from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.state.coverage import Heads, hour_in_full, read_coverage
-from kafka_archiver.state.coverage.cells import Head, cells
-from kafka_archiver.state.coverage.damage import damage
+from kafka_archiver.state.coverage import ProofHeads, read_coverage, read_hour
+from kafka_archiver.state.coverage.cells import ProofHead, cells
+from kafka_archiver.state.coverage.damage import read_damage
 from kafka_archiver.state.coverage.read import HEAD
 from kafka_archiver.state.overview.history import histories, last_plans
 from kafka_archiver.store.memory import MemoryStore
@@ -52,8 +52,8 @@ def context() -> Context:
     return replace(made, clock=lambda: DAY + timedelta(hours=6))
 
 
-def states(context: Context, heads: Heads | None = None) -> dict[int, str]:
-    found = read_coverage(context, LAST, 3, heads or Heads())
+def states(context: Context, heads: ProofHeads | None = None) -> dict[int, str]:
+    found = read_coverage(context, LAST, 3, heads or ProofHeads())
     return {to_hour(cell.hour_start) - FIRST: cell.state for cell in found.hours if cell.state != "none"}
 
 
@@ -69,7 +69,7 @@ def test_each_hour_with_a_proof_has_its_verdict_and_the_hour_at_work_is_running(
 
 
 def test_a_run_that_nobody_works_on_is_unfinished(context: Context) -> None:
-    cell = read_coverage(context, LAST, 1, Heads(), at_work=False).hours[4]
+    cell = read_coverage(context, LAST, 1, ProofHeads(), at_work=False).hours[4]
     assert cell.state == "unfinished"
 
 
@@ -80,15 +80,15 @@ def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch
     gone = {o.key for o in manifest.objects if FIRST + 3 in o.hours}
     context.store.delete(hour_document("orders", FIRST + 2))
     publish(context.store, audit(context.archive, context.store, context.clock()))
-    found = {to_hour(c.hour_start) - FIRST: c for c in read_coverage(context, LAST, 1, Heads()).hours}
+    found = {to_hour(c.hour_start) - FIRST: c for c in read_coverage(context, LAST, 1, ProofHeads()).hours}
     assert (found[3].state, found[3].damaged) == ("damaged", len(gone))
     assert found[5].state == "none"
-    hour = hour_in_full(context, FIRST + 3)
+    hour = read_hour(context, FIRST + 3)
     assert {(one.key, one.kind, one.run) for one in hour.damaged} == {(k, "object-missing", manifest.run) for k in gone}
-    assert "proof-missing" in {one.kind for one in hour_in_full(context, FIRST + 2).damaged}
+    assert "proof-missing" in {one.kind for one in read_hour(context, FIRST + 2).damaged}
     # Without the manifests, by the keys. These name no hour, which is said.
     monkeypatch.setattr("kafka_archiver.state.coverage.damage.RUNS", 0)
-    assert (set(damage(context).hours), damage(context).cut) == ({FIRST + 2}, True)
+    assert (set(read_damage(context).hours), read_damage(context).cut) == ({FIRST + 2}, True)
     key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro")
     for zone, hours in (("", (FIRST + 3,)), ("Asia/Tokyo", ())):
         settings = Settings(layout_options={"timezone": zone} if zone else {})
@@ -97,7 +97,7 @@ def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch
 
 
 def test_the_figures_are_those_of_the_proof(context: Context) -> None:
-    for cell in read_coverage(context, LAST, 1, Heads()).hours:
+    for cell in read_coverage(context, LAST, 1, ProofHeads()).hours:
         proof = context.ledger.hour(to_hour(cell.hour_start))
         if proof:
             told = (cell.rows, cell.bytes, cell.objects, cell.late_rows, cell.complete_as_of)
@@ -105,25 +105,25 @@ def test_the_figures_are_those_of_the_proof(context: Context) -> None:
 
 
 def test_the_days_are_whole_and_in_order(context: Context) -> None:
-    found = read_coverage(context, LAST, 3, Heads())
+    found = read_coverage(context, LAST, 3, ProofHeads())
     assert [day for day, _ in found.days] == [date(2026, 11, 18), date(2026, 11, 19), date(2026, 11, 20)]
     assert all(len(hours) == 24 for _, hours in found.days)
     assert sum(found.counts.values()) == 72
 
 
 def test_days_of_which_nothing_is_known_are_left_out_but_for_a_week(context: Context) -> None:
-    assert next(day for day, _ in read_coverage(context, LAST, 28, Heads()).known_days) == LAST - timedelta(days=6)
+    assert next(day for day, _ in read_coverage(context, LAST, 28, ProofHeads()).known_days) == LAST - timedelta(days=6)
     later = LAST + timedelta(days=20)
-    known = [day for day, _ in read_coverage(context, later, 28, Heads()).known_days]
+    known = [day for day, _ in read_coverage(context, later, 28, ProofHeads()).known_days]
     assert (known[0], known[-1]) == (LAST, later)
-    assert len(read_coverage(context, LAST - timedelta(days=9), 28, Heads()).known_days) == 7
+    assert len(read_coverage(context, LAST - timedelta(days=9), 28, ProofHeads()).known_days) == 7
 
 
 def test_hours_with_dead_letters_show_them(context: Context) -> None:
     key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
     context.store.put(key, b"a letter")
     context.store.put(object_key(Place("orders", 0, 2), "of another layout", ".avro", dead_letter=True), b"a letter")
-    found = read_coverage(context, LAST, 1, Heads())
+    found = read_coverage(context, LAST, 1, ProofHeads())
     assert (found.hours[3].state, found.hours[3].dead_letters) == ("letters", 1)
     assert not found.cut
 
@@ -133,14 +133,14 @@ def test_more_dead_letters_than_are_looked_at_are_said_to_be(context: Context, m
     for start in (0, 2):
         key = object_key(Place("orders", 0, start), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
         context.store.put(key, b"a letter")
-    found = read_coverage(context, LAST, 1, Heads())
+    found = read_coverage(context, LAST, 1, ProofHeads())
     assert found.cut
     assert found.hours[3].dead_letters == 1
 
 
 def test_a_month_costs_one_listing_and_an_unchanged_proof_nothing(context: Context) -> None:
     store: Any = context.store
-    heads = Heads()
+    heads = ProofHeads()
 
     def cost(last: date, days: int) -> dict[str, int]:
         store.asked.clear()
@@ -164,23 +164,23 @@ def test_only_the_beginning_of_a_long_proof_is_read(context: Context) -> None:
     long = proof.model_copy(update={"runs": proof.runs * 400})
     assert len(long.to_json()) > 20 * HEAD
     context.store.put(hour_document("orders", FIRST + 3), long.to_json())
-    assert read_coverage(context, LAST, 1, Heads()).hours[3].rows == proof.rows
+    assert read_coverage(context, LAST, 1, ProofHeads()).hours[3].rows == proof.rows
 
 
 def test_a_damaged_proof_is_an_error_that_names_it(context: Context) -> None:
     context.store.put(hour_document("orders", FIRST + 3), b"{}")
     with pytest.raises(DocumentError, match=r"_ledger/orders/hours/2026-11-20/03.json is not a readable proof"):
-        read_coverage(context, LAST, 1, Heads())
+        read_coverage(context, LAST, 1, ProofHeads())
 
 
 def test_old_heads_make_room(context: Context) -> None:
-    heads = Heads(most=1)
+    heads = ProofHeads(most=1)
     read_coverage(context, LAST, 1, heads)
     assert len(heads._kept) == 1
 
 
 HEADS = st.builds(
-    Head,
+    ProofHead,
     status=st.sampled_from(["open", "complete", "incomplete"]),
     late_rows=st.integers(0, 2),
     lost_rows=st.integers(0, 2),
@@ -188,7 +188,7 @@ HEADS = st.builds(
 
 
 @given(HEADS, st.integers(0, 2), st.booleans(), st.booleans())
-def test_the_worst_of_an_hour_is_never_hidden(head: Head, letters: int, running: bool, unsure: bool) -> None:
+def test_the_worst_of_an_hour_is_never_hidden(head: ProofHead, letters: int, running: bool, unsure: bool) -> None:
     spans = [range(FIRST, FIRST + 1)] if running else []
     [damaged] = cells([FIRST], {FIRST: head}, {FIRST: letters}, spans, None, {FIRST: 1})
     assert damaged.state == "damaged"
@@ -205,7 +205,7 @@ def test_the_worst_of_an_hour_is_never_hidden(head: Head, letters: int, running:
 
 
 def test_an_hour_in_full_has_its_objects_runs_and_offsets(context: Context) -> None:
-    found = hour_in_full(context, FIRST + 3)
+    found = read_hour(context, FIRST + 3)
     assert found.proof == context.ledger.hour(FIRST + 3)
     assert found.proof is not None
     assert sum(one.rows for one in found.partitions) == found.proof.rows
@@ -232,13 +232,13 @@ def test_of_an_object_with_several_hours_only_the_rows_of_this_hour_count(
         return found.model_copy(update={"objects": tuple(o.model_copy(update=hours) for o in found.objects[:1])})
 
     monkeypatch.setattr(Ledger, "manifest", daily)
-    found = hour_in_full(context, FIRST + 3)
+    found = read_hour(context, FIRST + 3)
     assert [one.rows for one in found.partitions] == [4]
     assert sum(o.rows_in(found.hour) for o in found.objects) == 4
 
 
 def test_an_hour_that_nobody_has_looked_at_has_no_proof(context: Context) -> None:
-    assert hour_in_full(context, FIRST + 20).proof is None
+    assert read_hour(context, FIRST + 20).proof is None
 
 
 def test_the_history_of_a_partition_has_what_each_run_took_and_left(context: Context) -> None:

@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import BadRecordError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.state.coverage.letters import OBJECTS, why
+from kafka_archiver.state.coverage.dead_letter_reasons import OBJECTS, reasons_of
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]
@@ -57,7 +57,7 @@ def test_good_records_are_archived_and_bad_ones_are_where_the_policy_says(
         for e in entries
         if is_dead_letter(e.key)
     }
-    named = why(store, [e for e in entries if is_dead_letter(e.key)])
+    named = reasons_of(store, [e for e in entries if is_dead_letter(e.key)])
     assert sum(one.letters for one in named) == sum(len(some) for some in list(letters.values())[:OBJECTS])
     found = {path: [letter["offset"] for letter in some] for path, some in letters.items()}
     assert found == (dead if policy == "dead_letter" else {})

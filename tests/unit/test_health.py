@@ -12,9 +12,9 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.messages.actions import words
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.findings import Finding, Severity, problem, warning
-from kafka_archiver.state.health import VERDICTS, HealthCheck, judge, own, verdict_of
+from kafka_archiver.state.health import VERDICTS, HealthCheck, judge, plugins, verdict_of
 from kafka_archiver.state.health.judge import STALE, TOO_OLD
-from kafka_archiver.state.overview import Audited, Snapshot
+from kafka_archiver.state.overview import LastAudit, Snapshot
 from kafka_archiver.state.status import ArchiveStatus
 from kafka_archiver.state.status.step import PartitionStatus
 
@@ -41,7 +41,7 @@ def snapshot(lag: int = 0, **more: Any) -> Snapshot:
         "interval": HOUR,
         "begun": NOW - timedelta(days=30),
         "closed_until": NOW.replace(minute=0),
-        "audit": Audited(at=NOW - HOUR, deep=False, verdict="clean", errors=0, counts=None),
+        "audit": LastAudit(at=NOW - HOUR, deep=False, verdict="clean", errors=0, counts=None),
         "state": state,
         "incomplete": (),
     }
@@ -155,7 +155,7 @@ def test_of_several_troubles_the_worst_is_told_first() -> None:
 
 
 def test_an_audit_that_is_too_long_ago_is_a_warning() -> None:
-    old = Audited(at=NOW - timedelta(days=4), deep=False, verdict="clean", errors=0, counts=None)
+    old = LastAudit(at=NOW - timedelta(days=4), deep=False, verdict="clean", errors=0, counts=None)
     assert verdicts(snapshot(audit=old))["audit"] == "warning"
     assert verdicts(snapshot(audit=old), "health: {max_audit_age: 5d}")["audit"] == "ok"
     assert verdicts(snapshot(audit=old), "health: {max_audit_age: null}")["audit"] == "ok"
@@ -191,19 +191,19 @@ def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypa
         SimpleNamespace(name="broken", value="a:broken", load=lambda: broken),
         SimpleNamespace(name="absent", value="a:absent", load=absent),
     ]
-    monkeypatch.setattr(own, "entry_points", lambda group: points if group == "kafka_archiver.checks" else [])
-    own._loaded.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == "kafka_archiver.checks" else [])
+    plugins._loaded.cache_clear()
     try:
-        found = own.own_checks(archive(), snapshot(), NOW)
+        found = plugins.plugin_checks(archive(), snapshot(), NOW)
         assert {(c.kind, VERDICTS[c.severity], c.observed) for c in found} == {
             ("quota", "failing", "orders is full at 12:05"),
             ("broken", "unknown", "ZeroDivisionError: by zero"),
             ("absent", "unknown", "a:absent cannot be loaded: no module"),
         }
         ignoring = archive("health: {ignore: [quota, broken]}")
-        assert [c.kind for c in own.own_checks(ignoring, snapshot(), NOW)] == ["absent"]
+        assert [c.kind for c in plugins.plugin_checks(ignoring, snapshot(), NOW)] == ["absent"]
     finally:
-        own._loaded.cache_clear()
+        plugins._loaded.cache_clear()
 
 
 def test_the_worst_verdict_counts() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.messages.wording import size
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import LONGEST, Failed, audited, failed, settled, settles
+from kafka_archiver.orchestration.dag_run.note import LONGEST, FailedRun, audited, failed, settled, settles
 
 pytestmark = pytest.mark.unit
 SEVEN, MINUTE = datetime(2026, 11, 21, 7, tzinfo=UTC), timedelta(minutes=1)
@@ -61,8 +61,8 @@ def test_a_failed_run_that_another_settled_says_by_which_and_keeps_its_cause() -
     assert settled(None, "manual__1") == "settled by run manual__1"
 
 
-def run(forward: bool = True, works: tuple[str, ...] = (), end: datetime | None = SEVEN) -> Failed:
-    return Failed("scheduled__x", forward, end, works)
+def run(forward: bool = True, works: tuple[str, ...] = (), end: datetime | None = SEVEN) -> FailedRun:
+    return FailedRun("scheduled__x", forward, end, works)
 
 
 def done(
@@ -98,5 +98,7 @@ def done(
         (done(), True, run(False), False),
     ],
 )
-def test_when_a_run_has_settled_what_another_failed_to_do(figures: Any, by: bool, failure: Failed, yes: bool) -> None:
+def test_when_a_run_has_settled_what_another_failed_to_do(
+    figures: Any, by: bool, failure: FailedRun, yes: bool
+) -> None:
     assert settles(figures, by, failure) is yes

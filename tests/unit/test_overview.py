@@ -15,7 +15,7 @@ from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.overview import Snapshot, look
 from kafka_archiver.state.status import status
-from kafka_archiver.state.status.facts import DagRun, Effort, Facts, Wrote
+from kafka_archiver.state.status.facts import DagRun, Effort, Facts, Written
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range
@@ -64,7 +64,7 @@ def test_it_has_the_last_audit_and_what_the_last_committed_run_took(context: Con
     done = DagRun(
         run_id="a", state="success", forward=True, date=DAY, due=DAY, begun=ended - timedelta(minutes=7), ended=ended,
         finished=(hour(3).id,), effort=Effort(retries=1, cpu_seconds=2.5),
-        wrote=Wrote(runs=2, records=50, bytes=100),
+        wrote=Written(runs=2, records=50, bytes=100),
     )  # fmt: skip
     # A run by hand that found nothing.
     empty = done.model_copy(update={"run_id": "b", "begun": ended, "ended": ended, "finished": (), "effort": None})

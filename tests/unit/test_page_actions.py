@@ -15,7 +15,7 @@ from kafka_archiver.messages import advice
 from kafka_archiver.messages.actions import Action, command, words
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
-from kafka_archiver.orchestration.page.actions import Form, trigger_of
+from kafka_archiver.orchestration.page.actions import SubmittedForm, trigger_of
 from kafka_archiver.orchestration.page.buttons import steps_of
 
 pytestmark = pytest.mark.unit
@@ -28,8 +28,8 @@ def archive(more: str = "") -> Archive:
     return parse_archive(MINIMAL + more, "orders.yaml")
 
 
-def form(**fields: str) -> Form:
-    return Form(list(fields.items()))
+def form(**fields: str) -> SubmittedForm:
+    return SubmittedForm(list(fields.items()))
 
 
 @given(st.integers(0, 59), st.integers(0, 47), st.integers(0, 5))
@@ -76,7 +76,7 @@ def test_an_audit_is_of_the_audits_dag() -> None:
 
 def test_a_policy_is_for_the_run_alone() -> None:
     fields = {"policy.lost_offsets": "record_loss", "policy.bad_record": ""}
-    found = trigger_of("run", archive(), Form(list(fields.items())))
+    found = trigger_of("run", archive(), SubmittedForm(list(fields.items())))
     assert found.conf == {"policies": {"lost_offsets": "record_loss"}}
 
 
@@ -101,7 +101,7 @@ def test_a_button_starts_what_the_command_beside_it_starts(action: Action, conf:
     [step] = steps_of("orders", [action], [RUN])
     assert step.command == str(action)
     assert step.button
-    trigger = trigger_of(step.button.action, archive(), Form(step.button.fields))
+    trigger = trigger_of(step.button.action, archive(), SubmittedForm(step.button.fields))
     assert trigger.conf == (json.loads(shlex.split(action.command)[-1]) if conf is None else conf)
 
 

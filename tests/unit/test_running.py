@@ -14,7 +14,7 @@ from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.orchestration.dag_run.params import takes_new
-from kafka_archiver.state.status.facts import DagRun, Facts, Failure
+from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure
 from kafka_archiver.state.status.running import of_runs
 from tests.support.plans import partition, plan
 
@@ -54,7 +54,7 @@ def only(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> Find
 
 
 def failed(minutes: float = 20, **failure: Any) -> DagRun:
-    return run("failed", ago(minutes=minutes), failure=Failure(**{"task": "plan", "attempts": 1, **failure}))
+    return run("failed", ago(minutes=minutes), failure=TaskFailure(**{"task": "plan", "attempts": 1, **failure}))
 
 
 def test_a_sound_archive_has_none() -> None:
@@ -108,10 +108,10 @@ def test_no_scheduler() -> None:
         ),
     ],
 )
-def test_a_date_to_come(admins: bool, login: str) -> None:
+def test_a_run_date_in_the_future(admins: bool, login: str) -> None:
     """Airflow calls it running; it is neither at work nor late."""
-    to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
-    one = only(sound(run("success", DUE), to_come, needs_no_login=admins))
+    in_future = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
+    one = only(sound(run("success", DUE), in_future, needs_no_login=admins))
     assert (one.kind, one.severity) == ("future date", "problem")
     assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.text
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
@@ -121,7 +121,7 @@ def test_a_date_to_come(admins: bool, login: str) -> None:
     assert one.steps == (f"{token} && {fail} && {curl} -X DELETE {place}",)
 
 
-def test_a_clock_that_is_a_little_behind_makes_no_date_to_come() -> None:
+def test_a_clock_that_is_a_little_behind_makes_no_future_run_date() -> None:
     assert troubles(sound(run("running", NOW, date=NOW + timedelta(seconds=30)), run("success", DUE))) == []
 
 
@@ -160,7 +160,7 @@ def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() 
 def test_a_task_that_is_tried_again_says_why() -> None:
     again = run(
         "running", ago(minutes=5), task="archive", task_state="up_for_retry",
-        failure=Failure(task="archive", attempts=2, cause="no answer from the brokers"),
+        failure=TaskFailure(task="archive", attempts=2, cause="no answer from the brokers"),
     )  # fmt: skip
     one = only(sound(again, run("success", DUE)))
     assert (one.kind, one.severity) == ("tried again", "warning")
@@ -350,7 +350,8 @@ def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
             st.integers(-3000, 3000).map(lambda minutes: ago(minutes=minutes)),
             forward=st.booleans(),
             task=st.sampled_from([None, "plan", "archive"]),
-            failure=st.none() | st.builds(Failure, task=st.just("plan"), attempts=st.just(1), permanent=st.booleans()),
+            failure=st.none()
+            | st.builds(TaskFailure, task=st.just("plan"), attempts=st.just(1), permanent=st.booleans()),
         ),
         max_size=5,
     ),

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from kafka_archiver.audit.content import Pieces
 from kafka_archiver.encryption.opened import Fetch, FindKey, Opened
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.keys import SEALED
@@ -15,6 +14,7 @@ from kafka_archiver.records.formats import extension_of, get_format, names, reso
 from kafka_archiver.records.formats.base import PLACE, SCHEMAS, VALUE, Buffer, ReadsAlone, Target
 from kafka_archiver.records.formats.jsonl.encoder import lines_of
 from kafka_archiver.records.formats.shared.records import kafkas
+from kafka_archiver.records.reading.files import ObjectFile
 from kafka_archiver.store import Store
 
 
@@ -75,18 +75,11 @@ def from_store(store: Store, key: str, find_key: FindKey | None = None) -> Binar
     if stat is None:
         raise ConfigError(f"{store.url}/{key} does not exist")
 
-    def fetch(start: int, length: int) -> bytes:
-        return store.read(key, start, length) or b""
-
-    whole = cast(BinaryIO, io.BufferedReader(Pieces(stat.size, fetch), 1 << 20))
+    name = f"{store.url}/{key}"
+    whole = ObjectFile(name, lambda start, length: store.read(key, start, length) or b"", stat.size)
     if find_key is None or not key.endswith(SEALED):
-        return whole
-
-    def piece(start: int, length: int) -> bytes:
-        whole.seek(start)
-        return whole.read(length)
-
-    return _opened(piece, stat.size, find_key, f"{store.url}/{key}", key)
+        return cast(BinaryIO, io.BufferedReader(whole, 1 << 20))
+    return _opened(whole.range, stat.size, find_key, name, key)
 
 
 def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[Buffer]:

@@ -38,6 +38,18 @@ class Opened(Segmented):
             raise IntegrityError(f"{name} is truncated: it has {size} bytes")
         self._cipher = cipher(find_key(header.key_id), header.salt)
 
+    def range(self, start: int, length: int) -> bytes:
+        """Return bytes of the content, fewer at its end, with one fetch of all their segments."""
+        end = min(start + length, self.size)
+        if start >= end:
+            return b""
+        first, last = start // self._length, (end - 1) // self._length
+        sealed = self._length + TAG
+        data = self._fetch(HEADER.size + first * sealed, (last + 1 - first) * sealed)
+        numbers = range(first, last + 1)
+        plain = b"".join(self._decrypted(n, data[(n - first) * sealed : (n + 1 - first) * sealed]) for n in numbers)
+        return plain[start - first * self._length : end - first * self._length]
+
     def check(self) -> None:
         """Read all of it."""
         for number in range(self._count):
@@ -45,7 +57,9 @@ class Opened(Segmented):
 
     def _fetched(self, number: int) -> bytes:
         sealed = self._length + TAG
-        data = self._fetch(HEADER.size + number * sealed, sealed)
+        return self._decrypted(number, self._fetch(HEADER.size + number * sealed, sealed))
+
+    def _decrypted(self, number: int, data: bytes) -> bytes:
         try:
             return self._cipher.decrypt(NONCE.pack(number, number + 1 == self._count), data, self._head)
         except InvalidTag:

@@ -33,7 +33,7 @@ class Endpoints:
 
     `kafka`: librdkafka's client properties. `store`: the options of :func:`~kafka_archiver.store.open_store`.
     `keys`: the secret keys of transforms by name.
-    `master_keys`: what decrypts data keys of objects that are encrypted before they are sent, see `steps/keyring`.
+    `master_keys`: what decrypts data keys of objects that are encrypted before they are sent, see `context/keyring`.
     Credentials are kept out of `repr`.
     """
 

@@ -29,6 +29,7 @@ _OBJECT = re.compile(
     r"(\+k\d+)?(\+s\d+)?\..+"
 )
 _REVISION = re.compile(r"\+r([1-9]\d*)(?:\+k\d+)?(?:\+s\d+)?(?:\.[^/]*)?$")
+_SCHEMAS = re.compile(r"((?:\+k\d+)?(?:\+s\d+)?)(?:\.[^/]*)?$")
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 # Names of the archiver's own folders; no topic's folder has them.
 RESERVED = frozenset({LEDGER, DEAD_LETTER})
@@ -247,6 +248,12 @@ def revision_in(key: str) -> int:
     """The revision in an object's key, whatever the layout."""
     found = _REVISION.search(key)
     return int(found[1]) if found else 0
+
+
+def schemas_in(key: str) -> str:
+    """Return what an object's key has for the schemas that are not the main ones, like `+s7`, whatever the layout."""
+    match = _SCHEMAS.search(key)
+    return match[1] if match else ""
 
 
 def split_object_key(key: str) -> Place | None:

@@ -1,1 +1,1 @@
-"""What looks at an archive: status, health, doctor, coverage, overview."""
+"""Everything that reads an archive's state: status, health, doctor, coverage, overview. It changes nothing."""

@@ -1,4 +1,4 @@
-"""Watch: what an archive's own runs tell nobody, because none of them starts. A few small reads of the ledger.
+"""Watch for trouble that an archive's own runs cannot report, because none of them starts. A few small reads.
 
 The brokers are asked only while the archive's DAG is paused.
 """
@@ -15,13 +15,13 @@ from kafka_archiver.messages.wording import span
 from kafka_archiver.model.findings import Finding, problem
 from kafka_archiver.model.keys import audit_document
 from kafka_archiver.state.health import judge
-from kafka_archiver.state.overview.look import audited
+from kafka_archiver.state.overview.look import last_audit
 from kafka_archiver.state.overview.snapshot import Snapshot
 from kafka_archiver.state.status.damage import of_audit, read_head
 from kafka_archiver.values.documents import UtcTime, Value
 
 
-class Seen(Value):
+class WatchedArchive(Value):
     """An archive as the watchdog sees it.
 
     `limit`: the most time since the end of the last closed hour; None: no limit. `lag`: the offsets that wait, None if
@@ -47,71 +47,71 @@ def watch(
     is_paused: bool,
     audit_is_paused: bool,
     lag: Callable[[], int | None],
-    before: int | None,
+    first_lag: int | None,
     since: datetime,
-    now: datetime,
-) -> Seen:
+    moment: datetime,
+) -> WatchedArchive:
     """Look at an archive.
 
     :param lag: asks the brokers for the offsets that wait.
-    :param before: what it was when the DAG was first seen paused.
+    :param first_lag: the offsets that waited when the DAG was first seen paused.
     :param since: when the watchdog first saw the archive.
     """
     progress = ledger.progress()
-    found = Snapshot(
+    snapshot = Snapshot(
         archive=archive.archive,
-        taken_at=now,
+        taken_at=moment,
         interval=longest_interval(archive.schedule) if archive.schedule else None,
         begun=progress.begun if progress else None,
         closed_until=progress.closed_until if progress else None,
         incomplete=(),
-        audit=audited(ledger),
+        audit=last_audit(ledger),
         audit_paused=audit_is_paused,
         # 0: a missing audit counts once it is late, not after the first run.
         troubles=tuple(of_audit(ledger, 0)),
     )
-    checks = {check.kind: check for check in judge(archive, found, now)}
-    audit, limit = checks.get("audit"), _limit(archive, found)
-    age = now - (found.closed_until or since)
+    checks = {check.kind: check for check in judge(archive, snapshot, moment)}
+    audit, limit = checks.get("audit"), _limit(archive, snapshot)
+    age = moment - (snapshot.closed_until or since)
     is_late = limit is not None and age > limit
     waiting = lag() if is_paused and progress else None
-    return Seen(
+    return WatchedArchive(
         archive=archive.archive,
-        closed_until=found.closed_until,
+        closed_until=snapshot.closed_until,
         since=since,
         limit=limit,
         lag=waiting,
-        paused=_paused(archive.archive, waiting, before, age, is_late) if is_paused and progress else None,
+        paused=_paused(archive.archive, waiting, first_lag, age, is_late) if is_paused and progress else None,
         late=is_late and not is_paused,
-        audit=audit if audit and audit.severity != "ok" and (_is_audited(archive) or found.troubles) else None,
-        damage=_damage(ledger) if found.audit and found.audit.verdict == "damaged" else None,
+        audit=audit if audit and audit.severity != "ok" and (_is_audited(archive) or snapshot.troubles) else None,
+        damage=_damage(ledger) if snapshot.audit and snapshot.audit.verdict == "damaged" else None,
         report=audit_document(archive.archive),
     )
 
 
 def _is_audited(archive: Archive) -> bool:
-    """Whether somebody expects audits: a schedule does, or a limit in the YAML."""
+    """Return whether somebody expects audits: a schedule does, or a limit in the YAML."""
     return archive.audit_schedule is not None or "max_audit_age" in archive.health.model_fields_set
 
 
-def _limit(archive: Archive, found: Snapshot) -> timedelta | None:
-    """The archive's own limit, or two intervals of the schedule and an hour; None for an archive run by hand."""
-    if found.interval is None:
+def _limit(archive: Archive, snapshot: Snapshot) -> timedelta | None:
+    """Return the archive's own limit, or two intervals of the schedule and an hour; None for an archive run by hand."""
+    if snapshot.interval is None:
         return None
     if archive.alerts.max_age is not None:
         return archive.alerts.max_age
     if "age" in archive.health.ignore:
         return None
-    return archive.health.max_age or 2 * found.interval + timedelta(hours=1)
+    return archive.health.max_age or 2 * snapshot.interval + timedelta(hours=1)
 
 
-def _paused(archive: str, waiting: int | None, before: int | None, age: timedelta, is_late: bool) -> Finding | None:
-    """The check of a paused DAG: failing once more waits than when it was first seen paused, or it is late."""
-    if waiting == 0 or not (is_late or (waiting and before is not None and waiting > before)):
+def _paused(archive: str, waiting: int | None, first_lag: int | None, age: timedelta, is_late: bool) -> Finding | None:
+    """Return the check of a paused DAG: failing once more waits than when it was first seen paused, or it is late."""
+    if waiting == 0 or not (is_late or (waiting and first_lag is not None and waiting > first_lag)):
         return None
     dag = dag_id(archive)
-    said = "how many offsets wait is unknown" if waiting is None else f"{waiting:,} offsets wait"
-    observed = f"DAG {dag} is paused, and {said}; the last closed hour ended {span(age)} ago"
+    waiting_text = "how many offsets wait is unknown" if waiting is None else f"{waiting:,} offsets wait"
+    observed = f"DAG {dag} is paused, and {waiting_text}; the last closed hour ended {span(age)} ago"
     return problem("paused", observed, unpause(dag))
 
 

@@ -1,4 +1,4 @@
-"""Airflow's callbacks of an archive's DAGs: what there is to tell, and to whom."""
+"""Airflow's callbacks of an archive's DAGs: they send its alerts."""
 
 import logging
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from kafka_archiver.orchestration.alerts import texts
 from kafka_archiver.orchestration.alerts.failure import failed
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.telling import IN_DAG_PROCESSOR, Tell, Teller
+from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter, MessageOf
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
@@ -21,11 +21,11 @@ from kafka_archiver.orchestration.dag_run.schedule import origin_of
 
 log = logging.getLogger(__name__)
 # The XCom with the attempt whose alert was sent.
-TOLD = "alerted"
+ALERTED = "alerted"
 
 
 class AlertCallbacks:
-    """The alerts of one archive. Each method is a callback, or what a callback asks for.
+    """The alerts of one archive. The public methods are callbacks, or parts of them.
 
     Airflow calls a task's callback in the task's own process, which knows the error. If that process was killed, the
     callback is not called. So the DAG run's callback, in the DAG processor, sends the alerts that were not sent.
@@ -35,80 +35,80 @@ class AlertCallbacks:
 
     def __init__(self, archive: Archive, archives: bool = True, incidents: Incidents | None = None) -> None:
         self._archive, self._archives = archive, archives
-        self._teller = Teller(archive.archive, archive.alerts, incidents or InVariables())
+        self._reporter = IncidentReporter(archive.archive, archive.alerts, incidents or InVariables())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
-        """The callback of each task that failed for good."""
+        """Send the alert of a task that failed for good: Airflow's callback."""
         if "exception" not in context:
             # In the DAG processor, because the task's machine stopped reporting: `run_failed` follows.
             return
         self._failed(context)
         ti = context["ti"]
-        ti.xcom_push(TOLD, ti.try_number)
+        ti.xcom_push(ALERTED, ti.try_number)
 
     def run_failed(self, context: Mapping[str, Any]) -> None:
-        """The callback of the DAG. Airflow's context has the task that failed last."""
-        ti, self._teller.seconds = context.get("ti"), IN_DAG_PROCESSOR
-        if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=TOLD, map_indexes=-1) != ti.try_number:
+        """Send the alert that no task has sent: Airflow's callback of the DAG, with the task that failed last."""
+        ti, self._reporter.seconds = context.get("ti"), IN_DAG_PROCESSOR
+        if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=ALERTED, map_indexes=-1) != ti.try_number:
             self._failed(context)
 
     def task_retried(self, context: Mapping[str, Any]) -> None:
-        """The callback of each task that is tried again. One alert, for the first attempt."""
+        """Send one alert, for the first attempt: Airflow's callback of each task that is tried again."""
         if self._archive.alerts.on_retry and "exception" in context and context["ti"].try_number == 1:
-            self._teller.send(failed(self._archive, context, self._archives).message("retry", "event"))
+            self._reporter.send(failed(self._archive, context, self._archives).message("retry", "event"))
 
     def closed(self, context: Mapping[str, Any]) -> None:
-        """The callback of `close_hours`: ends incidents, and looks at lag, age and losses."""
-        ti, now = context["ti"], datetime.now(UTC)
-        found = ti.xcom_pull(task_ids=ti.task_id, key=FIGURES, map_indexes=-1)
-        if found is None:
+        """End incidents, and look at lag, age and losses: the callback of `close_hours`."""
+        ti, moment = context["ti"], datetime.now(UTC)
+        xcom = ti.xcom_pull(task_ids=ti.task_id, key=FIGURES, map_indexes=-1)
+        if xcom is None:
             return
-        figures, kind = Figures.model_validate(found), self._kind(context)
+        figures, kind = Figures.model_validate(xcom), self._kind(context)
         if kind != "asked":
             self._works_again(kind, figures.line, ti)
-        self._teller.again("loss")
+        self._reporter.resend("loss")
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
-            self._teller.incident(
+            self._reporter.report(
                 "audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url)
             )
         if kind == "failure":
-            self.late(figures.closed_until, now, ti.log_url)
+            self.late(figures.closed_until, moment, ti.log_url)
             self._lagging(ti)
 
     def audited(self, context: Mapping[str, Any]) -> None:
-        """The callback of `audit` when it found neither damage nor a state that stops the next run."""
+        """End incidents: the callback of `audit` when it found neither damage nor a state that stops the next run."""
         ti = context["ti"]
-        found = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) or {}
+        audit = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) or {}
         self._works_again("check", "", ti)
-        self._found(found, ti)
+        self._report_audit(audit, ti)
 
-    def late(self, until: datetime | None, now: datetime, link: str, begun: datetime | None = None) -> None:
-        """Tell if the last closed hour ended too long ago, or no longer.
+    def late(self, until: datetime | None, moment: datetime, link: str, begun: datetime | None = None) -> None:
+        """Send an alert if the last closed hour ended too long ago, or no longer does.
 
         :param until: the end of the last closed hour; None if there is none.
         :param begun: the start of the first interval, if there is none.
         """
-        most, since = self._archive.alerts.max_age, until or begun
-        if most is None or since is None:
+        limit, since = self._archive.alerts.max_age, until or begun
+        if limit is None or since is None:
             return
-        self._teller.incident(
+        self._reporter.report(
             "late_hour",
-            "late" if now - since > most else None,
+            "late" if moment - since > limit else None,
             "",
-            lambda state, _: texts.late_hour(self._archive.archive, state, until, now, most, link),
+            lambda state, _: texts.late_hour(self._archive.archive, state, until, moment, limit, link),
         )
 
     def _failed(self, context: Mapping[str, Any]) -> None:
-        found, kind = failed(self._archive, context, self._archives), self._kind(context)
+        failure, kind = failed(self._archive, context, self._archives), self._kind(context)
         audit = self._audit_of(context) if kind == "check" else None
         if audit:
             self._works_again("check", "", context["ti"])
-            self._found(audit, context["ti"])
+            self._report_audit(audit, context["ti"])
         elif kind == "asked":
-            self._teller.send(found.message(kind, "event"))
+            self._reporter.send(failure.message(kind, "event"))
         else:
-            self._teller.incident(kind, found.key, found.reason, lambda state, _: found.message(kind, state))
+            self._reporter.report(kind, failure.key, failure.reason, lambda state, _: failure.message(kind, state))
 
     def _kind(self, context: Mapping[str, Any]) -> Kind:
         if not self._archives:
@@ -118,37 +118,37 @@ class AlertCallbacks:
         return "failure" if takes_new(context["dag_run"].conf) else "asked"
 
     def _audit_of(self, context: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The figures of the audit, if it found damage or a state that stops the next run."""
+        """Return the figures of the audit, if it found damage or a state that stops the next run."""
         ti = context["ti"]
-        found = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) if ti.task_id == "audit" else None
-        return found if found and (found["damage"] or found["stops"]) and "exception" in context else None
+        audit = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) if ti.task_id == "audit" else None
+        return audit if audit and (audit["damage"] or audit["stops"]) and "exception" in context else None
 
-    def _found(self, audit: Mapping[str, Any], ti: Any) -> None:
-        """Tell of damage and of what stops the next run: two incidents, because they end apart."""
+    def _report_audit(self, audit: Mapping[str, Any], ti: Any) -> None:
+        """Alert on damage, and on a state that stops the next run: two incidents, because they end apart."""
         self._of_audit("audit", texts.damage, audit, audit.get("damage") or {}, ti)
         if audit.get("live"):
             self._of_audit("stop", texts.stop, audit, audit.get("stops") or {}, ti)
 
     def _of_audit(
-        self, kind: Kind, text: texts.OfAudit, audit: Mapping[str, Any], found: Mapping[str, Any], ti: Any
+        self, kind: Kind, text: texts.OfAudit, audit: Mapping[str, Any], finding: Mapping[str, Any], ti: Any
     ) -> None:
-        name, cause, steps = self._archive.archive, str(found.get("cause", "")), from_dicts(found.get("actions"))
+        name, cause, steps = self._archive.archive, str(finding.get("cause", "")), from_dicts(finding.get("actions"))
         report = str(audit.get("report", ""))
-        tell: Tell = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
-        self._teller.incident(kind, found.get("key"), cause, tell)
+        tell: MessageOf = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
+        self._reporter.report(kind, finding.get("key"), cause, tell)
 
     def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
         def tell(_: State, before: Incident | None) -> Message:
             assert before is not None
             return texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
 
-        self._teller.incident(kind, None, "", tell)
+        self._reporter.report(kind, None, "", tell)
 
     def _lost(self, figures: Figures, ti: Any) -> None:
-        """A loss has no end: it stays among the open incidents, so that a cleared task does not tell it again."""
+        """Alert on a loss. It has no end: it stays an open incident, so that a cleared task sends no second alert."""
         name = self._archive.archive
         if figures.lost:
-            self._teller.incident(
+            self._reporter.report(
                 "loss",
                 f"{figures.runs[-1]}: {figures.lost}",
                 "",
@@ -167,7 +167,7 @@ class AlertCallbacks:
         except ArchiverError as error:
             log.warning("the lag is unknown, so no alert depends on it: %s", error)
             return
-        self._teller.incident(
+        self._reporter.report(
             "lag",
             "lag" if waiting > most else None,
             "",

@@ -23,7 +23,7 @@ NO_EXCEPTION = f"the task's {SILENCE}"
 
 
 def cause_of(error: object) -> str:
-    """The error in one line, without secrets."""
+    """Return the error in one line, without secrets."""
     if not isinstance(error, BaseException):
         return _line(str(error or NO_EXCEPTION))
     return _line(f"{_class_of(error)}{error}")
@@ -44,7 +44,7 @@ def _line(text: str) -> str:
 
 
 def shortened(cause: str) -> str:
-    """The cause cut to SHORT characters."""
+    """Return the cause cut to SHORT characters."""
     return cause if len(cause) <= SHORT else cause[:SHORT] + " …"
 
 
@@ -56,7 +56,7 @@ def actions_of(error: object) -> tuple[Action, ...]:
 
 
 def leave_cause(context: Mapping[str, Any]) -> None:
-    """The callback of each failed or retried task: makes the cause the last line of the log.
+    """Make the cause the last line of the log: the callback of each failed or retried task.
 
     Airflow itself logs the cause above a dozen frames of its own code, and folds the output of callbacks.
     """
@@ -65,11 +65,11 @@ def leave_cause(context: Mapping[str, Any]) -> None:
         return
     cause = cause_of(context["exception"])
     error = context["exception"]
-    left = {"permanent": isinstance(error, PermanentError), "cause": shortened(cause)}
+    stored = {"permanent": isinstance(error, PermanentError), "cause": shortened(cause)}
     if actions := actions_of(error):
-        left["actions"] = to_dicts(actions)
+        stored["actions"] = to_dicts(actions)
     if isinstance(error, ArchiverError) and error.kinds:
-        left["kinds"] = list(error.kinds)
-    context["ti"].xcom_push(CAUSE, left)
+        stored["kinds"] = list(error.kinds)
+    context["ti"].xcom_push(CAUSE, stored)
     log.info("::endgroup::")
     log.error("%s", cause)

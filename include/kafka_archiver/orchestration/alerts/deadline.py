@@ -21,27 +21,29 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def deadline(archive: Archive) -> DeadlineAlert | None:
-    """The deadline of each run; None if the archive has none.
+    """Return the deadline of each run; None if the archive has none.
 
     A run is queued at the end of its interval, when the last closed hour has the age of an interval.
 
     :raises ValueError: `alerts.max_age` is shorter than an interval, so each run would be late.
     """
-    most = archive.alerts.max_age
-    if most is None or archive.schedule is None:
+    limit = archive.alerts.max_age
+    if limit is None or archive.schedule is None:
         return None
     usual = max(longest_interval(archive.schedule), _HOUR)
-    if most <= usual:
-        raise ValueError(f"`alerts.max_age`: expected more than the schedule's longest interval, {usual}; found {most}")
+    if limit <= usual:
+        raise ValueError(
+            f"`alerts.max_age`: expected more than the schedule's longest interval, {usual}; found {limit}"
+        )
     return DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
-        interval=most - usual,
+        interval=limit - usual,
         callback=AsyncCallback(missed, {"archive": archive.archive}),
     )
 
 
 async def missed(archive: str, context: dict[str, Any]) -> None:
-    """The callback, in Airflow's triggerer: tell if hours are late. A backfill may be slow without making any late.
+    """Alert if hours are late: the callback in Airflow's triggerer. A backfill may be slow without making any late.
 
     :param context: the DAG run as in the REST API.
     """

@@ -37,7 +37,7 @@ _Read: TypeAlias = tuple[Plan | None, datetime | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class FailedTask:
     """A failed task.
 
     `run`: the ledger's run that the task worked on, which may be earlier than the DAG run's own; None before there is a
@@ -65,11 +65,11 @@ class Failed:
 
     @property
     def key(self) -> str:
-        """The same for runs that fail for one reason."""
+        """The key of its incident: the same for runs that fail for one reason."""
         return f"{self.task}: {shape(self.cause)[:KEY]}"
 
     def message(self, kind: Kind, state: State) -> Message:
-        """The alert."""
+        """Return the alert."""
         unknown = "unknown, because the ledger has no such plan or cannot be read"
         planned = (
             "Nothing is planned yet" if self.task == PLAN and not self.run else f"Planned: {self.planned or unknown}"
@@ -98,7 +98,7 @@ class Failed:
             return f"Attempt {self.attempt} of {self.attempts} failed; Airflow tries it again"
         if self.permanent:
             return "Not tried again: it would fail the same way"
-        return f"Failed {self.attempt} of {self.attempts} times" if self.attempts > 1 else "It is tried once only"
+        return f"Failed {self.attempt} of {self.attempts} times" if self.attempts > 1 else "It is tried only once"
 
     @property
     def _title(self) -> str:
@@ -112,18 +112,18 @@ class Failed:
             return (words("nothing, unless all attempts fail"),)
         trigger = start_again(self.dag_id)
         if kind == "asked":
-            return self._then(words("start it again with the same command or form"))
+            return self._after_correction(words("start it again with the same command or form"))
         if kind == "backfill":
             start = f" -s {self.interval.start:%Y-%m-%dT%H:%M}" if self.interval else " -s START"
-            return self._then(command(f"airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks"))
+            return self._after_correction(command(f"airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks"))
         if self.permanent:
-            return self._then(trigger)
+            return self._after_correction(trigger)
         passes = "nothing if the cause passes: the next run goes on where this one stopped. To go on now"
         return (trigger.after(passes),)
 
-    def _then(self, step: Action) -> tuple[Action, ...]:
-        """The actions that correct the cause, then this step, unless one of them takes it."""
-        first = "correct the cause, as it says; then"
+    def _after_correction(self, step: Action) -> tuple[Action, ...]:
+        """Return the actions that correct the cause, then this step, unless one of them takes it."""
+        first = "correct the cause, then"
         otherwise = step.after(first) if step.command else words(f"{first}: {step.words}")
         return next_steps(self.actions, step, otherwise)
 
@@ -143,8 +143,8 @@ class Failed:
         }
 
 
-def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) -> Failed:
-    """The failed task in the context of Airflow's callback.
+def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) -> FailedTask:
+    """Return the failed task in the context of Airflow's callback.
 
     :param archives: whether the task is of the DAG that archives; an audit has no interval.
     """
@@ -154,7 +154,7 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
     runs = planned or ((own.id,) if own else ())
     plan, until = _ledger(archive, runs, ti.task_id == PLAN) if runs else (None, None)
     error = context.get("exception")
-    return Failed(
+    return FailedTask(
         archive=archive.archive,
         dag_id=ti.dag_id,
         run_id=ti.run_id,
@@ -174,31 +174,31 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
 
 
 def _runs(ti: Any) -> tuple[str, ...]:
-    """The ledger's runs that the task `plan` of this DAG run returned; none before `plan` has succeeded."""
-    found = ti.xcom_pull(task_ids=PLAN, key="return_value", map_indexes=-1)
-    return PlannedWork.from_dict(found).runs if found else ()
+    """Return the ledger's runs that the task `plan` of this DAG run returned; none before `plan` has succeeded."""
+    work = ti.xcom_pull(task_ids=PLAN, key="return_value", map_indexes=-1)
+    return PlannedWork.from_dict(work).runs if work else ()
 
 
 def _ledger(archive: Archive, runs: Sequence[str], planning: bool) -> _Read:
-    """The plan of the first unsettled run, which is the run at work, and until when hours are closed.
+    """Return the plan of the first unsettled run, which is the run at work, and until when hours are closed.
 
     :param planning: the task `plan` failed, so that a settled run of the same interval is another DAG run's.
     """
     try:
-        found = endpoints(archive)
+        addresses = endpoints(archive)
     except ArchiverError:
         return None, None
     answer: list[_Read] = []
     # In a thread with a time limit: if the store is what failed, its client retries for minutes.
-    reader = threading.Thread(target=lambda: answer.append(_read(archive, found, runs, planning)), daemon=True)
+    reader = threading.Thread(target=lambda: answer.append(_read(archive, addresses, runs, planning)), daemon=True)
     reader.start()
     reader.join(LEDGER_SECONDS)
     return answer[0] if answer else (None, None)
 
 
-def _read(archive: Archive, found: Endpoints, runs: Sequence[str], planning: bool) -> _Read:
+def _read(archive: Archive, addresses: Endpoints, runs: Sequence[str], planning: bool) -> _Read:
     try:
-        context = Context.open(archive, found)
+        context = Context.open(archive, addresses)
         plan = context.ledger.plan(unsettled_runs(context, runs)[0])
         progress = context.ledger.progress()
         if planning and plan and progress and plan.number <= progress.settled:

@@ -1,8 +1,8 @@
 """One message when something goes wrong, and one when it is over.
 
-Airflow's runs alone cannot tell what was told: a run that was triggered by hand has no date, so no run finds it as its
+Airflow's runs alone do not show which alerts were sent: a run triggered by hand has no date, so no run finds it as its
 predecessor. So the open incidents of an archive are an Airflow variable, which tasks and callbacks can read and write.
-It exists only while there are some. Without it, an incident is told again.
+It exists only while there are some. Without it, an alert is sent again.
 """
 
 import logging
@@ -30,8 +30,8 @@ class Incident:
     untold: dict[str, Any] | None = None
 
 
-def news(before: Incident | None, key: str | None) -> State | None:
-    """What there is to tell about an incident; None: nothing.
+def state_to_report(before: Incident | None, key: str | None) -> State | None:
+    """Return the state of an incident that its alert reports; None: there is nothing to report.
 
     :param key: of the present state; None: nothing is wrong.
     """
@@ -46,35 +46,37 @@ class Incidents(Protocol):
     """Where the open incidents of an archive are."""
 
     def read(self, archive: str) -> dict[str, Incident]:
-        """The open incidents by kind."""
+        """Return the open incidents by kind."""
 
     def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
         """Replace them."""
 
 
 class InVariables:
-    """In variables of Airflow. A failure here is logged: an alert that is told twice is better than none."""
+    """In variables of Airflow. A failure here is logged: an alert that is sent twice is better than none."""
 
     def read(self, archive: str) -> dict[str, Incident]:
-        """The open incidents by kind."""
+        """Return the open incidents by kind."""
         try:
-            found: dict[str, Any] = Variable.get(_name(archive), default=None, deserialize_json=True) or {}
-            return {kind: Incident(**one) for kind, one in found.items()}
+            stored: dict[str, Any] = Variable.get(_name(archive), default=None, deserialize_json=True) or {}
+            return {kind: Incident(**incident) for kind, incident in stored.items()}
         except Exception as error:  # noqa: BLE001 - see above
-            log.warning("the open incidents of archive %s cannot be read, so all are told: %s", archive, error)
+            log.warning("the open incidents of archive %s cannot be read, so all alerts are sent: %s", archive, error)
             return {}
 
     def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
         """Replace them."""
         try:
             if incidents:
-                value = {kind: asdict(one) for kind, one in incidents.items()}
-                said = f"Open incidents of archive {archive}, of which alerts were sent. Delete it to be told again."
-                Variable.set(_name(archive), value, description=said, serialize_json=True)
+                value = {kind: asdict(incident) for kind, incident in incidents.items()}
+                description = f"Open incidents of archive {archive}. Delete it to get their alerts again."
+                Variable.set(_name(archive), value, description=description, serialize_json=True)
             else:
                 Variable.delete(_name(archive))
         except Exception as error:  # noqa: BLE001 - see above
-            log.warning("the open incidents of archive %s cannot be noted, so they are told again: %s", archive, error)
+            log.warning(
+                "the open incidents of archive %s cannot be stored: their alerts are sent again: %s", archive, error
+            )
 
 
 def _name(archive: str) -> str:

@@ -55,7 +55,7 @@ GUIDE = "docs/OPERATING.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One alert. `title`: what, and which hours, in one line. `cause`: one line; empty if it says nothing more.
+    """One alert. `title`: the trouble, and its hours, in one line. `cause`: one line; empty if it says nothing more.
 
     `bad`: how bad it is, a line each. `do`: the next steps, exact commands where there are some. `link`: an address in
     Airflow's UI; empty if there is none. `page`: the archive's page. `fields`: for programs, with JSON's types.
@@ -89,7 +89,7 @@ class Message:
         return [
             *filter(None, [self.cause]),
             *self.bad,
-            *(f"Next: {step}" for step in self.do),
+            *(f"What to do: {step}" for step in self.do),
             *([f"Log: {self.link}"] if self.link else []),
             *([f"Page: {self.page}"] if self.page else []),
             f"Guide: {self.runbook}",
@@ -106,13 +106,13 @@ class Message:
 
     @classmethod
     def restored(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the inverse of `stored`. What an earlier release stored has its next steps as text."""
+        """Return the message that `stored` has made. A message of an earlier release has its next steps as text."""
         steps = stored.get("do", ())
         lines = tuple(words(step) for step in steps if isinstance(step, str))
         return cls(**{**stored, "bad": tuple(stored.get("bad", ())), "do": lines or from_dicts(steps)})
 
     def document(self) -> dict[str, Any]:
-        """The message as JSON; chat services show the `text` of a webhook's document."""
+        """Return the message as JSON; chat services show the `text` of a webhook's document."""
         return {
             "text": self.text,
             "archive": self.archive,
@@ -127,5 +127,5 @@ class Message:
         }
 
     def as_html(self) -> str:
-        """The message as the body of an email."""
+        """Return the message as the body of an email."""
         return "".join(f"<p>{html.escape(line)}</p>" for line in [self.title, *self.lines])

@@ -47,24 +47,24 @@ KNOWN: dict[str, Known] = {
 
 
 def notifier_class(path: str) -> Any:
-    """A notifier's class.
+    """Import a notifier's class.
 
     :raises ConfigError: it cannot be imported, or is no notifier; for a provider of Airflow, the package to install.
     """
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        notifier = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         package = _package(module)
         install = f"; install {package} where Airflow's workers, DAG processor and triggerer run" if package else ""
         raise ConfigError(f"the notifier {path} cannot be imported: {error}{install}") from None
-    if not callable(getattr(found, "notify", None)):
+    if not callable(getattr(notifier, "notify", None)):
         raise ConfigError(f"{path} is no notifier of Airflow; expected a class with a method `notify`")
-    return found
+    return notifier
 
 
 def _package(module: str) -> str:
-    """The distribution of a provider's module, as in apache-airflow-providers-slack; empty for other modules."""
+    """Return the distribution of a provider's module, as apache-airflow-providers-slack; empty for other modules."""
     if not module.startswith(_PROVIDERS):
         return ""
     name = module.removeprefix(_PROVIDERS).partition(".notifications")[0].removesuffix(".aws")
@@ -72,7 +72,7 @@ def _package(module: str) -> str:
 
 
 def arguments(options: Mapping[str, Any], message: Message) -> dict[str, Any]:
-    """The options with the alert in the place of {title}, {text} and {link}; other braces stay."""
+    """Return the options with the alert in the place of {title}, {text} and {link}; other braces stay."""
     parts = {"{title}": message.title, "{text}": message.text, "{link}": message.link}
 
     def filled(value: Any) -> Any:
@@ -80,6 +80,6 @@ def arguments(options: Mapping[str, Any], message: Message) -> dict[str, Any]:
             return [filled(item) for item in value]
         if not isinstance(value, str):
             return value
-        return re.sub(r"\{(?:title|text|link)\}", lambda found: parts[found[0]], value)
+        return re.sub(r"\{(?:title|text|link)\}", lambda placeholder: parts[placeholder[0]], value)
 
     return {name: filled(value) for name, value in options.items()}

@@ -70,7 +70,7 @@ def send(receiver: Receiver, key: str, message: Message) -> bool:
             _sender(how)(connection, message, options)
     except Exception as error:  # noqa: BLE001 - see above
         # Airflow masks secrets in a task's log, but not in the executor's copy of it.
-        text = functools.reduce(lambda said, part: said.replace(part, "***"), hidden, str(error))
+        text = functools.reduce(lambda masked, part: masked.replace(part, "***"), hidden, str(error))
         log.error("the alert could not be sent by %s: %s: %s", name, type(error).__name__, text)
         return False
     log.info("sent an alert by %s (%s)", name, how)
@@ -78,7 +78,7 @@ def send(receiver: Receiver, key: str, message: Message) -> bool:
 
 
 def check_receiver(receiver: Receiver, key: str) -> str:
-    """What the receiver is: the type of its connection, or its notifier. Sends nothing.
+    """Return the type of the receiver's connection, or its notifier. Sends nothing.
 
     :param key: the key of `alerts` that names it.
     :raises ConfigError: the connection is missing, of another type or incomplete, or the notifier is not installed.
@@ -101,17 +101,17 @@ def wanted(receiver: Receiver, key: str) -> NamedConnection:
 
 
 def name_of(receiver: Receiver) -> str:
-    """The receiver in messages."""
+    """Return the receiver's name in messages."""
     if isinstance(receiver, str):
         return f"connection {receiver}"
     return f"connection {receiver.connection}" if receiver.connection else f"notifier {receiver.notifier}"
 
 
 def _secret_parts(address: str) -> list[str]:
-    """The secret parts of a webhook's address, plain and URL-quoted: errors repeat the address."""
+    """Return the secret parts of a webhook's address, plain and URL-quoted: errors repeat the address."""
     parts = urlsplit(address)
-    found = [part for part in (parts.path.strip("/"), parts.query, parts.password) if part]
-    return [*found, *(quote(part, safe="!#$%&'()*+,/:;=?@[]~") for part in found)]
+    secrets = [part for part in (parts.path.strip("/"), parts.query, parts.password) if part]
+    return [*secrets, *(quote(part, safe="!#$%&'()*+,/:;=?@[]~") for part in secrets)]
 
 
 def _sender(kind: str) -> Callable[[Connection, Message, dict[str, Any]], None]:
@@ -121,8 +121,8 @@ def _sender(kind: str) -> Callable[[Connection, Message, dict[str, Any]], None]:
 def _notify(kind: str, connection: Connection, message: Message, options: dict[str, Any]) -> None:
     known, extra = KNOWN[kind], connection.extra_dejson
     _require(kind, connection, options)
-    given = {name: extra[name] for name in known.required if name in extra}
-    own = {**known.arguments(str(connection.conn_id), message), **given, **arguments(options, message)}
+    from_extra = {name: extra[name] for name in known.required if name in extra}
+    own = {**known.arguments(str(connection.conn_id), message), **from_extra, **arguments(options, message)}
     notifier_class(known.path)(**own).notify({})
 
 

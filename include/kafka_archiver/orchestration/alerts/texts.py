@@ -15,7 +15,7 @@ HOUR = timedelta(hours=1)
 
 
 def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str, run_id: str) -> Message:
-    """Runs succeed again.
+    """Report that runs succeed again.
 
     :param done: what the successful run did, in one line.
     """
@@ -33,7 +33,7 @@ def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str
 
 
 def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Message:
-    """Too many records wait, or no longer."""
+    """Report that too many records wait, or no longer."""
     over = state == "over"
     what = "no longer too many records wait" if over else "too many records wait"
     return Message(
@@ -60,59 +60,60 @@ def late_hour(
     archive: str,
     state: State,
     until: datetime | None,
-    now: datetime,
-    most: timedelta,
+    moment: datetime,
+    max_age: timedelta,
     link: str,
     limit: str = "alerts.max_age",
 ) -> Message:
-    """An hour is not closed in time, or is now. `until`: the end of the last closed hour; None if there is none."""
+    """Report that an hour is not closed in time, or is again. `until`: the end of the last closed hour, or None."""
     over = state == "over"
     hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
-    age = f", {_spelt(now - until)} ago" if until else ""
+    age = f", {_spelt(moment - until)} ago" if until else ""
     ended = f"Hours are closed until {isoformat(until)}{age}" if until else "No hour is closed yet"
     return Message(
         kind="late_hour",
         state=state,
         archive=archive,
         title=f"Archive {archive}: hours close in time again" if over else f"Archive {archive}: {hour} is late",
-        bad=(f"{ended}; {limit} is {_spelt(most)}",),
+        bad=(f"{ended}; {limit} is {_spelt(max_age)}",),
         do=() if over else (status(archive), examine(archive)),
         link=link,
-        fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(most.total_seconds())},
+        fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(max_age.total_seconds())},
     )
 
 
-def loss(archive: str, found: Figures, link: str) -> Message:
-    """A run recorded offsets as lost."""
-    by = ", ".join(f"{name} {number:,}" for name, number in found.lost_by.items())
-    hours = ", ".join(f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M}" for start, end in _spans(found.incomplete))
-    waiting = found.unsure_until is not None and (found.closed_until is None or found.closed_until < found.unsure_until)
+def loss(archive: str, figures: Figures, link: str) -> Message:
+    """Report that a run recorded offsets as lost."""
+    by = ", ".join(f"{name} {number:,}" for name, number in figures.lost_by.items())
+    hours = ", ".join(f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M}" for start, end in _spans(figures.incomplete))
+    unsure, closed = figures.unsure_until, figures.closed_until
+    waiting = unsure is not None and (closed is None or closed < unsure)
     return Message(
         kind="loss",
         state="event",
         archive=archive,
-        title=f"Archive {archive}: {found.lost:,} offsets were recorded as lost for ever",
+        title=f"Archive {archive}: {figures.lost:,} offsets were recorded as lost for ever",
         cause="Kafka no longer had their records, and a policy or a repair recorded them as lost",
         bad=(
             *([f"Lost offsets by partition: {by}"] if by else []),
             *([f"Incomplete hours (UTC): {hours}"] if hours else []),
             *(
-                [f"Hours before {found.unsure_until:%Y-%m-%d %H:%M} UTC that are still open will be incomplete, too"]
+                [f"Hours before {unsure:%Y-%m-%d %H:%M} UTC that are still open will be incomplete, too"]
                 if waiting
                 else []
             ),
-            f"Runs of the ledger: {', '.join(found.runs)}",
+            f"Runs of the ledger: {', '.join(figures.runs)}",
         ),
         do=(
             last_hours(archive, 72),
-            *(show(archive, run) for run in found.runs[:3]),
+            *(show(archive, run) for run in figures.runs[:3]),
         ),
         link=link,
         fields={
-            "lost": found.lost,
-            "lost_by": found.lost_by,
-            "incomplete": [isoformat(hour) for hour in found.incomplete],
-            "runs": list(found.runs),
+            "lost": figures.lost,
+            "lost_by": figures.lost_by,
+            "incomplete": [isoformat(hour) for hour in figures.incomplete],
+            "runs": list(figures.runs),
         },
     )
 
@@ -126,20 +127,20 @@ class OfAudit(Protocol):
 
 
 def damage(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
-    """The audit found damage, or no longer does."""
+    """Report that the audit found damage, or no longer does."""
     over = state == "over"
     what = "the audit finds no damage any more" if over else "the audit found damage"
     return _of_audit("audit", state, archive, what, cause, report, do, link)
 
 
 def whole_again(archive: str, figures: Figures, link: str) -> Message:
-    """A repair or a rebuild has written again all that the audit found damaged."""
+    """Report that a repair or a rebuild has written again all that the audit found damaged."""
     run = figures.runs[-1]
     return Message(
         kind="audit",
         state="over",
         archive=archive,
-        title=f"Archive {archive}: what the audit found damaged is whole again",
+        title=f"Archive {archive}: the damage that the audit found is repaired",
         bad=(f"Run {run} has written it again, and read it to check",),
         link=link,
         fields={"run": run},
@@ -147,9 +148,13 @@ def whole_again(archive: str, figures: Figures, link: str) -> Message:
 
 
 def stop(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
-    """The audit found a state of the brokers that stops the next run, or no longer does."""
+    """Report that the audit found a state of the brokers that stops the next run, or no longer does."""
     over = state == "over"
-    what = "nothing at the brokers stops the next run any more" if over else "the next run will stop, says the audit"
+    what = (
+        "the audit finds nothing any more that stops the next run"
+        if over
+        else "the audit found that the next run stops"
+    )
     return _of_audit("stop", state, archive, what, cause, report, do, link)
 
 
@@ -171,7 +176,7 @@ def _of_audit(
 
 
 def _spans(hours: Sequence[datetime]) -> Iterator[tuple[datetime, datetime]]:
-    """Consecutive hours as times from, to."""
+    """Return consecutive hours as times from, to."""
     starts = [hour for hour in hours if hour - HOUR not in hours]
     ends = [hour + HOUR for hour in hours if hour + HOUR not in hours]
     return zip(starts, ends, strict=True)
@@ -179,6 +184,6 @@ def _spans(hours: Sequence[datetime]) -> Iterator[tuple[datetime, datetime]]:
 
 def _spelt(time: timedelta) -> str:
     minutes = round(time.total_seconds() / 60)
-    days, hours, rest = minutes // 1440, minutes % 1440 // 60, minutes % 60
-    parts = [(days, "d"), (hours, "h"), (rest, "min")]
+    days, hours, minutes_left = minutes // 1440, minutes % 1440 // 60, minutes % 60
+    parts = [(days, "d"), (hours, "h"), (minutes_left, "min")]
     return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 min"

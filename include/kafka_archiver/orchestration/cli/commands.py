@@ -7,6 +7,7 @@ from kafka_archiver.orchestration.cli.audit import AUDIT
 from kafka_archiver.orchestration.cli.clean import CLEAN
 from kafka_archiver.orchestration.cli.doctor import DOCTOR
 from kafka_archiver.orchestration.cli.fill import FILL
+from kafka_archiver.orchestration.cli.get import GET
 from kafka_archiver.orchestration.cli.import_file import IMPORT
 from kafka_archiver.orchestration.cli.list import LIST
 from kafka_archiver.orchestration.cli.plan import PLAN
@@ -38,6 +39,7 @@ def commands() -> list[CLICommand]:
                 RUNS,
                 SHOW,
                 PRINT,
+                GET,
                 DECRYPT,
                 AUDIT,
                 DOCTOR,

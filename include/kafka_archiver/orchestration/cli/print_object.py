@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.encryption.opened import FindKey
     from kafka_archiver.model.data_keys import DataKey
+    from kafka_archiver.model.manifest import ObjectEntry
+    from kafka_archiver.reader.chunks import Written
 
 PRINT = ActionCommand(
     name="print",
@@ -28,10 +30,12 @@ PRINT = ActionCommand(
     description="""\
 Print the records of an object in any format of the archiver, each as a line of JSON: topic, partition, offset,
 timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; what a format does not keep is -1, empty
-or null. Of an object with decoded columns, print all its columns: those of Parquet and Avro as `format: jsonl` writes
-them, those of CSV as text. JSON lines are printed as they are; of text and bytes, each value as it is. The format is
-known by the extension, the columns by the file, so a CSV file needs its header. The credentials for an s3:// URL are
-those of the archive whose store.url it is below.
+or null. Of an object with decoded columns, print all its columns; of values alone, each value as it is.
+
+An s3:// URL is below the store.url of an archive, whose credentials are taken. If the archive's ledger has the object,
+it is read by its plan, and compared with its checksum before anything is printed. Of any other object, and of a local
+file, the format is known by the extension and the columns by the file: a CSV file needs its header, and its columns are
+text; JSON lines are printed as they are.
 
 The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
     func=lazy_load_command(f"{__name__}.print_object"),
@@ -41,7 +45,7 @@ The exit code is 0, or 1 with the reason on stderr: after damage, some records m
             "--content",
             choices=("record", "value"),
             default="record",
-            help="value: of a CSV file with the column `value` alone, print each value as it is.\n"
+            help="value: of a local CSV file with the column `value` alone, print each value as it is.\n"
             "No other file needs it (default: record, all columns that the file has)",
         ),
     ),
@@ -65,12 +69,17 @@ The exit code is 0, or 1 if the object is damaged or its key is not known; what 
 
 @report_errors
 def print_object(args: Namespace) -> None:
-    """Print the records as JSON lines."""
+    """Print the records as JSON lines: by the plan that wrote the object, or by what its file says."""
     from kafka_archiver.context.print_object import lines
+    from kafka_archiver.reader import by_key
 
-    with _data_out() as out, _opened(args.object) as source:
-        for line in lines(args.object, source, args.content == "value"):
-            out.write(line)
+    with data_out() as out:
+        by_plan = _by_plan(args.object)
+        if by_plan:
+            out.writelines(by_key.lines(*by_plan))
+            return
+        with _opened(args.object) as source:
+            out.writelines(lines(args.object, source, args.content == "value"))
 
 
 @report_errors
@@ -80,12 +89,12 @@ def decrypt(args: Namespace) -> None:
 
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")
-    with _data_out() as out, _opened(args.object) as source:
+    with data_out() as out, _opened(args.object) as source:
         shutil.copyfileobj(source, out, 1 << 20)
 
 
 @contextmanager
-def _data_out() -> Iterator[BinaryIO]:
+def data_out() -> Iterator[BinaryIO]:
     """Give standard output for data alone: what any logger writes to it meanwhile goes to standard error.
 
     The amazon provider logs there where credentials come from, at any request.
@@ -128,17 +137,36 @@ def _key_of(own: Archive | None) -> FindKey:
     return find_key
 
 
-def _opened(name: str) -> BinaryIO:
+def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
+    """Return the run and the entry of an object of an archive; None: no archive has it in its ledger."""
+    from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.reader import by_key
+
+    for archive, key in _places(name):
+        written = by_key.written_at(open_ledger(archive), key)
+        if written:
+            return written
+    return None
+
+
+def _places(name: str) -> Iterator[tuple[Archive, str]]:
+    """Yield the archives below whose store.url an object is, with its key there."""
     from kafka_archiver.config.archives import config_folder, read_archives
+
+    for archive in read_archives(config_folder()).found.values():
+        url = archive.store.url.rstrip("/") + "/"
+        if name.startswith(url):
+            yield archive, name.removeprefix(url)
+
+
+def _opened(name: str) -> BinaryIO:
     from kafka_archiver.context.print_object import from_file, from_store
     from kafka_archiver.orchestration.connections import open_store
 
     if "://" not in name:
         return from_file(Path(name), _key_of(None))
-    for archive in read_archives(config_folder()).found.values():
-        url = archive.store.url.rstrip("/") + "/"
-        if name.startswith(url):
-            return from_store(open_store(archive), name.removeprefix(url), _key_of(archive))
+    for archive, key in _places(name):
+        return from_store(open_store(archive), key, _key_of(archive))
     raise ConfigError(
         f"{name} is below no archive's store.url (`airflow archive list` shows them): download the object"
     )

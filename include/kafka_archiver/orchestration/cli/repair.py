@@ -88,29 +88,29 @@ def repair(args: Namespace) -> Answer:
         return _give_up(context, args)
     repairs = find_repairs(context, _audit(context, args.deep), args.lost or ())
     rows = list(_rows(repairs))
-    failures = [in_words(finding) for finding in repairs.left]
+    failures = [in_words(finding) for finding in repairs.unrepairable]
     if not repairs or args.dry_run:
         return _answer(archive.archive, rows, False, failures)
-    if repairs.again or repairs.anew:
+    if repairs.to_rewrite or repairs.to_replan:
         require_active(name)
     _require_consent(archive.archive, repairs, args)
     lost = f"{repairs.lost_rows:,} records will be lost for ever. " if repairs.lost else ""
     if not args.yes and not ask_consent(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
-    for key in repairs.restored:
+    for key in repairs.to_restore:
         restore_document(context.ledger, key, context.registry)
-    if repairs.derived:
+    if repairs.to_derive:
         derive_documents(context.ledger)
     for run, entries in repairs.sidecars.items():
         write_sidecars(context, run, [entry.key for entry in entries])
     for run, entries in repairs.lost.items():
         revision = record_lost(context, run, [entry.key for entry in entries], args.lost or ())
         print(f"Run {revision.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
-    for run in repairs.anew:
+    for run in repairs.to_replan:
         print(f"Planning run {run} anew, as {plan_anew(archive.archive, run).quoted} does.")
         run_to_success(name, {"rebuild": {"run": run}}, print)
-    if repairs.again:
-        run_to_success(name, {"repair": list(repairs.again)}, print)
+    if repairs.to_rewrite:
+        run_to_success(name, {"repair": list(repairs.to_rewrite)}, print)
     report = _audit(context, args.deep)
     # `status` shows the last report, which has what has just been repaired.
     publish(context.store, report)
@@ -161,16 +161,16 @@ def _audit(context: Context, deep: bool) -> Report:
 
 
 def _rows(repairs: Repairs) -> Iterator[dict[str, Any]]:
-    for action, objects in (("write again", repairs.again), ("restore", repairs.sidecars), ("lost", repairs.lost)):
+    for action, objects in (("write again", repairs.to_rewrite), ("restore", repairs.sidecars), ("lost", repairs.lost)):
         for run, entries in objects.items():
             for entry in entries:
                 reason = repairs.why_lost.get(entry.key)
                 yield {"action": action, "run": run, "what": entry.key, "rows": entry.rows, "reason": reason}
-    for run, reason in repairs.anew.items():
+    for run, reason in repairs.to_replan.items():
         yield {"action": "plan anew", "run": run, "what": run, "rows": None, "reason": reason}
-    for key in repairs.restored:
+    for key in repairs.to_restore:
         yield {"action": "restore", "run": None, "what": key, "rows": None, "reason": None}
-    for key in repairs.derived:
+    for key in repairs.to_derive:
         yield {"action": "compute", "run": None, "what": key, "rows": None, "reason": None}
 
 

@@ -111,7 +111,7 @@ def show_status(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.metadata.facts import facts_of
     from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
-    from kafka_archiver.state.health.own import checks_of
+    from kafka_archiver.state.health.plugins import checks_of
     from kafka_archiver.state.overview import look
     from kafka_archiver.state.status import last_hours
 

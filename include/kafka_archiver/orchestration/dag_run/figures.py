@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Figures(Value):
-    """What a DAG run has done. `runs`: the ledger's runs that it finished or repaired; `final`: those that were final.
+    """The figures of a DAG run. `runs`: the ledger's runs that it finished or repaired; `final`: those final before.
 
     All counts are sums over the others, and of a replay of dead letters only of what it adds.
     `records`: archived offsets. `objects`, `bytes`: in the store, with dead letters and sidecars.
@@ -53,17 +53,17 @@ class Figures(Value):
         """One line for people."""
         objects = f" in {count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
         counts = ((self.filtered, "filtered"), (self.dead_letters, "dead-lettered"), (self.lost, "lost"))
-        others = "".join(f", {number:,} {name}" for number, name in counts if number)
-        others += (
+        more = "".join(f", {number:,} {name}" for number, name in counts if number)
+        more += (
             f", {count(self.unnamed, 'record')} without properties that the schema does not name"
             if self.unnamed
             else ""
         )
-        others += f", {count(self.mended, 'object')} whole again" if self.mended else ""
+        more += f", {count(self.mended, 'object')} repaired" if self.mended else ""
         until = f"hours are closed until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
         closed = f"{count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
         ends = ", ".join(filter(None, (closed, until))) or "no hour is closed yet"
-        return f"{count(self.records, 'record')}{objects}{others}; {ends}"
+        return f"{count(self.records, 'record')}{objects}{more}; {ends}"
 
 
 def figures(
@@ -73,18 +73,18 @@ def figures(
     final: Sequence[str] = (),
     mended: int = 0,
 ) -> Figures:
-    """The figures of settled runs. One request for each run, two more for each revision, and those for the line.
+    """Sum up settled runs. One request for each run, two more for each revision, and those for the line.
 
     :param closed: what `close_hours` returned for these runs.
     :param final: those of the runs that were final before.
     :param mended: objects that the last audit calls wrong and that are whole now.
     """
     line = read_line(context)
-    done = [_done(context, found) for run in runs if run not in final and (found := context.ledger.manifest(run))]
-    stored = [entry for one in done for entry in one.stored]
-    account = {
-        fate: sum(one.account[fate] for one in done) for fate in ("archived", "filtered", "dead_lettered", "lost")
-    }
+    manifests = [context.ledger.manifest(run) for run in runs if run not in final]
+    additions = [_added(context, manifest) for manifest in manifests if manifest]
+    stored = [entry for added in additions for entry in added.stored]
+    fates = ("archived", "filtered", "dead_lettered", "lost")
+    account = {fate: sum(added.account[fate] for added in additions) for fate in fates}
     return Figures(
         runs=tuple(runs),
         final=tuple(final),
@@ -94,9 +94,9 @@ def figures(
         filtered=account["filtered"],
         dead_letters=account["dead_lettered"],
         lost=account["lost"],
-        unnamed=sum(one.unnamed for one in done),
+        unnamed=sum(added.unnamed for added in additions),
         mended=mended,
-        **(_loss(context, line, [one.manifest for one in done]) if account["lost"] else {}),
+        **(_loss(context, line, [added.manifest for added in additions]) if account["lost"] else {}),
         hours_closed=_hours_closed(closed, final),
         closed_until=line.settled.closed_until,
         as_of=line.settled.as_of,
@@ -109,8 +109,8 @@ def _hours_closed(closed: "ClosedHours", final: Sequence[str]) -> int:
     return proved + sum(stretch.size for stretch in closed.stretches if stretch.run not in final)
 
 
-class _Done(NamedTuple):
-    """What one run has added: the objects, and the account."""
+class _Added(NamedTuple):
+    """The objects and the account that one run has added."""
 
     manifest: "Manifest"
     stored: "Sequence[ObjectEntry]"
@@ -118,19 +118,19 @@ class _Done(NamedTuple):
     unnamed: int
 
 
-def _done(context: "Context", manifest: "Manifest") -> _Done:
+def _added(context: "Context", manifest: "Manifest") -> _Added:
     plan = context.ledger.plan(manifest.run) if manifest.revision else None
     # A rebuild writes all objects; these two keep those of the run that they supersede.
     kept = plan.supersedes if plan and plan.origin in ("dead_letters", "repair") else None
     before = context.ledger.manifest(kept) if kept else None
     if before is None:
-        return _Done(manifest, manifest.stored, manifest.account, _unnamed(manifest))
+        return _Added(manifest, manifest.stored, manifest.account, _unnamed(manifest))
     keys = {entry.key for entry in before.stored}
     account = {fate: max(count - before.account[fate], 0) for fate, count in manifest.account.items()}
     # These were read again, and are dead letters again.
     account["dead_lettered"] = manifest.account["dead_lettered"] if plan and plan.letters else 0
     unnamed = max(_unnamed(manifest) - _unnamed(before), 0)
-    return _Done(manifest, [entry for entry in manifest.stored if entry.key not in keys], account, unnamed)
+    return _Added(manifest, [entry for entry in manifest.stored if entry.key not in keys], account, unnamed)
 
 
 def _unnamed(manifest: "Manifest") -> int:
@@ -138,18 +138,18 @@ def _unnamed(manifest: "Manifest") -> int:
 
 
 def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> dict[str, Any]:
-    """Where the loss is, and which hours it leaves incomplete."""
+    """Return where the loss is, and which hours it leaves incomplete."""
     # It loads clients, and Airflow parses the callers of this module all day.
     from kafka_archiver.state.overview.incomplete import incomplete_hours
 
-    by: Counter[str] = Counter()
+    lost_by: Counter[str] = Counter()
     for account in (account for manifest in manifests for account in manifest.chunks if account.lost):
-        by[str(account.chunk.name)] += account.lost
+        lost_by[str(account.chunk.name)] += account.lost
     objects = (entry for manifest in manifests for entry in manifest.lost_objects)
     hours = {hour_start(hour) for entry in objects for hour in entry.hours if hour is not None}
-    hours |= {found.hour_start for found in incomplete_hours(context.ledger, line.settled)}
+    hours |= {incomplete.hour_start for incomplete in incomplete_hours(context.ledger, line.settled)}
     return {
-        "lost_by": dict(sorted(by.items())),
+        "lost_by": dict(sorted(lost_by.items())),
         "incomplete": tuple(sorted(hours)),
         "unsure_until": line.settled.unsure_until,
     }

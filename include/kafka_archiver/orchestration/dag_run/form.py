@@ -1,4 +1,4 @@
-"""The trigger form of an archive's DAG: one field for each thing that a person may tell a single run.
+"""The trigger form of an archive's DAG: one field for each thing that a person may set for a single run.
 
 The name of a field is its path: `rebuild.hour` is `hour` of `rebuild`. A run accepts the paths, and also the sections
 as JSON, as in `airflow dags trigger --conf '{"policies": {"lost_offsets": "record_loss"}}'`.
@@ -52,7 +52,7 @@ _TITLES = {"fill": "Fill", "rebuild": "Rebuild", "dead_letters": "Dead letters",
 
 
 def choices(policy: str) -> tuple[str, ...]:
-    """The choices of a policy, its default first."""
+    """Return the choices of a policy, its default first."""
     return get_args(Policies.model_fields[policy].annotation)
 
 
@@ -62,7 +62,7 @@ KEYS = frozenset({*PATHS, *SECTIONS})
 
 
 def params(archive: Archive) -> dict[str, Param]:
-    """The parameters of an archive's DAG, in the order of the form."""
+    """Return the parameters of an archive's DAG, in the order of the form."""
     most = Param(
         archive.source.max_records_per_run,
         type="integer",
@@ -92,30 +92,30 @@ def _policy(archive: Archive, policy: str) -> Param:
     )
 
 
-def asked(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A run's conf or parameters with one value for each section: None, or what is asked; `policies` is a mapping.
+def request_of(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a run's conf or parameters with one value a section: None, or the request; `policies` is a mapping.
 
     :raises ConfigError: a section is of another type, or something is given twice.
     """
-    found = dict(given or {})
-    sections = {name: _section(name, found, dict(_given(name, found))) for name in SECTIONS}
+    conf = dict(params or {})
+    sections = {name: _section(name, conf, dict(_fields_of(name, conf))) for name in SECTIONS}
     return {
-        **{key: found[key] for key in ("max_records",) if key in found},
+        **{key: conf[key] for key in ("max_records",) if key in conf},
         **sections,
         POLICIES: sections[POLICIES] or {},
     }
 
 
-def _given(section: str, found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The fields of a section that are not empty."""
+def _fields_of(section: str, conf: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a section that are not empty."""
     for path in PATHS:
         name, _, key = path.partition(".")
-        if name == section and found.get(path) not in (None, False, "", [], ()):
-            yield key, found[path]
+        if name == section and conf.get(path) not in (None, False, "", [], ()):
+            yield key, conf[path]
 
 
-def _section(name: str, found: Mapping[str, Any], fields: dict[str, Any]) -> Any:
-    whole = found.get(name)
+def _section(name: str, conf: Mapping[str, Any], fields: dict[str, Any]) -> Any:
+    whole = conf.get(name)
     expected: type = list if name == "repair" else Mapping
     if whole and not isinstance(whole, expected):
         kind = "a list" if expected is list else "a mapping"

@@ -14,7 +14,7 @@ _UNFINISHED = [
 
 
 def runs_in_the_middle(ti: Any) -> int:
-    """How many other runs of this DAG have finished their plan and are still at work.
+    """Return the number of other runs of this DAG that have finished their plan and are still at work.
 
     Not counted: failed runs, cleared runs that wait for max_active_runs, and runs with a date in the future.
     Only one `plan` is ever running (max_active_tis_per_dag), so no other run can overtake during the queries.
@@ -25,5 +25,5 @@ def runs_in_the_middle(ti: Any) -> int:
     queued = ti.get_dr_count(dag_id=ti.dag_id, states=["queued"])
     running = ti.get_dr_count(dag_id=ti.dag_id, states=["running"])
     # Airflow shows a run with a date in the future as running, and starts none of its tasks until then.
-    to_come = max(0, int(not_begun) - int(queued))
-    return max(0, int(running) - int(at_plan) - to_come)
+    future_runs = max(0, int(not_begun) - int(queued))
+    return max(0, int(running) - int(at_plan) - future_runs)

@@ -1,4 +1,4 @@
-"""The note of a DAG run: one line about what it has done, or why it failed. Pure."""
+"""The note of a DAG run: one line about its work, or why it failed. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SETTLED = "settled by run "
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedRun:
     """A failed DAG run. `works`: the ledger's runs that it was to finish; none if its task `plan` failed.
 
     `end`: the end of its interval, None for a run without one. `forward`: it archives new offsets.
@@ -32,17 +32,17 @@ class Failed:
 
 
 def failed(task: str, cause: str) -> str:
-    """The note of a run that failed in a task."""
+    """Return the note of a run that failed in a task."""
     return _cut(f"{task} failed: {cause}")
 
 
 def audited(audit: Mapping[str, Any]) -> str:
-    """The note of an audit that found no damage, from the figures in its XCom."""
+    """Return the note of an audit that found no damage, from the figures in its XCom."""
     return _cut(f"{audit['verdict']}: {audit['objects']:,} objects of {audit['runs']:,} runs; report {audit['report']}")
 
 
-def settles(figures: Mapping[str, Any], by: bool, run: Failed) -> bool:
-    """Whether the run with these figures has settled everything that an earlier run failed to do.
+def settles(figures: Mapping[str, Any], by: bool, run: FailedRun) -> bool:
+    """Return whether the run with these figures has settled everything that an earlier run failed to do.
 
     :param by: whether that run archives new offsets.
     """
@@ -55,7 +55,7 @@ def settles(figures: Mapping[str, Any], by: bool, run: Failed) -> bool:
 
 
 def settled(note: str | None, by: str) -> str:
-    """The note of a failed run that another run has settled. A note that says so already stays."""
+    """Return the note of a failed run that another run has settled. A note that says so already stays."""
     if note and note.startswith(SETTLED):
         return note
     return _cut(f"{SETTLED}{by}{f'; {note}' if note else ''}")

@@ -1,4 +1,4 @@
-"""What a person told a single DAG run, in the trigger form or with `airflow dags trigger --conf`, checked."""
+"""The parameters of a single DAG run, from the trigger form or `airflow dags trigger --conf`, checked."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -10,31 +10,31 @@ from typing import Any, Self
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.keys import run_name, split_run
-from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, asked
+from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, request_of
 from kafka_archiver.values.intervals import run_id
 
 
 def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
-    """The archive with the parameters of this DAG run.
+    """Return the archive with the parameters of this DAG run.
 
     :raises ConfigError: there is no such policy or choice.
     """
-    told = asked(params)
-    source = archive.source.model_copy(update={"max_records_per_run": told["max_records"]})
-    return archive.model_copy(update={"source": source}).choosing(told["policies"])
+    request = request_of(params)
+    source = archive.source.model_copy(update={"max_records_per_run": request["max_records"]})
+    return archive.model_copy(update={"source": source}).choosing(request["policies"])
 
 
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
-    """Whether a DAG run with this conf archives its interval; others work on earlier runs, or are refused for a key."""
+    """Return whether a DAG run with this conf archives its interval; others work on earlier runs, or are refused."""
     try:
-        told = asked(conf)
+        request = request_of(conf)
     except ConfigError:
         return False
-    return set(conf or {}) <= KEYS and not any(map(told.get, INSTEAD))
+    return set(conf or {}) <= KEYS and not any(map(request.get, INSTEAD))
 
 
 def checked_run(run: str, param: str = "repair") -> str:
-    """The name of a run, as the ledger has it.
+    """Return the name of a run, as the ledger has it.
 
     :param param: the DAG's parameter that names it.
     :raises ConfigError: it is not a run's name.
@@ -70,7 +70,7 @@ def require_known(conf: Mapping[str, Any] | None, known: Collection[str]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """What the parameter `rebuild` asks for: an hour (its start), or else a run."""
+    """The request of the parameter `rebuild`: an hour (its start), or else a run."""
 
     hour: datetime | None
     run: str
@@ -78,67 +78,67 @@ class Rebuild:
     fewer: bool = False
 
     @classmethod
-    def of(cls, wanted: Mapping[str, Any]) -> Self:
-        """The parameter, checked.
+    def of(cls, conf: Mapping[str, Any]) -> Self:
+        """Check the parameter.
 
         :raises ConfigError: it does not name either an hour or a run, or has another key.
         """
         try:
-            if set(wanted) - {"hour", "run", "keep", "fewer"} or ("hour" in wanted) == ("run" in wanted):
+            if set(conf) - {"hour", "run", "keep", "fewer"} or ("hour" in conf) == ("run" in conf):
                 raise ValueError("give either `hour` or `run`, and `keep` and `fewer` if needed")
-            keep, fewer = wanted.get("keep", False), wanted.get("fewer", False)
+            keep, fewer = conf.get("keep", False), conf.get("fewer", False)
             if not isinstance(keep, bool) or not isinstance(fewer, bool):
                 raise ValueError("`keep` and `fewer` must be true or false")
-            if "run" in wanted:
-                start, revision = split_run(str(wanted["run"]))
+            if "run" in conf:
+                start, revision = split_run(str(conf["run"]))
                 return cls(None, run_name(run_id(start), revision), keep, fewer)
-            return cls(utc(str(wanted["hour"])), "", keep, fewer)
+            return cls(utc(str(conf["hour"])), "", keep, fewer)
         except (ValueError, OverflowError) as error:
             raise ConfigError(
                 'in the run\'s `rebuild`: expected {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}, '
-                f"found {dict(wanted)} ({error})"
+                f"found {dict(conf)} ({error})"
             ) from None
 
 
-def wanted_fill(wanted: Mapping[str, Any]) -> datetime | None:
+def fill_start(conf: Mapping[str, Any]) -> datetime | None:
     """Return the hour from which the parameter `fill` asks; None for all.
 
     :raises ConfigError: it asks for neither, or for something else.
     """
-    match dict(wanted):
-        case {"all": True, **others} if not others:
+    match dict(conf):
+        case {"all": True, **more} if not more:
             return None
-        case {"from": first, **others} if not others:
+        case {"from": first, **more} if not more:
             with suppress(ValueError, OverflowError):
                 return utc(str(first))
     raise ConfigError(
-        f'in the run\'s `fill`: expected {{"all": true}} or {{"from": "2026-11-21T05:00:00Z"}}, found {dict(wanted)}'
+        f'in the run\'s `fill`: expected {{"all": true}} or {{"from": "2026-11-21T05:00:00Z"}}, found {dict(conf)}'
     )
 
 
-def wanted_letters(wanted: Mapping[str, Any]) -> list[str] | tuple[datetime, datetime] | None:
-    """What the parameter `dead_letters` asks for: runs, the first and the last hour, or None for all.
+def selected_letters(conf: Mapping[str, Any]) -> list[str] | tuple[datetime, datetime] | None:
+    """Return the selection of the parameter `dead_letters`: runs, the first and the last hour, or None for all.
 
     :raises ConfigError: it names none of these, or several.
     """
-    match dict(wanted):
-        case {"all": True, **others} if not others:
+    match dict(conf):
+        case {"all": True, **more} if not more:
             return None
-        case {"runs": [*runs], **others} if runs and not others:
+        case {"runs": [*runs], **more} if runs and not more:
             return [checked_run(run, "dead_letters") for run in runs]
-        case {"hours": [first, last], **others} if not others:
+        case {"hours": [first, last], **more} if not more:
             with suppress(ValueError, OverflowError):
                 return utc(str(first)), utc(str(last))
     raise ConfigError(
         'in the run\'s `dead_letters`: expected {"runs": ["20261121T050000Z"]}, {"hours": ["2026-11-21T05:00:00Z", '
-        f'"2026-11-21T07:00:00Z"]}} or {{"all": true}}, found {dict(wanted)}'
+        f'"2026-11-21T07:00:00Z"]}} or {{"all": true}}, found {dict(conf)}'
     )
 
 
 def utc(text: str) -> datetime:
-    """A time; without a zone it is UTC.
+    """Read a time; without a zone it is UTC.
 
     :raises ValueError: it is not a time of RFC 3339.
     """
-    found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

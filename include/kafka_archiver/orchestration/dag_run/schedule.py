@@ -1,4 +1,4 @@
-"""When an archive runs, and the interval of each DAG run."""
+"""The schedule of an archive, and the interval of each DAG run."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -22,7 +22,7 @@ _JUST_NOW = timedelta(minutes=10)
 
 
 def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
-    """The DAG's schedule with data intervals; Airflow's "@hourly" alone would have none.
+    """Return the DAG's schedule with data intervals; Airflow's "@hourly" alone would have none.
 
     :raises ValueError: Airflow's scheduler would stop at a clock change of the time zone.
     """
@@ -35,7 +35,7 @@ def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
 
 @lru_cache
 def _odd_changes(zone: str, today: date) -> tuple[tuple[datetime, timedelta], ...]:
-    """The days of the next year on which clocks change by a fraction of an hour, and by how much."""
+    """Return the days of the next year on which clocks change by a fraction of an hour, and by how much."""
     midnights = [datetime(today.year, today.month, today.day, tzinfo=UTC) + timedelta(days=n) for n in range(400)]
     offsets = [moment.astimezone(ZoneInfo(zone)).utcoffset() or timedelta(0) for moment in midnights]
     changes = [(m, abs(after - before)) for m, (before, after) in zip(midnights, pairwise(offsets), strict=False)]
@@ -56,7 +56,7 @@ def _require_past(schedule: str, zone: str, change: datetime, by: timedelta) -> 
 
 
 def interval_of(archive: Archive, dag_run: Any) -> Interval:
-    """The interval of a DAG run; for a manual run without one, the last complete interval.
+    """Return the interval of a DAG run; for a manual run without one, the last complete interval.
 
     Never by the logical date: the ledger names a run after the start of its interval.
     """
@@ -67,13 +67,13 @@ def interval_of(archive: Archive, dag_run: Any) -> Interval:
 
 
 def by_hand(dag_run: Any) -> bool:
-    """Whether the run was triggered just now, without a date: it archives what is in Kafka now."""
+    """Return whether the run was triggered just now, without a date: it archives all that is in Kafka."""
     moment, start = dag_run.logical_date or dag_run.run_after, dag_run.start_date
     return dag_run.run_type == "manual" and start is not None and abs(start - moment) < _JUST_NOW
 
 
 def second_before(moment: datetime) -> Interval:
-    """The interval of a run outside the schedule: the second before `moment`.
+    """Return the interval of a run outside the schedule: the second before `moment`.
 
     It begins at no full minute, where an interval of a schedule may begin: the ledger files a run by its interval's
     start.
@@ -84,7 +84,7 @@ def second_before(moment: datetime) -> Interval:
 
 
 def last_interval(archive: Archive, moment: datetime) -> Interval:
-    """The last interval that was complete at `moment`.
+    """Return the last interval that was complete at `moment`.
 
     Without a schedule, the interval of a run is the second before it.
     """
@@ -96,18 +96,18 @@ def last_interval(archive: Archive, moment: datetime) -> Interval:
 
 @lru_cache(maxsize=256)
 def _last_complete(schedule: str, zone: str, moment: datetime) -> Interval:
-    scheduler, now = Scheduler(schedule, zone), pendulum.instance(moment)
+    scheduler, local_moment = Scheduler(schedule, zone), pendulum.instance(moment)
     # Around a clock change, Airflow infers a wrong or empty interval for a manual run. So start hours earlier and step
     # from interval to interval, as the scheduler does.
-    begin = scheduler.infer_manual_data_interval(run_after=now).start.subtract(hours=3)
-    found = following = scheduler.infer_manual_data_interval(run_after=begin)
-    while following.end <= now:
-        found, following = following, _next(scheduler, following)
-    return Interval(start=found.start, end=found.end)
+    begin = scheduler.infer_manual_data_interval(run_after=local_moment).start.subtract(hours=3)
+    interval = following = scheduler.infer_manual_data_interval(run_after=begin)
+    while following.end <= local_moment:
+        interval, following = following, _next(scheduler, following)
+    return Interval(start=interval.start, end=interval.end)
 
 
 def interval_from(archive: Archive, start: datetime) -> Interval:
-    """The interval that starts at a moment; without a schedule, the second from that moment on.
+    """Return the interval that starts at a moment; without a schedule, the second from that moment on.
 
     :raises ConfigError: no interval of the schedule starts then.
     """
@@ -115,14 +115,14 @@ def interval_from(archive: Archive, start: datetime) -> Interval:
         return Interval(start=start, end=start + timedelta(seconds=1))
     earliest = TimeRestriction(earliest=pendulum.instance(start), latest=None, catchup=True)
     scheduler = Scheduler(archive.schedule, archive.timezone)
-    found = scheduler.next_dagrun_info(last_automated_data_interval=None, restriction=earliest)
-    if found is None or found.data_interval is None or found.data_interval.start != start:
+    dag_run_info = scheduler.next_dagrun_info(last_automated_data_interval=None, restriction=earliest)
+    if dag_run_info is None or dag_run_info.data_interval is None or dag_run_info.data_interval.start != start:
         before = last_interval(archive, start).end
         raise ConfigError(
             f"No interval of the schedule {archive.schedule!r} starts at {isoformat(start)}; "
             f"the interval that includes this time starts at {isoformat(before)}."
         )
-    return Interval(start=start, end=found.data_interval.end)
+    return Interval(start=start, end=dag_run_info.data_interval.end)
 
 
 def _next(scheduler: Scheduler, last: DataInterval | None, earliest: DateTime | None = None) -> DataInterval:
@@ -135,7 +135,7 @@ def _next(scheduler: Scheduler, last: DataInterval | None, earliest: DateTime | 
 
 
 def origin_of(dag_run: Any) -> Literal["scheduled", "manual", "backfill"]:
-    """The origin of the run's plan. A backfill does not move the group, all other runs do."""
+    """Return the origin of the run's plan. A backfill does not move the group, all other runs do."""
     if dag_run.run_type == "backfill":
         return "backfill"
     return "manual" if dag_run.run_type == "manual" else "scheduled"

@@ -11,14 +11,14 @@ from kafka_archiver.work.planned_work import PlannedWork
 
 
 def work_of(context: Mapping[str, Any]) -> PlannedWork:
-    """The result of `plan` in this DAG run.
+    """Return the result of `plan` in this DAG run.
 
     :raises PermanentError: `plan` has no result.
     """
-    found = context["ti"].xcom_pull(task_ids=PLAN)
-    if found is None:
+    result = context["ti"].xcom_pull(task_ids=PLAN)
+    if result is None:
         raise PermanentError(
             f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on.",
             *advise(start_again(context["ti"].dag_id), " starts a run that plans again"),
         )
-    return PlannedWork.from_dict(found)
+    return PlannedWork.from_dict(result)

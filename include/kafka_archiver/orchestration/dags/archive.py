@@ -25,13 +25,13 @@ MAX_ACTIVE_RUNS = 16
 
 
 def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[str, DAG], list[ConfigError]]:
-    """The DAGs of all archives by DAG id, and the errors of wrong YAML files.
+    """Make the DAGs of all archives, by DAG id, and return the errors of wrong YAML files.
 
     :param text: the documentation that the DAGs share.
     :param job: spark_jobs/archive.py.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    archives, _, errors = wanted(only, dag_id(""))
+    archives, _, errors = archives_of_dags(only, dag_id(""))
     dags = {}
     for archive in archives.values():
         try:
@@ -41,8 +41,8 @@ def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[st
     return dags, errors
 
 
-def wanted(only: str | None, prefix: str) -> Archives:
-    """The archives whose DAGs Airflow wants: all, or the one whose DAG has this id.
+def archives_of_dags(only: str | None, prefix: str) -> Archives:
+    """Read the archives whose DAGs Airflow asks for: all, or the one whose DAG has this id.
 
     :param prefix: what precedes an archive's name in the ids of these DAGs.
     """
@@ -54,7 +54,7 @@ def wanted(only: str | None, prefix: str) -> Archives:
 
 
 def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
-    """The DAG of one archive. Parameters as of `archive_dags`."""
+    """Make the DAG of one archive. Parameters as of `archive_dags`."""
     alert = AlertCallbacks(archive) if archive.alerts.all else None
     with DAG(
         dag_id=dag_id(archive.archive),
@@ -77,7 +77,7 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
 
 
 def with_params(dag: DAG, params: Mapping[str, Param]) -> DAG:
-    """The DAG with parameters.
+    """Give a DAG its parameters.
 
     Tasks that are made after them have copies of their own, and with 500 archives Airflow spends most of its time in
     checking and storing these. A task's context has the DAG's parameters anyway.
@@ -88,7 +88,7 @@ def with_params(dag: DAG, params: Mapping[str, Param]) -> DAG:
 
 
 def default_args(archive: Archive, alert: AlertCallbacks | None) -> dict[str, Any]:
-    """The default arguments of all tasks of an archive."""
+    """Return the default arguments of all tasks of an archive."""
     return {
         "owner": archive.owner,
         "max_active_tis_per_dag": 1,
@@ -113,7 +113,7 @@ def default_args(archive: Archive, alert: AlertCallbacks | None) -> dict[str, An
 
 
 def tags(archive: Archive) -> list[str]:
-    """The tags of an archive's DAGs."""
+    """Return the tags of an archive's DAGs."""
     # A topic's name may be longer than a tag.
     topics = [topic[:100] for topic in archive.source.topics or ()]
     return list(dict.fromkeys(["archiver", *topics, *archive.tags]))

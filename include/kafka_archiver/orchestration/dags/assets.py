@@ -23,27 +23,27 @@ _EVENTS = 10_000
 
 
 def hours_name(archive: Archive) -> str:
-    """The name that other DAGs subscribe to."""
+    """Return the name that other DAGs subscribe to."""
     return f"archive_{archive.archive}_hours"
 
 
 def hours_alias(archive: Archive) -> AssetAlias:
-    """The outlet of `close_hours`. An alias: a plain asset gets one event from each task, even if no hour closed."""
+    """Return the outlet of `close_hours`. An alias: an asset gets an event from each task, even if no hour closed."""
     return AssetAlias(name=hours_name(archive), group="kafka-archiver")
 
 
 def days_alias(archive: Archive) -> AssetAlias:
-    """The other outlet of `close_hours`, for whole days."""
+    """Return the other outlet of `close_hours`, for whole days."""
     return AssetAlias(name=f"archive_{archive.archive}_days", group="kafka-archiver")
 
 
 def days_asset(archive: Archive) -> Asset:
-    """The asset of the days. Other DAGs may also be scheduled on it: `Asset("archive://orders/days")`."""
+    """Return the asset of the days. Other DAGs may also be scheduled on it: `Asset("archive://orders/days")`."""
     return Asset(uri=f"archive://{archive.archive}/days")
 
 
 def hours_asset(archive: Archive) -> Asset:
-    """The asset whose partitions are the hours, for DAGs with one run for each hour: PartitionedAssetTimetable."""
+    """Return the asset whose partitions are the hours, for DAGs with a run for each hour: PartitionedAssetTimetable."""
     return Asset(uri=f"archive://{archive.archive}/hours")
 
 
@@ -61,10 +61,10 @@ def announce(archive: Archive, closed: "ClosedHours", context: Mapping[str, Any]
     if not times:
         return []
     asset = Asset(name=hours_name(archive), uri=f"{archive.store.url.rstrip('/')}/{_hours(archive)}")
-    told = _told(hours_alias(archive), min(times), context["inlet_events"])
+    sent = _sent_events(hours_alias(archive), min(times), context["inlet_events"])
     extras = [_extra(archive, hour) for hour in closed.changed]
     extras += [_stretch_extra(archive, stretch) for stretch in closed.stretches]
-    events = [extra for extra in extras if extra["event"] not in told]
+    events = [extra for extra in extras if extra["event"] not in sent]
     for extra in events:
         context["outlet_events"][hours_alias(archive)].add(asset, extra=extra)
     return events
@@ -107,44 +107,44 @@ def announce_days(
     days = [(run, since, proofs) for day, (run, since) in _days(closed).items() if (proofs := _whole(day, proof))]
     if not days:
         return 0
-    told = _told(days_alias(archive), min(since for _, since, _ in days), context["inlet_events"])
-    events = [extra for day in days if (extra := _day_extra(archive, *day))["event"] not in told]
+    sent = _sent_events(days_alias(archive), min(since for _, since, _ in days), context["inlet_events"])
+    events = [extra for day in days if (extra := _day_extra(archive, *day))["event"] not in sent]
     for extra in events:
         context["outlet_events"][days_alias(archive)].add(days_asset(archive), extra=extra)
     return len(events)
 
 
 def _days(closed: "ClosedHours") -> dict[int, tuple[str, datetime]]:
-    """The days, since 1970, that are not inside a stretch, each with the last run that closed hours of it."""
+    """Return the days, since 1970, that are not inside a stretch, each with the last run that closed hours of it."""
     days = {day: (stretch.run, stretch.since) for stretch in closed.stretches for day in _ends(stretch)}
     return days | {day: (hour.run, hour.since) for hour in closed.changed if (day := _day(hour)) is not None}
 
 
 def _beside_others(closed: "ClosedHours", runs: Collection[str]) -> set[int]:
-    """The hours of these runs' stretches that are of a day with other hours."""
+    """Return the hours of these runs' stretches that are of a day with other hours."""
     days = _days(closed)
     ranges = (hours for stretch in closed.stretches if stretch.run in runs for hours in stretch.ranges)
     return {hour for hours in ranges for hour in range(*hours) if hour // 24 in days}
 
 
-def _day(found: "ChangedHour") -> int | None:
-    """The days since 1970 until the hour."""
-    return None if found.proof.hour is None else found.proof.hour // 24
+def _day(changed: "ChangedHour") -> int | None:
+    """Return the days since 1970 until the hour."""
+    return None if changed.proof.hour is None else changed.proof.hour // 24
 
 
 def _ends(stretch: "ClosedStretch") -> set[int]:
-    """The days, since 1970, in which its hours begin and end: other hours of these may have been complete before."""
+    """Return the days, since 1970, in which its hours begin and end: others of these may have been complete before."""
     return {stretch.ranges[0].start // 24, (stretch.ranges[-1].end - 1) // 24}
 
 
 def _whole(day: int, proof: Callable[[int], HourProof | None]) -> list[HourProof]:
-    """The proofs of the day's hours if all are complete; else none. The last hour first: it is the last to close."""
+    """Return the proofs of the day's hours if all are complete; else none. The last hour first: it closes last."""
     proofs: list[HourProof] = []
     for hour in reversed(range(24 * day, 24 * day + 24)):
-        found = proof(hour)
-        if found is None or found.status != "complete":
+        hour_proof = proof(hour)
+        if hour_proof is None or hour_proof.status != "complete":
             return []
-        proofs.append(found)
+        proofs.append(hour_proof)
     return proofs
 
 
@@ -166,19 +166,19 @@ def _hours(archive: Archive) -> str:
     return f"{ledger_prefix(archive.archive)}hours"
 
 
-def _told(alias: AssetAlias, since: datetime, inlet_events: Any) -> set[str]:
-    """The ids of the events that Airflow has recorded since a moment."""
-    found = inlet_events[alias].after((since - _SKEW).isoformat()).limit(_EVENTS)
-    return {str(event.extra.get("event")) for event in found}
+def _sent_events(alias: AssetAlias, since: datetime, inlet_events: Any) -> set[str]:
+    """Return the ids of the events that Airflow has recorded since a moment."""
+    events = inlet_events[alias].after((since - _SKEW).isoformat()).limit(_EVENTS)
+    return {str(event.extra.get("event")) for event in events}
 
 
-def _extra(archive: Archive, found: "ChangedHour") -> dict[str, Any]:
-    proof = found.proof
+def _extra(archive: Archive, changed: "ChangedHour") -> dict[str, Any]:
+    proof = changed.proof
     hour = None if proof.hour_start is None else isoformat(proof.hour_start)
     return {
         # The same in every attempt; different for an archive that was begun anew.
-        "event": f"{hour} {found.run} {isoformat(found.since)}",
-        "run": found.run,
+        "event": f"{hour} {changed.run} {isoformat(changed.since)}",
+        "run": changed.run,
         "archive": archive.archive,
         "hour": hour,
         "status": proof.status,

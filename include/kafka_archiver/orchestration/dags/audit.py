@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.alerts.cause import shortened
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.note import AUDITED
 from kafka_archiver.orchestration.dag_run.params import require_known
-from kafka_archiver.orchestration.dags.archive import default_args, tags, wanted, with_params
+from kafka_archiver.orchestration.dags.archive import archives_of_dags, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.cleaning import clean_up_task
 from kafka_archiver.orchestration.dags.docs import doc_md
 
@@ -29,13 +29,13 @@ _PREFIX = "audit_"
 
 
 def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
-    """The DAGs that audit, by DAG id. An archive with a wrong YAML has none; dags/archive_errors.py reports it.
+    """Make the DAGs that audit, by DAG id. An archive with a wrong YAML has none; dags/archive_errors.py reports it.
 
     :param text: the documentation that the DAGs share.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
     dags = {}
-    for archive in wanted(only, _PREFIX).found.values():
+    for archive in archives_of_dags(only, _PREFIX).found.values():
         try:
             dags[audit_dag_id(archive)] = audit_dag(archive, text)
         except (AirflowException, ValueError, TypeError) as error:
@@ -45,12 +45,12 @@ def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
 
 
 def audit_dag_id(archive: Archive) -> str:
-    """The id of the DAG that audits an archive."""
+    """Return the id of the DAG that audits an archive."""
     return f"{_PREFIX}{archive.archive}"
 
 
 def audit_dag(archive: Archive, text: str) -> DAG:
-    """The DAG that audits one archive. It is on from its beginning: who deletes objects asks nobody before."""
+    """Make the DAG that audits one archive. It is on from its beginning: who deletes objects asks nobody before."""
     alert = AlertCallbacks(archive, archives=False) if archive.alerts.all else None
     with DAG(
         dag_id=audit_dag_id(archive),
@@ -70,7 +70,7 @@ def audit_dag(archive: Archive, text: str) -> DAG:
 
 
 def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[Any]:
-    """The tasks in their order, not yet chained."""
+    """Make the tasks in their order, not yet chained."""
 
     @task(
         task_id="audit",
@@ -83,9 +83,9 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
     def audit() -> None:
         from kafka_archiver.audit import inspection as step
 
-        now = get_current_context()
-        require_known(now["dag_run"].conf, _params())
-        deep, live = now["params"]["deep"], now["params"]["live"]
+        context = get_current_context()
+        require_known(context["dag_run"].conf, _params())
+        deep, live = context["params"]["deep"], context["params"]["live"]
         ledger = open_ledger(archive)
         store = ledger.store
         cluster = open_archive(archive).cluster if live else None
@@ -94,7 +94,7 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
         for finding in report.findings[:1000]:
             log.log(logging.ERROR if finding.severity == "problem" else logging.WARNING, "%s", in_words(finding))
         log.info("%s; the report is %s/%s", report.summary, store.url, key)
-        now["ti"].xcom_push(AUDITED, _figures(report, key, deep))
+        context["ti"].xcom_push(AUDITED, _figures(report, key, deep))
         if report.damage:
             errors = (*report.damage, *report.stops)
             raise IntegrityError(f"{report.summary}. {_named(errors, key)}", actions=_steps(errors))
@@ -105,7 +105,7 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
 
 
 def _figures(report: Report, key: str, deep: bool) -> dict[str, Any]:
-    """The XCom. `damage`, `stops`: what there is to tell of each; None if nothing."""
+    """Return the XCom. `damage`, `stops`: the facts of an alert on each; None if there is none to send."""
     archive = report.archive
     repairs = [repair(archive, deep=True) if deep and a.kind == "repair" else a for a in _steps(report.damage)]
     return {
@@ -113,25 +113,25 @@ def _figures(report: Report, key: str, deep: bool) -> dict[str, Any]:
         "report": key,
         "deep": deep,
         "live": report.live,
-        "damage": _told(report.damage, key, [*repairs, audit_again(archive, deep)]),
-        "stops": _told(report.stops, key, _steps(report.stops)),
+        "damage": _alert_facts(report.damage, key, [*repairs, audit_again(archive, deep)]),
+        "stops": _alert_facts(report.stops, key, _steps(report.stops)),
         **report.counts.model_dump(),
     }
 
 
-def _told(findings: Sequence[Finding], key: str, actions: list[Action]) -> dict[str, Any] | None:
-    """The cause and the next steps of an alert. `key`: the same in each report that finds the same."""
+def _alert_facts(findings: Sequence[Finding], key: str, actions: list[Action]) -> dict[str, Any] | None:
+    """Return the cause and the next steps of an alert. `key`: the same in each report that finds the same."""
     if not findings:
         return None
     return {
-        "key": same_findings((found.kind, found.subject) for found in findings),
+        "key": same_findings((finding.kind, finding.subject) for finding in findings),
         "cause": shortened(_named(findings, key)),
         "actions": to_dicts(actions),
     }
 
 
 def _steps(findings: Sequence[Finding]) -> list[Action]:
-    """The actions of their advice, at most three."""
+    """Return the actions of their advice, at most three."""
     return list(dict.fromkeys(action for finding in findings for action in finding.actions))[:3]
 
 

@@ -1,4 +1,4 @@
-"""The task that removes what killed attempts and given-up rebuilds have left."""
+"""The task that removes leftovers of killed attempts and of given-up rebuilds."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ WINDOW = timedelta(days=8)
 
 
 def clean_up_task(archive: Archive) -> Any:
-    """The task, not yet chained. It also sweeps the temporary directory of the machine on which it runs."""
+    """Make the task, not yet chained. It also sweeps the temporary directory of the machine on which it runs."""
 
     @task(
         task_id="clean_up",
@@ -23,8 +23,8 @@ def clean_up_task(archive: Archive) -> Any:
         from kafka_archiver.records.writer.disk import sweep
         from kafka_archiver.work.clean_up import clean_up as step
 
-        now = datetime.now(UTC)
-        step(open_ledger(archive), now, now - WINDOW)
+        moment = datetime.now(UTC)
+        step(open_ledger(archive), moment, moment - WINDOW)
         sweep(None)
 
     return clean_up()

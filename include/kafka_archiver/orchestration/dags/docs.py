@@ -21,14 +21,14 @@ from kafka_archiver.values.intervals import spelt
 
 
 def doc_md(archive: Archive, text: str) -> str:
-    """The DAG's documentation: the module's own, then this archive's settings.
+    """Return the DAG's documentation: the module's own, then this archive's settings.
 
     :param text: the docstring of the DAG's module.
     """
     effective = _effective(archive)
     rows = "\n".join(
-        f"| `{key}` | {_cell(effective.get(key, value))} | {'YAML' if given else 'default'} |"
-        for key, value, given in [*_settings(archive), *_of_format(effective)]
+        f"| `{key}` | {_cell(effective.get(key, value))} | {'YAML' if in_yaml else 'default'} |"
+        for key, value, in_yaml in [*_settings(archive), *_of_format(effective)]
     )
     head = f"{archive.description}\n\n" if archive.description else ""
     ledger = f"{archive.store.url.rstrip('/')}/{ledger_prefix(archive.archive)}"
@@ -41,14 +41,14 @@ def doc_md(archive: Archive, text: str) -> str:
 
 
 def _effective(archive: Archive) -> dict[str, Any]:
-    """The values in use of settings that the YAML may leave open."""
-    found: dict[str, Any] = {"source.group": archive.group}
+    """Return the values in use of settings that the YAML may leave open."""
+    values: dict[str, Any] = {"source.group": archive.group}
     if archive.source.reader == "auto":
-        found["source.reader"] = "auto (native)"
+        values["source.reader"] = "auto (native)"
     if archive.health.max_age is None and archive.schedule:
-        found["health.max_age"] = 2 * longest_interval(archive.schedule) + timedelta(hours=1)
+        values["health.max_age"] = 2 * longest_interval(archive.schedule) + timedelta(hours=1)
     # The lists that are null.
-    found |= {
+    values |= {
         f"alerts.{key}": "as on_failure"
         for key in type(archive.alerts).model_fields
         if key.startswith("on_") and getattr(archive.alerts, key) is None and archive.alerts.on_failure
@@ -57,32 +57,32 @@ def _effective(archive: Archive) -> dict[str, Any]:
     with suppress(ConfigError):
         settings = resolve(archive.settings, archive.has_columns)
         options = {name: value for name, value in settings.options.items() if name not in archive.store.options}
-        found |= {"store.codec": settings.codec, **{f"store.options.{name}": value for name, value in options.items()}}
-    return found
+        values |= {"store.codec": settings.codec, **{f"store.options.{name}": value for name, value in options.items()}}
+    return values
 
 
 def _of_format(effective: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
-    """The format's options that the YAML does not give."""
+    """Yield the format's options that the YAML does not give."""
     yield from ((key, value, False) for key, value in effective.items() if key.startswith("store.options."))
 
 
 def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
-    """Key, value, and whether the YAML has it."""
+    """Yield key, value, and whether the YAML has it."""
     for name, field in type(section).model_fields.items():
-        key, value, given = prefix + (field.alias or name), getattr(section, name), name in section.model_fields_set
+        key, value, in_yaml = prefix + (field.alias or name), getattr(section, name), name in section.model_fields_set
         if isinstance(value, Schema):
             # On one line: a line break ends the table.
-            yield key, shorten(value.text, 200, placeholder=" …"), given
+            yield key, shorten(value.text, 200, placeholder=" …"), in_yaml
         elif isinstance(value, BaseModel):
             yield from _settings(value, key + ".")
         elif isinstance(value, Mapping) and value:
-            yield from ((f"{key}.{name}", shown(f"{key}.{name}", found), given) for name, found in value.items())
+            yield from ((f"{key}.{name}", shown(f"{key}.{name}", option), in_yaml) for name, option in value.items())
         elif key != "description":
-            yield key, value, given
+            yield key, value, in_yaml
 
 
 def _plain(value: Any) -> str:
-    """A value as YAML has it."""
+    """Return a value as YAML has it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, timedelta):

@@ -12,10 +12,10 @@ PREFIX = "kafka_archiver"
 COUNTERS = ("records", "objects", "bytes", "filtered", "dead_letters", "lost", "hours_closed")
 
 
-def emit(archive: str, found: Figures) -> None:
+def emit(archive: str, figures: Figures) -> None:
     """Count what a run has done. Plain statsd has no tags, so the name has the archive too."""
     name = stats.normalize_name_for_stats(archive.replace(".", "__"), log_warning=False)
     for counter in COUNTERS:
-        count = getattr(found, counter)
+        count = getattr(figures, counter)
         stats.incr(f"{PREFIX}.{counter}", count, tags={"archive": archive})
         stats.incr(f"{PREFIX}.{name}.{counter}", count)

@@ -14,16 +14,16 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.last_known import last_known
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.dag_run.form import KEYS, asked
+from kafka_archiver.orchestration.dag_run.form import KEYS, request_of
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
 from kafka_archiver.orchestration.dag_run.note import DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import (
     Rebuild,
     checked_run,
+    fill_start,
     require_known,
+    selected_letters,
     takes_new,
-    wanted_fill,
-    wanted_letters,
     with_params,
 )
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = None) -> list[Any]:
-    """The tasks in their order, not yet chained.
+    """Make the tasks in their order, not yet chained.
 
     :param job: spark_jobs/archive.py.
     """
@@ -63,30 +63,30 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         from kafka_archiver.work import plan as step
         from kafka_archiver.work.plan.idle_policies import refuse_idle_choices
 
-        now = get_current_context()
-        require_known(now["dag_run"].conf, KEYS)
-        archive_now, told = with_params(archive, now["params"]), asked(now["params"])
-        if others := runs_in_the_middle(now["ti"]):
-            log.info("waiting until %d other run(s) of this archive have closed their hours", others)
+        task_context = get_current_context()
+        require_known(task_context["dag_run"].conf, KEYS)
+        archive_now, request = with_params(archive, task_context["params"]), request_of(task_context["params"])
+        if other_runs := runs_in_the_middle(task_context["ti"]):
+            log.info("waiting until %d other run(s) of this archive have closed their hours", other_runs)
             return PokeReturnValue(is_done=False)
-        if wanted := told["rebuild"]:
-            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
-        if wanted := told["dead_letters"]:
-            return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, wanted).to_dict())
-        if wanted := told["repair"]:
-            return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
+        if section := request["rebuild"]:
+            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, section).to_dict())
+        if section := request["dead_letters"]:
+            return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, section).to_dict())
+        if section := request["repair"]:
+            return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, section).to_dict())
         context = open_archive(archive_now)
-        if wanted := told["fill"]:
+        if section := request["fill"]:
             # The second before the trigger: a retry finds the same plan.
-            interval = second_before(now["dag_run"].run_after)
-            work = step.plan(context, interval, "backfill", step.Fill(wanted_fill(wanted)))
+            interval = second_before(task_context["dag_run"].run_after)
+            work = step.plan(context, interval, "backfill", step.Fill(fill_start(section)))
         else:
-            interval = _interval(context, archive, now["dag_run"])
-            refuse_idle_choices(context, interval, told["policies"])
-            work = step.plan(context, interval, origin_of(now["dag_run"]))
+            interval = _interval(context, archive, task_context["dag_run"])
+            refuse_idle_choices(context, interval, request["policies"])
+            work = step.plan(context, interval, origin_of(task_context["dag_run"]))
         if work.idle:
             # Saves the processes of three tasks in each hour without records: `close_hours` commits.
-            now["ti"].xcom_push("return_value", work.to_dict())
+            task_context["ti"].xcom_push("return_value", work.to_dict())
             raise DownstreamTasksSkipped(tasks=["archive", "verify", "commit"])  # type: ignore[no-untyped-call]
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 
@@ -134,27 +134,27 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         from kafka_archiver.work.backlog import unsettled_runs
         from kafka_archiver.work.repair import recheck_objects
 
-        now, context = get_current_context(), open_archive(archive)
-        work = work_of(now)
+        task_context, context = get_current_context(), open_archive(archive)
+        work = work_of(task_context)
         runs = work.runs
         if work.idle:
             committing.commit(context, unsettled_runs(context, runs))
         closed = step.close_hours(context, runs)
         mended = 0
-        if not takes_new(now["dag_run"].conf) and (looked := recheck_objects(context, runs)):
+        if not takes_new(task_context["dag_run"].conf) and (looked := recheck_objects(context, runs)):
             report, mended = looked
             log.info("%s", report.summary)
-            now["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
-        events = announce(archive, closed, now)
-        announce_partitions(archive, closed, events, now)
+            task_context["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
+        events = announce(archive, closed, task_context)
+        announce_partitions(archive, closed, events, task_context)
         log.info("%d events of hours emitted", len(events))
-        if days := announce_days(archive, closed, context.ledger.hour, now):
+        if days := announce_days(archive, closed, context.ledger.hour, task_context):
             log.info("%d days announced", days)
-        found = figures(context, runs, closed, work.final, mended)
+        totals = figures(context, runs, closed, work.final, mended)
         # For programs, and for the run's note, which the scheduler writes.
-        now["ti"].xcom_push(FIGURES, found.model_dump(mode="json"))
-        emit(archive.archive, found)
-        log.info("%s", found.line)
+        task_context["ti"].xcom_push(FIGURES, totals.model_dump(mode="json"))
+        emit(archive.archive, totals)
+        log.info("%s", totals.line)
 
     archived = ArchiveOperator(
         task_id="archive",
@@ -166,7 +166,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
 
 def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
-    """The interval of a DAG run. A run triggered by hand gets one of its own if its interval is planned already."""
+    """Return a DAG run's interval. A run triggered by hand gets one of its own if its interval is planned already."""
     from kafka_archiver.work.plan import is_planned_since
 
     interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after
@@ -178,23 +178,25 @@ def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
     return interval
 
 
-def _repair(archive: Archive, wanted: Sequence[str]) -> Any:
+def _repair(archive: Archive, runs: Sequence[str]) -> Any:
     from kafka_archiver.work import repair as step
 
-    return step.write_again(open_archive(archive), [checked_run(run) for run in wanted])
+    return step.write_again(open_archive(archive), [checked_run(run) for run in runs])
 
 
-def _replay_letters(archive: Archive, wanted: Mapping[str, Any]) -> Any:
+def _replay_letters(archive: Archive, conf: Mapping[str, Any]) -> Any:
     from kafka_archiver.work import dead_letters as step
 
-    found = wanted_letters(wanted)
-    return step.replay_letters(open_archive(archive), step.HourRange(*found) if isinstance(found, tuple) else found)
+    selection = selected_letters(conf)
+    return step.replay_letters(
+        open_archive(archive), step.HourRange(*selection) if isinstance(selection, tuple) else selection
+    )
 
 
-def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
+def _rebuild(archive: Archive, conf: Mapping[str, Any]) -> Any:
     from kafka_archiver.work import rebuild as step
 
-    wish = Rebuild.of(wanted)
-    if wish.hour:
-        return step.rebuild_hour(open_archive(archive), wish.hour, wish.keep, wish.fewer)
-    return step.rebuild_run(open_archive(archive), wish.run, wish.keep, wish.fewer)
+    request = Rebuild.of(conf)
+    if request.hour:
+        return step.rebuild_hour(open_archive(archive), request.hour, request.keep, request.fewer)
+    return step.rebuild_run(open_archive(archive), request.run, request.keep, request.fewer)

@@ -22,7 +22,7 @@ def watchdog_dag(text: str) -> DAG:
     """
     with DAG(
         dag_id=WATCHDOG,
-        description="Tells when an archive does not run, is not audited, or has no valid YAML file",
+        description="Sends alerts when an archive does not run, is not audited, or has no valid YAML file",
         doc_md=text,
         schedule=CronTriggerTimetable(EVERY, timezone="UTC"),
         catchup=False,
@@ -37,7 +37,7 @@ def watchdog_dag(text: str) -> DAG:
 
 
 class _Dags:
-    """What the execution API says of DAGs. :param ti: the task that asks."""
+    """The DAGs, by Airflow's execution API. :param ti: the task that asks."""
 
     def __init__(self, ti: Any) -> None:
         self._ti = ti
@@ -52,7 +52,7 @@ class _Dags:
 
 
 def _watch() -> Any:
-    @task(task_id="watch", doc_md="Looks at each archive's ledger and YAML, and tells what its runs cannot tell.")
+    @task(task_id="watch", doc_md="Looks at each archive, and sends the alerts that its runs cannot send.")
     def watch() -> None:
         # Imported late: they load S3's client, and Airflow parses this module all day.
         from kafka_archiver.orchestration.dags.watching import Memory, Watchdog

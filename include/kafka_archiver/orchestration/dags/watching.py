@@ -1,6 +1,6 @@
-"""The watchdog: tells what no run of an archive can tell, because none starts.
+"""The watchdog: sends the alerts that no run of an archive can send, because none starts.
 
-It needs nothing of the archives' DAGs. Between its runs it remembers which archives there were, and whom they told.
+It needs nothing of the archives' DAGs. Between its runs it remembers the archives, and the receivers of their alerts.
 """
 
 import logging
@@ -24,13 +24,13 @@ from kafka_archiver.config.last_known import last_known, receivers_of
 from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import texts, watch_texts
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, news
+from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, state_to_report
 from kafka_archiver.orchestration.alerts.message import Kind
+from kafka_archiver.orchestration.alerts.reporting import IncidentReporter, MessageOf
 from kafka_archiver.orchestration.alerts.send import name_of
-from kafka_archiver.orchestration.alerts.telling import Tell, Teller
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
-from kafka_archiver.state.watch import Seen, watch
+from kafka_archiver.state.watch import WatchedArchive, watch
 from kafka_archiver.values.documents import isoformat
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ FOLDER = "(all)"
 
 
 class Dags(Protocol):
-    """What the watchdog asks Airflow."""
+    """The watchdog's questions to Airflow."""
 
     def is_paused(self, dag: str) -> bool | None:
         """Return whether a DAG is paused; None: Airflow does not know it."""
@@ -52,7 +52,7 @@ class Dags(Protocol):
 
 @dataclass
 class Memory:
-    """What the watchdog remembers.
+    """The watchdog's memory between its runs.
 
     `archives`: by name. `files`: in whose name it told of files that are of no archive it knows.
     """
@@ -63,13 +63,13 @@ class Memory:
     @classmethod
     def read(cls) -> "Memory":
         """Read it from Airflow's variable; empty before the first look."""
-        found = Variable.get(VARIABLE, default=None, deserialize_json=True) or {}
-        return cls(dict(found.get("archives", {})), list(found.get("files", ())))
+        stored = Variable.get(VARIABLE, default=None, deserialize_json=True) or {}
+        return cls(dict(stored.get("archives", {})), list(stored.get("files", ())))
 
     def write(self) -> None:
         """Keep it."""
-        said = f"What the DAG {WATCHDOG} remembers: the archives that there were, and whom they told."
-        Variable.set(VARIABLE, asdict(self), description=said, serialize_json=True)
+        description = f"Memory of the DAG {WATCHDOG}: the known archives, and the receivers of their alerts."
+        Variable.set(VARIABLE, asdict(self), description=description, serialize_json=True)
 
 
 class Watchdog:
@@ -79,32 +79,32 @@ class Watchdog:
     """
 
     def __init__(
-        self, dags: Dags, memory: Memory, link: str, now: datetime, incidents: Incidents | None = None
+        self, dags: Dags, memory: Memory, link: str, moment: datetime, incidents: Incidents | None = None
     ) -> None:
-        self._dags, self._memory, self._link, self._now = dags, memory, link, now
+        self._dags, self._memory, self._link, self._now = dags, memory, link, moment
         self._incidents = incidents or InVariables()
         self._default = default_alerts(os.environ)
 
     def look(self, archives: Archives) -> list[str]:
-        """Look at all archives, and tell. Returns what could not be looked at."""
+        """Look at all archives, and send alerts. Return the errors of those that could not be looked at."""
         wrong = {**missing(archives), **_refused_by_airflow(archives.found.values())}
         failures: list[str] = []
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            looks = {name: pool.submit(self._seen, archive) for name, archive in archives.found.items()}
+            looks = {name: pool.submit(self._watch, archive) for name, archive in archives.found.items()}
         for name, archive in archives.found.items():
             try:
-                seen = looks[name].result()
+                watched = looks[name].result()
             except Exception as error:  # noqa: BLE001 - one archive must not hide the others
                 failures.append(f"{name}: {type(error).__name__}: {error}")
-                seen = None
-            self._told(archive, seen, wrong.get(name))
-            self._remember(archive, seen)
+                watched = None
+            self._report(archive, watched, wrong.get(name))
+            self._remember(archive, watched)
         self._strangers(archives, {name: error for name, error in wrong.items() if name not in archives.found})
         if not self._folder(archives):
             failures += self._gone(archives, wrong)
         return failures
 
-    def _seen(self, archive: Archive) -> Seen | None:
+    def _watch(self, archive: Archive) -> WatchedArchive | None:
         before = self._memory.archives.get(archive.archive, {})
         since = datetime.fromisoformat(before["since"]) if "since" in before else self._now
         is_paused = bool(self._dags.is_paused(dag_id(archive.archive)))
@@ -125,36 +125,37 @@ class Watchdog:
             log.warning("archive %s cannot be looked at: %s", archive.archive, error)
             return None
 
-    def _told(self, archive: Archive, seen: Seen | None, error: str | None) -> None:
+    def _report(self, archive: Archive, watched: WatchedArchive | None, error: str | None) -> None:
         name, link = archive.archive, self._link
-        book = self._book(name, archive.alerts)
-        book.tell("wrong_file", error, watch_texts.wrong_file(name, error or "", link))
-        book.tell("gone", None, watch_texts.gone(name, "", link))
-        if seen is None:
+        incidents = self._incidents_of(name, archive.alerts)
+        incidents.report("wrong_file", error, watch_texts.wrong_file(name, error or "", link))
+        incidents.report("gone", None, watch_texts.gone(name, "", link))
+        if watched is None:
             return
-        book.tell("paused", "paused" if seen.paused else None, watch_texts.paused(name, seen.paused, link))
-        if seen.limit is not None and (seen.late or seen.paused is None):
-            book.tell("late_hour", "late" if seen.late else None, self._late(archive, seen, seen.limit))
-        unaudited = None if seen.damage else seen.audit
-        book.tell("unaudited", "late" if unaudited else None, watch_texts.unaudited(name, unaudited, link))
+        incidents.report("paused", "paused" if watched.paused else None, watch_texts.paused(name, watched.paused, link))
+        if watched.limit is not None and (watched.late or watched.paused is None):
+            incidents.report("late_hour", "late" if watched.late else None, self._late(archive, watched, watched.limit))
+        unaudited = None if watched.damage else watched.audit
+        incidents.report("unaudited", "late" if unaudited else None, watch_texts.unaudited(name, unaudited, link))
         # The alerts of the audit itself know the findings better: told here is only what nobody was told, and the end.
-        known = book.opened.get("audit")
-        if seen.damage is None or known is None or known.untold:
-            cause = seen.audit.text if seen.audit else ""
+        known = incidents.opened.get("audit")
+        if watched.damage is None or known is None or known.untold:
+            cause = watched.audit.text if watched.audit else ""
             do = (repair(name), audit_again(name))
-            book.tell("audit", seen.damage, lambda state, _: texts.damage(name, state, cause, seen.report, do, link))
+            damage: MessageOf = lambda state, _: texts.damage(name, state, cause, watched.report, do, link)  # noqa: E731
+            incidents.report("audit", watched.damage, damage)
 
-    def _late(self, archive: Archive, seen: Seen, most: timedelta) -> Tell:
+    def _late(self, archive: Archive, watched: WatchedArchive, max_age: timedelta) -> MessageOf:
         limit = "alerts.max_age" if archive.alerts.max_age is not None else "health.max_age"
         return lambda state, _: texts.late_hour(
-            archive.archive, state, seen.closed_until, self._now, most, self._link, limit
+            archive.archive, state, watched.closed_until, self._now, max_age, self._link, limit
         )
 
-    def _remember(self, archive: Archive, seen: Seen | None) -> None:
+    def _remember(self, archive: Archive, watched: WatchedArchive | None) -> None:
         before = self._memory.archives.get(archive.archive, {})
         # The first one of this pause: what waits more since then is growth.
         first = before.get("lag")
-        lag = None if seen is None or seen.lag is None else seen.lag if first is None else first
+        lag = None if watched is None or watched.lag is None else watched.lag if first is None else first
         self._memory.archives[archive.archive] = {
             "known": last_known(archive),
             "since": before.get("since", isoformat(self._now)),
@@ -162,25 +163,25 @@ class Watchdog:
         }
 
     def _strangers(self, archives: Archives, wrong: Mapping[str, str]) -> None:
-        """Tell of wrong files of archives that do not run, and of copies that have taken another one's name."""
+        """Alert on wrong files of archives that do not run, and on copies that have taken another one's name."""
         copies = {
             re.sub(r"[^\w.-]", "_", error.file.name): str(error)
             for error in archives.errors
             if isinstance(error, WrongFileError) and error.archive in archives.found
         }
         for name, error in {**wrong, **copies}.items():
-            self._book(name, self._last_alerts(name)).tell(
+            self._incidents_of(name, self._last_alerts(name)).report(
                 "wrong_file", error, watch_texts.wrong_file(name, error, self._link)
             )
         unknown = {name for name in wrong if name not in self._memory.archives} | set(copies)
         for name in set(self._memory.files) - unknown - set(archives.found) - set(wrong):
             # The file is right, or gone.
-            self._book(name, Alerts()).tell("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
+            self._incidents_of(name, Alerts()).report("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
         self._memory.files = sorted(unknown)
 
     def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
         failures = []
-        for name in [one for one in self._memory.archives if one not in archives.found and one not in wrong]:
+        for name in sorted(set(self._memory.archives) - set(archives.found) - set(wrong)):
             file = self._memory.archives[name].get("known", {}).get("file", "")
             try:
                 has_ended = self._dags.is_paused(dag_id(name)) is None
@@ -192,38 +193,39 @@ class Watchdog:
                 self._incidents.write(name, {})
                 del self._memory.archives[name]
                 continue
-            book = self._book(name, self._last_alerts(name))
-            book.tell("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
-            book.tell("gone", "gone", watch_texts.gone(name, file, self._link))
+            incidents = self._incidents_of(name, self._last_alerts(name))
+            incidents.report("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
+            incidents.report("gone", "gone", watch_texts.gone(name, file, self._link))
         return failures
 
     def _folder(self, archives: Archives) -> bool:
-        """Tell that the folder of archives cannot be read. Returns whether that is so."""
+        """Alert if the folder of archives cannot be read. Return whether that is so."""
         error = "; ".join(str(error) for error in archives.errors if not isinstance(error, WrongFileError))
-        told = (one for name in self._memory.archives for one in self._last_alerts(name).on_failure)
-        book = self._book(FOLDER, Alerts(on_failure=tuple({name_of(one): one for one in told}.values())))
-        book.tell("wrong_file", error or None, watch_texts.wrong_file(FOLDER, error, self._link))
+        receivers = (receiver for name in self._memory.archives for receiver in self._last_alerts(name).on_failure)
+        by_name = {name_of(receiver): receiver for receiver in receivers}
+        incidents = self._incidents_of(FOLDER, Alerts(on_failure=tuple(by_name.values())))
+        incidents.report("wrong_file", error or None, watch_texts.wrong_file(FOLDER, error, self._link))
         return bool(error)
 
     def _last_alerts(self, name: str) -> Alerts:
         return receivers_of(self._memory.archives.get(name, {}).get("known"))
 
-    def _book(self, name: str, alerts: Alerts) -> "_Book":
-        teller = Teller(name, alerts if alerts.all else self._default, self._incidents)
-        teller.seconds = SECONDS
-        return _Book(teller, self._incidents.read(name))
+    def _incidents_of(self, name: str, alerts: Alerts) -> "_OpenIncidents":
+        reporter = IncidentReporter(name, alerts if alerts.all else self._default, self._incidents)
+        reporter.seconds = SECONDS
+        return _OpenIncidents(reporter, self._incidents.read(name))
 
 
-class _Book(NamedTuple):
+class _OpenIncidents(NamedTuple):
     """The open incidents of an archive, read once: with many archives, each request counts."""
 
-    teller: Teller
+    reporter: IncidentReporter
     opened: Mapping[str, Incident]
 
-    def tell(self, kind: Kind, key: str | None, tell: Tell) -> None:
+    def report(self, kind: Kind, key: str | None, message_of: MessageOf) -> None:
         before = self.opened.get(kind)
-        if news(before, key):
-            self.teller.incident(kind, key, "", tell)
+        if state_to_report(before, key):
+            self.reporter.report(kind, key, "", message_of)
 
 
 def _lag(archive: Archive) -> int | None:

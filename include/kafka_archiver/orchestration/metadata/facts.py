@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.follow import causes
 from kafka_archiver.orchestration.metadata.services import api_url, needs_no_login
-from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
+from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, TaskFailure, Written, place
 from kafka_archiver.work.planned_work import PlannedWork
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
@@ -77,7 +77,7 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
         if not isinstance(figures, dict):
             return run.model_copy(update={"effort": effort})
         finished = tuple(str(name) for name in figures.get("runs", ()) if name not in figures.get("final", ()))
-        wrote = Wrote(runs=len(finished), records=figures.get("records", 0), bytes=figures.get("bytes", 0))
+        wrote = Written(runs=len(finished), records=figures.get("records", 0), bytes=figures.get("bytes", 0))
         return run.model_copy(update={"effort": effort, "finished": finished, "wrote": wrote})
 
     return tuple(add_effort(run) if run.ended else run for run in runs)
@@ -131,9 +131,9 @@ def _tasks(row: Row, session: Session) -> list[TaskInstance]:
     return sorted(tasks, key=lambda ti: place(ti.task_id))
 
 
-def _failure(row: Row, failed: TaskInstance, session: Session) -> Failure:
+def _failure(row: Row, failed: TaskInstance, session: Session) -> TaskFailure:
     cause = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
-    return Failure(
+    return TaskFailure(
         task=failed.task_id,
         attempts=failed.try_number,
         permanent=bool(cause.get("permanent")),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.listeners import hookimpl
 
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES, Failed, audited, failed, settled, settles
+from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES, FailedRun, audited, failed, settled, settles
 
 if TYPE_CHECKING:
     from airflow.models import DagRun
@@ -96,9 +96,9 @@ def _xcoms(runs: list[str], dag_id: str, keys: Iterable[str], session: "Session"
     return {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in session.scalars(left)}
 
 
-def _value(run: "DagRun", work: Any) -> Failed:
+def _value(run: "DagRun", work: Any) -> FailedRun:
     works = tuple(work["runs"]) if isinstance(work, dict) else ()
-    return Failed(run.run_id, _forward(run), run.data_interval_end or run.run_after, works)
+    return FailedRun(run.run_id, _forward(run), run.data_interval_end or run.run_after, works)
 
 
 def _forward(run: "DagRun") -> bool:

@@ -24,10 +24,10 @@ from kafka_archiver.messages.advice import dag_id
 _bearer = HTTPBearer(auto_error=False)
 
 
-async def someone(
+async def user_or_none(
     request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> BaseUser | None:
-    """Airflow's user of this request, by its cookie or token; None: a stranger."""
+    """Return Airflow's user of this request, by its cookie or token; None: a stranger."""
     if bearer and bearer.credentials.count(".") != 2:
         # Not a token of Airflow's; Airflow would log an error at each scrape.
         return None
@@ -37,8 +37,8 @@ async def someone(
         return None
 
 
-def login(user: Annotated[BaseUser | None, Depends(someone)]) -> BaseUser:
-    """Airflow's user of this request.
+def login(user: Annotated[BaseUser | None, Depends(user_or_none)]) -> BaseUser:
+    """Return Airflow's user of this request.
 
     :raises HTTPException: 401 for a stranger.
     """
@@ -47,26 +47,26 @@ def login(user: Annotated[BaseUser | None, Depends(someone)]) -> BaseUser:
     return user
 
 
-Someone: TypeAlias = Annotated[BaseUser | None, Depends(someone)]
+MaybeUser: TypeAlias = Annotated[BaseUser | None, Depends(user_or_none)]
 User: TypeAlias = Annotated[BaseUser, Depends(login)]
 
 
 def visible(user: BaseUser, names: Collection[str]) -> set[str]:
-    """The archives whose DAG this user may see."""
+    """Return the archives whose DAG this user may see."""
     ids = {dag_id(name): name for name in names}
-    manager, seen = get_auth_manager(), set()
-    for team, these in _by_team(ids).items():
-        seen |= manager.filter_authorized_dag_ids(dag_ids=these, user=user, method="GET", team_name=team)
-    return {ids[one] for one in seen}
+    manager, visible_ids = get_auth_manager(), set()
+    for team, team_ids in _by_team(ids).items():
+        visible_ids |= manager.filter_authorized_dag_ids(dag_ids=team_ids, user=user, method="GET", team_name=team)
+    return {ids[visible_id] for visible_id in visible_ids}
 
 
 def may_act(user: BaseUser, dag: str) -> bool:
-    """Whether this user may trigger runs of a DAG."""
+    """Return whether this user may trigger runs of a DAG."""
     return _may(user, dag, "POST", DagAccessEntity.RUN)
 
 
 def may_edit(user: BaseUser, dag: str) -> bool:
-    """Whether this user may pause and unpause a DAG."""
+    """Return whether this user may pause and unpause a DAG."""
     return _may(user, dag, "PUT", None)
 
 
@@ -80,13 +80,13 @@ def _may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEnti
 
 
 def _by_team(ids: Collection[str]) -> dict[str | None, set[str]]:
-    """The DAGs by team. With several teams, a DAG that Airflow does not have yet is of nobody: it is left out."""
+    """Group DAGs by team. With several teams, a DAG that Airflow does not have yet is of nobody: it is left out."""
     if not conf.getboolean("core", "multi_team", fallback=False):
         return {None: set(ids)}
     with create_session() as session:
         known = set(session.scalars(select(DagModel.dag_id).where(DagModel.dag_id.in_(ids))))
         teams = DagModel.get_dag_id_to_team_name_mapping(list(known), session=session)
-    found: dict[str | None, set[str]] = defaultdict(set)
-    for one in known:
-        found[teams.get(one)].add(one)
-    return found
+    by_team: dict[str | None, set[str]] = defaultdict(set)
+    for known_id in known:
+        by_team[teams.get(known_id)].add(known_id)
+    return by_team

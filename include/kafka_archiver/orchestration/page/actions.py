@@ -26,35 +26,35 @@ class Trigger(NamedTuple):
     backfill: tuple[datetime, datetime, str] | None = None
 
 
-class Form(NamedTuple):
+class SubmittedForm(NamedTuple):
     """The fields of a form; each may be there several times."""
 
     fields: Sequence[tuple[str, str]]
 
     def get(self, name: str) -> str:
-        """The first value of a field; empty if there is none."""
+        """Return the first value of a field; empty if there is none."""
         return next((value.strip() for key, value in self.fields if key == name), "")
 
     def all(self, name: str) -> list[str]:
-        """All values of a field."""
+        """Return all values of a field."""
         return [value.strip() for key, value in self.fields if key == name and value.strip()]
 
     def hour(self, name: str) -> datetime:
-        """An hour, UTC: 2026-11-21T05:00, or 2026-11-21 05.
+        """Return an hour, UTC: 2026-11-21T05:00, or 2026-11-21 05.
 
         :raises ConfigError: it is not an hour.
         """
-        given = self.get(name)
+        text = self.get(name)
         try:
-            found = datetime.fromisoformat(f"{given[:13]}:00Z") if _HOUR.fullmatch(given) else None
+            start = datetime.fromisoformat(f"{text[:13]}:00Z") if _HOUR.fullmatch(text) else None
         except ValueError:
-            found = None
-        if found is None:
-            raise ConfigError(f"`{name}`: expected an hour since 1970, like 2026-11-21T05:00, found {given[:40]!r}")
-        return found
+            start = None
+        if start is None:
+            raise ConfigError(f"`{name}`: expected an hour since 1970, like 2026-11-21T05:00, found {text[:40]!r}")
+        return start
 
     def hours(self) -> tuple[datetime, datetime]:
-        """The fields `first` and `last`. Raises ConfigError."""
+        """Return the fields `first` and `last`. Raises ConfigError."""
         first, last = self.hour("first"), self.hour("last")
         if first > last:
             raise ConfigError(f"the first hour, {isoformat(first)}, is after the last, {isoformat(last)}")
@@ -62,12 +62,12 @@ class Form(NamedTuple):
 
 
 def choices() -> dict[str, tuple[str, ...]]:
-    """The choices of each policy."""
+    """Return the choices of each policy."""
     return {name: get_args(field.annotation) for name, field in Policies.model_fields.items()}
 
 
-def trigger_of(action: str, archive: Archive, form: Form) -> Trigger:
-    """The DAG run that an action starts. Pure.
+def trigger_of(action: str, archive: Archive, form: SubmittedForm) -> Trigger:
+    """Return the DAG run that an action starts. Pure.
 
     :raises ConfigError: there is no such action, or a field is wrong.
     """
@@ -76,13 +76,13 @@ def trigger_of(action: str, archive: Archive, form: Form) -> Trigger:
     return _ACTIONS[action](archive, form)
 
 
-def _run(archive: Archive, form: Form) -> Trigger:
+def _run(archive: Archive, form: SubmittedForm) -> Trigger:
     policies = {name: chosen for name in Policies.model_fields if (chosen := form.get(f"policy.{name}"))}
     archive.choosing(policies)
     return Trigger(dag_id(archive.archive), {"policies": policies} if policies else {})
 
 
-def _backfill(archive: Archive, form: Form) -> Trigger:
+def _backfill(archive: Archive, form: SubmittedForm) -> Trigger:
     if archive.schedule is None:
         raise ConfigError(f"archive {archive.archive} has no schedule, so it has no intervals to backfill")
     first, last = form.hours()
@@ -99,30 +99,30 @@ def _backfill(archive: Archive, form: Form) -> Trigger:
     return Trigger(dag_id(archive.archive), {}, (start, last + timedelta(minutes=59), again))
 
 
-def _fill(archive: Archive, form: Form) -> Trigger:
-    what = {"from": isoformat(form.hour("from"))} if form.get("from") else {"all": True}
-    return Trigger(dag_id(archive.archive), {"fill": what})
+def _fill(archive: Archive, form: SubmittedForm) -> Trigger:
+    selection = {"from": isoformat(form.hour("from"))} if form.get("from") else {"all": True}
+    return Trigger(dag_id(archive.archive), {"fill": selection})
 
 
-def _audit(archive: Archive, form: Form) -> Trigger:
+def _audit(archive: Archive, form: SubmittedForm) -> Trigger:
     return Trigger(f"audit_{archive.archive}", {"deep": True} if form.get("deep") else {})
 
 
-def _rebuild(archive: Archive, form: Form) -> Trigger:
+def _rebuild(archive: Archive, form: SubmittedForm) -> Trigger:
     chosen = {key: True for key in ("keep", "fewer") if form.get(key)}
     run = form.get("run")
-    what = {"run": checked_run(run, "rebuild")} if run else {"hour": isoformat(form.hour("hour"))}
-    return Trigger(dag_id(archive.archive), {"rebuild": {**what, **chosen}})
+    target = {"run": checked_run(run, "rebuild")} if run else {"hour": isoformat(form.hour("hour"))}
+    return Trigger(dag_id(archive.archive), {"rebuild": {**target, **chosen}})
 
 
-def _repair(archive: Archive, form: Form) -> Trigger:
+def _repair(archive: Archive, form: SubmittedForm) -> Trigger:
     runs = [checked_run(run) for run in form.all("run")]
     if not runs:
         raise ConfigError("no run is chosen")
     return Trigger(dag_id(archive.archive), {"repair": runs})
 
 
-def _dead_letters(archive: Archive, form: Form) -> Trigger:
+def _dead_letters(archive: Archive, form: SubmittedForm) -> Trigger:
     if runs := [checked_run(run, "dead_letters") for run in form.all("run")]:
         return Trigger(dag_id(archive.archive), {"dead_letters": {"runs": runs}})
     if not form.get("first") and not form.get("last"):
@@ -132,11 +132,11 @@ def _dead_letters(archive: Archive, form: Form) -> Trigger:
 
 
 def dag_to_unpause(action: str, name: str) -> str | None:
-    """The DAG that an action unpauses; None: it is another action."""
+    """Return the DAG that an action unpauses; None: it is another action."""
     return {"unpause": dag_id(name), "unpause-audit": f"audit_{name}"}.get(action)
 
 
-_ACTIONS: Mapping[str, Callable[[Archive, Form], Trigger]] = {
+_ACTIONS: Mapping[str, Callable[[Archive, SubmittedForm], Trigger]] = {
     "run": _run,
     "backfill": _backfill,
     "audit": _audit,

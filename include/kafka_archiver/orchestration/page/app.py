@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from kafka_archiver.orchestration.page.acting import acting_router
+from kafka_archiver.orchestration.page.action_routes import action_router
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
@@ -18,7 +18,7 @@ from kafka_archiver.orchestration.page.views import pages_router
 
 
 def make_app(observatory: Observatory | None = None) -> FastAPI:
-    """The application. It has no documentation pages: strangers could read them."""
+    """Make the application. It has no documentation pages: strangers could read them."""
     known = observatory or Observatory()
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(health_router(known))
@@ -26,7 +26,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     details = Details(known)
     app.include_router(pages_router(known, details))
     app.include_router(documents_router(known))
-    app.include_router(acting_router(known, details))
+    app.include_router(action_router(known, details))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _wrong)
     app.middleware("http")(_guarded)
@@ -34,7 +34,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
 
 
 async def _guarded(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Each answer has the headers of a page: no cache between here and the user may keep what others may not see."""
+    """Add the headers of a page to an answer: no cache on the way to the user may keep what others may not see."""
     answer = await call_next(request)
     for name, value in HEADERS.items():
         answer.headers.setdefault(name, value)
@@ -42,18 +42,18 @@ async def _guarded(request: Request, call_next: Callable[[Request], Awaitable[Re
 
 
 async def _wrong(request: Request, error: Exception) -> Response:
-    """A value in the address that is none."""
+    """Refuse a wrong value in the address."""
     assert isinstance(error, RequestValidationError)
-    told = "; ".join(f"`{one['loc'][-1]}`: {one['msg']}" for one in error.errors())
-    return await _refused(request, HTTPException(422, told))
+    reasons = "; ".join(f"`{failure['loc'][-1]}`: {failure['msg']}" for failure in error.errors())
+    return await _refused(request, HTTPException(422, reasons))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """An error as a page for browsers, as JSON for others."""
+    """Return an error as a page for browsers, as JSON for others."""
     assert isinstance(error, HTTPException)
     if error.status_code < 400:
         return Response(status_code=error.status_code, headers=error.headers)
     if "text/html" in request.headers.get("accept", ""):
-        told = {"title": "Not possible", "text": error.detail, "back": None, "dag": None}
-        return render(request, "message.html", error.status_code, **told)
+        values = {"title": "Not possible", "text": error.detail, "back": None, "dag": None}
+        return render(request, "message.html", error.status_code, **values)
     return JSONResponse({"detail": error.detail}, error.status_code, error.headers)

@@ -18,7 +18,7 @@ from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.state.health.own import checks_of
+from kafka_archiver.state.health.plugins import checks_of
 from kafka_archiver.state.overview import Snapshot, look
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Observatory:
         self._former: tuple[float, dict[str, UndeclaredArchive]] | None = None
 
     def archives(self) -> Archives:
-        """The archives now, also those whose file is wrong or gone, as Airflow has kept them; see `fault`.
+        """Return the archives now, also those whose file is wrong or gone, as Airflow has kept them; see `fault`.
 
         Reading 1,000 files takes seconds, so they are read only when one of them has changed.
         """
@@ -58,24 +58,24 @@ class Observatory:
                 known = {**declared.found, **{name: one.archive for name, one in self._former[1].items()}}
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
-            gone = {name: one.archive for name, one in self._former[1].items()}
+            gone = {name: former_archive.archive for name, former_archive in self._former[1].items()}
             return declared._replace(found=dict(sorted({**declared.found, **gone}.items())))
 
     def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""
         return self._former[1].get(name) if self._former else None
 
-    def checks(self, archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
-        """All checks of an archive, that of its file first.
+    def checks(self, archive: Archive, snapshot: Snapshot | None, moment: datetime) -> list[Finding]:
+        """Return all checks of an archive, that of its file first.
 
-        :param found: None: nobody has looked yet.
+        :param snapshot: None: nobody has looked yet.
         """
-        return [*checks_of_file(self.fault(archive.archive)), *checks_of(archive, found, now)]
+        return [*checks_of_file(self.fault(archive.archive)), *checks_of(archive, snapshot, moment)]
 
     def snapshots(
         self, names: Collection[str], wait: float = 0.0, near: Near | None = None
     ) -> dict[str, Snapshot | None]:
-        """The last snapshots; those that are not fresh are made again in the background.
+        """Return the last snapshots; those that are not fresh are made again in the background.
 
         :param wait: seconds to wait for archives that nobody has looked at yet.
         :param near: wait for fresher ones, too.
@@ -83,7 +83,7 @@ class Observatory:
         return self._cache.many(names, wait, near)
 
     def is_awaited(self, name: str) -> bool:
-        """Whether somebody is looking at this archive now."""
+        """Return whether somebody is looking at this archive now."""
         return self._cache.is_awaited(name)
 
     def again(self, name: str) -> None:
@@ -91,24 +91,24 @@ class Observatory:
         self._cache.forget(name.__eq__)
 
     def open(self, archive: Archive) -> Context:
-        """The archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
+        """Open the archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
         context = open_archive(archive)
         context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
         return context
 
     def _look(self, name: str, before: Snapshot | None) -> Snapshot:
-        now = datetime.now(UTC)
+        moment = datetime.now(UTC)
         archive = self.archives().found.get(name)
         if archive is None:
-            return Snapshot(archive=name, taken_at=now, error="its YAML is gone, or wrong")
+            return Snapshot(archive=name, taken_at=moment, error="its YAML is gone, or wrong")
         try:
-            return look(self.open(archive), facts_of(archive, now), before)
+            return look(self.open(archive), facts_of(archive, moment), before)
         except ArchiverError as error:
-            return Snapshot(archive=name, taken_at=now, error=str(error))
+            return Snapshot(archive=name, taken_at=moment, error=str(error))
 
 
 def _signature(folder: Path) -> _Signature:
-    """Changes with each file of the folder, also with schemas beside the YAML files."""
+    """Return a value that changes with each file of the folder, also with schemas beside the YAML files."""
     try:
         entries = [(entry.name, entry.stat()) for entry in os.scandir(folder)]
     except OSError:

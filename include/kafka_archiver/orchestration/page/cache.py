@@ -20,7 +20,7 @@ class _Entry(NamedTuple, Generic[Kept]):
 
 
 class Near(NamedTuple):
-    """How fresh a value should be for somebody who looks at it alone. Seconds.
+    """The freshness of a value for somebody who looks at it alone. Seconds.
 
     :param age: an older value is fetched ahead of those for which a greater age, or none, is good.
     :param wait: for this; then the old value is given.
@@ -59,11 +59,11 @@ class Cache(Generic[Key, Kept]):
         self._threads = 0
 
     def get(self, key: Key, wait: float = 0.0, near: Near | None = None) -> Kept | None:
-        """The value of one key, as `many`."""
+        """Return the value of one key, as `many`."""
         return self.many([key], wait, near)[key]
 
     def many(self, keys: Collection[Key], wait: float = 0.0, near: Near | None = None) -> dict[Key, Kept | None]:
-        """What is known now, None for what is not; whatever is not fresh is fetched.
+        """Return the known values, None for unknown ones; whatever is not fresh is fetched.
 
         :param wait: seconds to wait, in all, for values that are not known at all.
         :param near: fetch and await known values, too.
@@ -80,7 +80,7 @@ class Cache(Generic[Key, Kept]):
             return {key: entry.value if (entry := self._entries.get(key)) else None for key in keys}
 
     def is_awaited(self, key: Key) -> bool:
-        """Whether a value is being fetched."""
+        """Return whether a value is being fetched."""
         with self._changed:
             return key in self._wanted
 
@@ -100,12 +100,12 @@ class Cache(Generic[Key, Kept]):
             self._entries = {key: entry for key, entry in self._entries.items() if key in kept}
 
     def _want(self, keys: Collection[Key], near: Near | None) -> None:
-        now, rank = self._clock(), math.inf if near is None else near.age
+        moment, rank = self._clock(), math.inf if near is None else near.age
         most = min(rank, self.fresh)
         for key in keys:
-            entry, wanted = self._entries.get(key), self._wanted.get(key)
-            is_new = wanted is None and (entry is None or now - entry.at >= most)
-            if is_new or (wanted is not None and rank < wanted and key not in self._at_work):
+            entry, queued_rank = self._entries.get(key), self._wanted.get(key)
+            is_new = queued_rank is None and (entry is None or moment - entry.at >= most)
+            if is_new or (queued_rank is not None and rank < queued_rank and key not in self._at_work):
                 self._wanted[key] = rank
                 self._queue.put((rank, next(self._numbers), key))
         while self._threads < min(self._workers, len(self._wanted)):
@@ -124,18 +124,18 @@ class Cache(Generic[Key, Kept]):
                 pass
 
     def _fetch(self, key: Key) -> bool:
-        """Fetch a value. Whether it was outdated meanwhile."""
+        """Fetch a value. Return whether it was outdated meanwhile."""
         with self._changed:
             entry = self._entries.get(key)
             self._outdated.discard(key)
         try:
-            found = _Entry(self._load(key, entry.value if entry else None), self._clock())
+            fetched = _Entry(self._load(key, entry.value if entry else None), self._clock())
         except Exception:
             log.exception("%s could not be looked at", key)
-            found = None
+            fetched = None
         with self._changed:
-            if found:
-                self._entries[key] = found
+            if fetched:
+                self._entries[key] = fetched
             if self._most is not None and len(self._entries) > self._most:
                 del self._entries[min(self._entries, key=lambda kept: self._entries[kept].at)]
             if key in self._outdated:

@@ -1,4 +1,4 @@
-"""What is wrong with an archive, each cause once, with its actions and buttons. Pure."""
+"""The findings about an archive as the page shows them: each cause once, with its actions and buttons. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -12,65 +12,82 @@ from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.status.facts import DagRun
 from kafka_archiver.state.status.running import FAILED_REQUEST
 
-# Sentences of one kind that are shown: a moved group is one finding for every partition.
+# Sentences of one card that are shown: a moved group is one finding for every partition.
 SHOWN = 20
 _FAILED = ("failed", "failed for good", FAILED_REQUEST)
 
 
 class Card(NamedTuple):
-    """Findings of one kind with the same actions, as the page shows them. `more`: sentences that are not shown."""
+    """Findings with the same severity and actions: of one kind, or of several kinds with the same text."""
 
-    name: str
-    verdict: Verdict
-    told: Sequence[str]
-    more: int
+    findings: Sequence[Finding]
     steps: Sequence[Step]
 
+    @property
+    def name(self) -> str:
+        """The kinds of its findings."""
+        return ", ".join(dict.fromkeys(finding.kind for finding in self.findings))
 
-def cards(found: Snapshot | None, checks: Iterable[Finding]) -> list[Card]:
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of each of its findings."""
+        return VERDICTS[self.findings[0].severity]
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The sentences that are shown, each once."""
+        return self._texts[:SHOWN]
+
+    @property
+    def more(self) -> int:
+        """The number of sentences that are not shown."""
+        return len(self._texts[SHOWN:])
+
+    @property
+    def _texts(self) -> list[str]:
+        return list(dict.fromkeys(finding.text for finding in self.findings))
+
+
+def cards(snapshot: Snapshot | None, checks: Iterable[Finding]) -> list[Card]:
     """Return the findings, problems first, each cause once, then the checks that sum up no finding."""
-    findings = found.troubles if found else ()
-    archive = found.archive if found else ""
-    damaged = found.audit.damaged if found and found.audit else ()
-    groups: dict[tuple[str, tuple[Action, ...], Severity], list[str]] = {}
+    findings = snapshot.troubles if snapshot else ()
     # A failed run comes after the cause for which the brokers stand.
-    for finding in sorted(findings, key=lambda f: (f.severity != "problem", f.kind in _FAILED)):
-        text, actions = finding.text, finding.actions
-        if cause := _cause_of(finding, findings):
-            text, actions = f"{finding.subject}, because of: {cause}", ()
-        elif finding.kind in _FAILED and found and found.error and shape(found.error) in shape(finding.observed):
-            text = f"{finding.subject}, because of: answers"
-        groups.setdefault((finding.kind, actions, finding.severity), []).append(text)
+    in_order = sorted(findings, key=lambda finding: (finding.severity != "problem", finding.kind in _FAILED))
+    by_kind: dict[tuple[str, tuple[Action, ...], Severity], list[Finding]] = {}
+    for finding in (_by_cause(finding, findings, snapshot) for finding in in_order):
+        by_kind.setdefault((finding.kind, finding.actions, finding.severity), []).append(finding)
     # What is unknown for one reason is one card.
-    same: dict[tuple[str, Severity, tuple[Action, ...]], list[str]] = {}
+    by_text: dict[tuple[str, Severity, tuple[Action, ...]], list[Finding]] = {}
     for check in checks:
         if check.severity != "ok" and not check.sums_up:
-            same.setdefault((check.text, check.severity, check.actions), []).append(check.kind)
-    return [
-        *(
-            Card(
-                kind,
-                VERDICTS[severity],
-                texts[:SHOWN],
-                max(len(texts) - SHOWN, 0),
-                steps_of(archive, actions, damaged),
-            )
-            for (kind, actions, severity), texts in groups.items()
-        ),
-        *(
-            Card(", ".join(kinds), VERDICTS[severity], [text], 0, steps_of(archive, actions, damaged))
-            for (text, severity, actions), kinds in same.items()
-        ),
-    ]
+            by_text.setdefault((check.text, check.severity, check.actions), []).append(check)
+    archive = snapshot.archive if snapshot else ""
+    damaged = snapshot.audit.damaged if snapshot and snapshot.audit else ()
+    groups = (*by_kind.values(), *by_text.values())
+    return [Card(group, steps_of(archive, group[0].actions, damaged)) for group in groups]
 
 
-def is_told(run: DagRun, found: Snapshot | None) -> bool:
+def explains_failure(snapshot: Snapshot | None, run: DagRun) -> bool:
     """Return whether the cards say why this run failed."""
-    failure, findings = run.failure, found.troubles if found else ()
+    failure, findings = run.failure, snapshot.troubles if snapshot else ()
     if failure is None or not failure.cause or run.state != "failed":
         return False
     cause = failure.cause.rstrip(".")
     return any(f.kind in failure.kinds or (f.kind in _FAILED and f.observed == cause) for f in findings)
+
+
+def _by_cause(finding: Finding, findings: Iterable[Finding], snapshot: Snapshot | None) -> Finding:
+    """Return a failed run as a reference to its cause, if another card shows the cause; other findings as they are."""
+    if cause := _cause_of(finding, findings):
+        return _because_of(finding, cause).model_copy(update={"actions": ()})
+    error = snapshot.error if snapshot else None
+    if finding.kind in _FAILED and error and shape(error) in shape(finding.observed):
+        return _because_of(finding, "answers")
+    return finding
+
+
+def _because_of(failed: Finding, cause: str) -> Finding:
+    return failed.model_copy(update={"subject": "", "observed": f"{failed.subject}, because of: {cause}", "means": ""})
 
 
 def _cause_of(failed: Finding, findings: Iterable[Finding]) -> str | None:

@@ -1,4 +1,4 @@
-"""What a person agrees to before an action that replaces objects or lets records go, with its counts."""
+"""The consent that a person gives before an action that replaces objects or lets records go, with its counts."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -18,28 +18,28 @@ FOR_EVER = {"lost_offsets": "record_loss", "recreated_topic": "new_generation"}
 
 
 def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> list[str]:
-    """Return what the action would do, in sentences; none if nobody has to agree to it.
+    """Return the effects of an action in sentences; none if nobody has to agree to it.
 
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
     """
-    if wanted := trigger.conf.get("rebuild"):
-        return list(_rebuild(observatory, archive, Rebuild.of(wanted)))
+    if conf := trigger.conf.get("rebuild"):
+        return list(_rebuild(observatory, archive, Rebuild.of(conf)))
     policies = trigger.conf.get("policies", {})
     if any(policies.get(policy) == choice for policy, choice in FOR_EVER.items()):
         return list(_policies(observatory, archive.choosing(policies), policies))
     return []
 
 
-def _rebuild(observatory: Observatory, archive: Archive, wanted: Rebuild) -> Iterator[str]:
+def _rebuild(observatory: Observatory, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
     context = observatory.open(archive)
-    runs = runs_of_hour(context, wanted.hour) if wanted.hour else [wanted.run]
-    what = f"hour {isoformat(wanted.hour)}" if wanted.hour else f"run {wanted.run}"
-    found = rebuild_extent(context, effective_plans(context, runs))
-    yield f"The rebuild of {what} replaces {found}, also those of other hours."
-    yield f"It reads {found.offsets:,} offsets from Kafka again, with today's settings of the archive."
-    if not wanted.keep:
+    runs = runs_of_hour(context, rebuild.hour) if rebuild.hour else [rebuild.run]
+    target = f"hour {isoformat(rebuild.hour)}" if rebuild.hour else f"run {rebuild.run}"
+    extent = rebuild_extent(context, effective_plans(context, runs))
+    yield f"The rebuild of {target} replaces {extent}, also those of other hours."
+    yield f"It reads {extent.offsets:,} offsets from Kafka again, with today's settings of the archive."
+    if not rebuild.keep:
         yield "The replaced objects are removed once the new ones are final."
-    if not wanted.fewer:
+    if not rebuild.fewer:
         yield "It stops before that if fewer records would be archived than are now."
 
 
@@ -47,9 +47,9 @@ def _policies(observatory: Observatory, archive: Archive, policies: dict[str, st
     chosen = ", ".join(f"{policy}: {choice}" for policy, choice in policies.items())
     yield f"The run decides by {chosen}. What it records as lost, or as a new generation, stays so for ever."
     try:
-        found = preview(observatory.open(archive), second_before(datetime.now(UTC)), "manual")
+        plan = preview(observatory.open(archive), second_before(datetime.now(UTC)), "manual")
     except ArchiverError as error:
         yield f"What it would do is not known now: {error}"
         return
-    yield f"It would archive {found.offsets:,} offsets."
-    yield from found.policies_triggered or ("No policy would decide anything now: nothing would be lost.",)
+    yield f"It would archive {plan.offsets:,} offsets."
+    yield from plan.policies_triggered or ("No policy would decide anything now: nothing would be lost.",)

@@ -14,7 +14,7 @@ _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
 def csrf_token(user: BaseUser) -> str:
-    """What a form of this user carries."""
+    """Return the token that the forms of this user carry."""
     return str(_serializer().dumps(user.get_id()))
 
 
@@ -45,8 +45,8 @@ def _serializer() -> URLSafeTimedSerializer:
 
 
 def _origins(request: Request) -> list[str]:
-    """The origins of Airflow's own pages; never the request's own Host where the configuration has an address."""
-    found = urlsplit(conf.get("api", "base_url", fallback="") or str(request.base_url))
-    port = f":{found.port}" if found.port else ""
-    others = [f"{found.scheme}://{host}{port}" for host in _LOCAL] if found.hostname in _LOCAL else []
-    return [f"{found.scheme}://{found.netloc}", *others]
+    """Return the origins of Airflow's own pages; never the request's Host where the configuration has an address."""
+    base = urlsplit(conf.get("api", "base_url", fallback="") or str(request.base_url))
+    port = f":{base.port}" if base.port else ""
+    local = [f"{base.scheme}://{host}{port}" for host in _LOCAL] if base.hostname in _LOCAL else []
+    return [f"{base.scheme}://{base.netloc}", *local]

@@ -1,4 +1,4 @@
-"""What the page shows of one archive beyond its snapshot: read in the background, kept for seconds."""
+"""The page's details of one archive beyond its snapshot: read in the background, kept for seconds."""
 
 from collections.abc import Hashable
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +12,7 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.state.coverage import Coverage, Heads, HourInFull, hour_in_full, read_coverage
+from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.ranges import TopicPartition
@@ -27,14 +27,14 @@ NEAR = Near(age=10.0, wait=0.4)
 MOST = 500
 # No record is older: Kafka's times begin here.
 FIRST = date(1970, 1, 1)
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 _Key: TypeAlias = tuple[Hashable, ...]
 
 
-class Answer(NamedTuple, Generic[Found]):
-    """What was found, or why nothing was, and what to do. `awaited`: a fresh answer is on its way."""
+class Lookup(NamedTuple, Generic[Value]):
+    """A value, or the error for which there is none, and what to do. `awaited`: a fresh answer is on its way."""
 
-    value: Found | None
+    value: Value | None
     at: datetime
     error: str | None = None
     actions: tuple[Action, ...] = ()
@@ -56,37 +56,37 @@ class Details:
 
     def __init__(self, observatory: Observatory) -> None:
         self._observatory = observatory
-        self._heads = Heads()
-        self._cache: Cache[_Key, Answer[Any]] = Cache(self._read, FRESH, most=MOST)
+        self._heads = ProofHeads()
+        self._cache: Cache[_Key, Lookup[Any]] = Cache(self._read, FRESH, most=MOST)
 
-    def of(self, archive: str, last: date) -> Answer[Detail] | None:
-        """The archive's hours of the days up to `last`, and its last runs."""
+    def of(self, archive: str, last: date) -> Lookup[Detail] | None:
+        """Return the archive's hours of the days up to `last`, and its last runs."""
         return self._get((self._detail, archive, last))
 
     def again(self, archive: str) -> None:
         """Read everything of this archive again at the next request."""
         self._cache.forget(lambda key: key[1] == archive)
 
-    def hour(self, archive: str, hour: int) -> Answer[HourInFull] | None:
-        """One hour in full."""
+    def hour(self, archive: str, hour: int) -> Lookup[HourDetail] | None:
+        """Return one hour in full."""
         return self._get((self._hour, archive, hour))
 
-    def plan(self, archive: str) -> Answer[Preview] | None:
-        """What a run that is triggered now would do."""
+    def plan(self, archive: str) -> Lookup[Preview] | None:
+        """Preview the run that would be triggered now."""
         return self._get((self._plan, archive))
 
-    def _get(self, key: _Key) -> Answer[Any] | None:
-        found = self._cache.get(key, PATIENCE, NEAR)
-        return found._replace(awaited=self._cache.is_awaited(key)) if found else None
+    def _get(self, key: _Key) -> Lookup[Any] | None:
+        lookup = self._cache.get(key, PATIENCE, NEAR)
+        return lookup._replace(awaited=self._cache.is_awaited(key)) if lookup else None
 
-    def _read(self, key: _Key, _: Answer[Any] | None) -> Answer[Any]:
+    def _read(self, key: _Key, _: Lookup[Any] | None) -> Lookup[Any]:
         read, name, *more = key
-        found, now = self._observatory.archives().found.get(str(name)), datetime.now(UTC)
+        archive, moment = self._observatory.archives().found.get(str(name)), datetime.now(UTC)
         assert callable(read)
         try:
-            return Answer(read(found, *more) if found else None, now)
+            return Lookup(read(archive, *more) if archive else None, moment)
         except ArchiverError as error:
-            return Answer(None, now, str(error), error.actions)
+            return Lookup(None, moment, str(error), error.actions)
 
     def _detail(self, archive: Archive, last: date) -> Detail:
         facts = facts_of(archive, datetime.now(UTC))
@@ -96,30 +96,30 @@ class Details:
             return Detail(None, [], {}, facts, str(error))
 
     def _of_ledger(self, archive: Archive, last: date, facts: Facts) -> Detail:
-        context, now = self._observatory.open(archive), datetime.now(UTC)
+        context, moment = self._observatory.open(archive), datetime.now(UTC)
         progress = context.ledger.progress()
         runs = last_runs(context.ledger, RUNS)
         newest = max([run.number for run in runs], default=progress.settled if progress else 0)
         past = {
-            TopicPartition(one.topic, one.partition): one
-            for one in histories(last_plans(context.ledger, newest, PLANS))
+            TopicPartition(history.topic, history.partition): history
+            for history in histories(last_plans(context.ledger, newest, PLANS))
         }
-        at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(now))
+        at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(moment))
         return Detail(read_coverage(context, last, DAYS, self._heads, at_work), runs, past, facts)
 
-    def _hour(self, archive: Archive, hour: int) -> HourInFull:
-        return hour_in_full(self._observatory.open(archive), hour)
+    def _hour(self, archive: Archive, hour: int) -> HourDetail:
+        return read_hour(self._observatory.open(archive), hour)
 
     def _plan(self, archive: Archive) -> Preview:
-        context, now = self._observatory.open(archive), datetime.now(UTC)
-        interval = last_interval(archive, now)
-        if is_planned_since(context, interval, now) is False:
-            interval = second_before(now)
+        context, moment = self._observatory.open(archive), datetime.now(UTC)
+        interval = last_interval(archive, moment)
+        if is_planned_since(context, interval, moment) is False:
+            interval = second_before(moment)
         return preview(context, interval, "scheduled")
 
 
 def window(last: date, today: date) -> tuple[date, date, date | None]:
-    """The last day that is shown, that of the window before, and that of the window after, if there is one."""
+    """Return the last day that is shown, that of the window before, and that of the window after, if there is one."""
     last = max(min(last, today), FIRST)
     after = min(last + timedelta(days=DAYS), today)
     return last, last - timedelta(days=DAYS), after if last < today else None

@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.keys import run_document
 from kafka_archiver.orchestration.connections import open_store
 from kafka_archiver.orchestration.dag_run.params import checked_run
-from kafka_archiver.orchestration.page.access import Someone
+from kafka_archiver.orchestration.page.access import MaybeUser
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.views import require_visible, visitor
 
@@ -20,17 +20,17 @@ MOST, PATIENCE = 16 << 20, 20.0
 
 
 def documents_router(observatory: Observatory) -> APIRouter:
-    """The routes of the documents."""
+    """Return the routes of the documents."""
     router = APIRouter()
 
     @router.get("/archives/{name}/runs/{run}/{document}")
     async def document(
-        request: Request, user: Someone, name: str, run: str, document: Literal["plan", "manifest"]
+        request: Request, user: MaybeUser, name: str, run: str, document: Literal["plan", "manifest"]
     ) -> Response:
-        """A plan or a manifest, as JSON."""
-        found = await run_in_threadpool(require_visible, observatory, visitor(request, user), name)
+        """Return a plan or a manifest, as JSON."""
+        archive = await run_in_threadpool(require_visible, observatory, visitor(request, user), name)
         try:
-            reading = run_in_threadpool(_read, found, checked_run(run, "run"), document)
+            reading = run_in_threadpool(_read, archive, checked_run(run, "run"), document)
             data = await asyncio.wait_for(reading, PATIENCE)
         except ConfigError:
             raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None

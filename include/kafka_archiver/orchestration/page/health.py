@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from kafka_archiver.config import Archive
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.metadata.services import services
-from kafka_archiver.orchestration.page.access import Someone, visible
+from kafka_archiver.orchestration.page.access import MaybeUser, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
 from kafka_archiver.state.health import Verdict, as_check, verdict_of
@@ -26,58 +26,58 @@ _WORDS: dict[Verdict, str] = {"ok": "healthy", "warning": "healthy", "unknown": 
 
 
 def health_router(observatory: Observatory) -> APIRouter:
-    """The routes of health."""
+    """Return the routes of health."""
     router = APIRouter()
 
     # Some load balancers ask with HEAD.
     @router.api_route("/health", methods=["GET", "HEAD"])
-    def health(request: Request, user: Someone) -> Response:
-        """All archives that the caller may know of; a stranger gets the word of all of them."""
+    def health(request: Request, user: MaybeUser) -> Response:
+        """Return the health of the archives that the caller may know of; a stranger gets the word of all of them."""
         archives, token = observatory.archives(), has_token(request)
         named = _named(archives.found, token, user)
         patience = STRANGERS_PATIENCE if named is None else PATIENCE
-        found = _checks(observatory, archives.found if named is None else named, patience)
+        checks_by_name = _checks(observatory, archives.found if named is None else named, patience)
         is_wrong = bool(archives.errors) and (token or named is None)
         airflow = services().checks
-        every = [*airflow, *(check for checks in found.values() for check in checks)]
+        every = [*airflow, *(check for checks in checks_by_name.values() for check in checks)]
         overall = "failing" if is_wrong else verdict_of(every)
         if named is None:
             return PlainTextResponse(_WORDS[overall], _code(overall))
-        told = {name: _told(checks) for name, checks in found.items()}
+        documents = {name: _document(checks) for name, checks in checks_by_name.items()}
         more = {"wrong_files": list(map(str, archives.errors))} if token else {}
         return JSONResponse(
-            {"status": _WORDS[overall], "airflow": _told(airflow), "archives": told, **more}, _code(overall)
+            {"status": _WORDS[overall], "airflow": _document(airflow), "archives": documents, **more}, _code(overall)
         )
 
     @router.api_route("/health/{name}", methods=["GET", "HEAD"])
-    def health_of(name: str, request: Request, user: Someone) -> Response:
-        """One archive. A stranger is refused, whether there is such an archive or not."""
+    def health_of(name: str, request: Request, user: MaybeUser) -> Response:
+        """Return one archive's health. A stranger is refused, whether there is such an archive or not."""
         named = _named(observatory.archives().found, has_token(request), user)
         if named is None:
             raise HTTPException(401, "Log in to Airflow first, or give the token")
         if name not in named:
             raise HTTPException(404, "There is no such archive")
         [checks] = _checks(observatory, {name: named[name]}, PATIENCE).values()
-        return JSONResponse(_told(checks), _code(verdict_of(checks)))
+        return JSONResponse(_document(checks), _code(verdict_of(checks)))
 
     return router
 
 
-def _named(found: dict[str, Archive], token: bool, user: Any) -> dict[str, Archive] | None:
-    """The archives that the caller may know of; None: a stranger."""
+def _named(archives: dict[str, Archive], token: bool, user: Any) -> dict[str, Archive] | None:
+    """Return the archives that the caller may know of; None: a stranger."""
     if token:
-        return found
+        return archives
     if user is None:
         return None
-    return {name: found[name] for name in sorted(visible(user, found))}
+    return {name: archives[name] for name in sorted(visible(user, archives))}
 
 
 def _checks(observatory: Observatory, archives: dict[str, Archive], patience: float) -> dict[str, list[Finding]]:
-    now, snapshots = datetime.now(UTC), observatory.snapshots(archives, patience)
-    return {name: observatory.checks(archive, snapshots[name], now) for name, archive in archives.items()}
+    moment, snapshots = datetime.now(UTC), observatory.snapshots(archives, patience)
+    return {name: observatory.checks(archive, snapshots[name], moment) for name, archive in archives.items()}
 
 
-def _told(checks: Collection[Finding]) -> dict[str, Any]:
+def _document(checks: Collection[Finding]) -> dict[str, Any]:
     return {"status": _WORDS[verdict_of(checks)], "checks": [as_check(check) for check in checks]}
 
 

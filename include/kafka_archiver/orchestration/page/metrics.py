@@ -12,12 +12,12 @@ from prometheus_client.registry import Collector
 
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.metadata.services import Services, services
-from kafka_archiver.orchestration.page.access import Someone, visible
+from kafka_archiver.orchestration.page.access import MaybeUser, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
 from kafka_archiver.state.health import verdict_of
-from kafka_archiver.state.health.own import checks_of
-from kafka_archiver.state.overview import Audited, LastRun, Snapshot
+from kafka_archiver.state.health.plugins import checks_of
+from kafka_archiver.state.overview import LastAudit, LastRun, Snapshot
 from kafka_archiver.state.overview.incomplete import RECENT
 
 # Prometheus gives up after ten seconds.
@@ -26,11 +26,11 @@ _PREFIX = "kafka_archiver_"
 _HEALTHY = ("ok", "warning")
 
 
-class Seen(NamedTuple):
+class Sample(NamedTuple):
     """One archive at the time of a scrape. `healthy`: by its checks."""
 
     snapshot: Snapshot
-    now: datetime
+    moment: datetime
     healthy: bool
 
 
@@ -39,16 +39,16 @@ class _Gauge(NamedTuple):
 
     name: str
     text: str
-    value: Callable[[Seen], float | None]
+    value: Callable[[Sample], float | None]
 
 
 def metrics_router(observatory: Observatory) -> APIRouter:
-    """The route of metrics."""
+    """Return the route of metrics."""
     router = APIRouter()
 
     @router.get("/metrics")
-    def metrics(request: Request, user: Someone) -> Response:
-        """The archives that the caller may know of: with the token all, else those whose DAGs the user may see."""
+    def metrics(request: Request, user: MaybeUser) -> Response:
+        """Expose the archives that the caller may know of: with the token all, else those whose DAGs the user sees."""
         archives, token = observatory.archives(), has_token(request)
         if not token and user is None:
             raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
@@ -66,24 +66,24 @@ def metrics_router(observatory: Observatory) -> APIRouter:
 def exposition(
     archives: Mapping[str, Archive],
     snapshots: Mapping[str, Snapshot | None],
-    now: datetime,
+    moment: datetime,
     wrong: int | None,
     faulty: Collection[str] = (),
     airflow: Services | None = None,
 ) -> bytes:
-    """The metrics in text.
+    """Return the metrics in text.
 
     :param wrong: the number of YAML files with errors, if the caller may know.
     :param faulty: the archives whose YAML file is wrong or gone.
     :param airflow: the services of Airflow, if the caller may know.
     """
 
-    def is_healthy(name: str, found: Snapshot) -> bool:
-        return name not in faulty and verdict_of(checks_of(archives[name], found, now)) in _HEALTHY
+    def is_healthy(name: str, snapshot: Snapshot) -> bool:
+        return name not in faulty and verdict_of(checks_of(archives[name], snapshot, moment)) in _HEALTHY
 
-    seen = [Seen(found, now, is_healthy(name, found)) for name, found in snapshots.items() if found]
+    samples = [Sample(snapshot, moment, is_healthy(name, snapshot)) for name, snapshot in snapshots.items() if snapshot]
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected([*families(seen), *_of_all(snapshots, wrong), *_of_airflow(airflow)]))
+    registry.register(_Collected([*families(samples), *_of_all(snapshots, wrong), *_of_airflow(airflow)]))
     return generate_latest(registry)
 
 
@@ -95,35 +95,37 @@ class _Collected(Collector):
         yield from self._families
 
 
-def families(seen: Iterable[Seen]) -> Iterator[GaugeMetricFamily]:
-    """All metrics of these archives."""
-    these = list(seen)
+def families(samples: Iterable[Sample]) -> Iterator[GaugeMetricFamily]:
+    """Yield all metrics of these archives."""
+    all_samples = list(samples)
     for gauge in _GAUGES:
         family = GaugeMetricFamily(_PREFIX + gauge.name, gauge.text, labels=["archive"])
-        for one in these:
-            value = gauge.value(one)
+        for sample in all_samples:
+            value = gauge.value(sample)
             if value is not None:
-                family.add_metric([one.snapshot.archive], value)
+                family.add_metric([sample.snapshot.archive], value)
         yield family
-    yield from _by_topic(these)
-    troubles = GaugeMetricFamily(_PREFIX + "troubles", "What is wrong now.", labels=["archive", "severity"])
-    for one in these:
+    yield from _by_topic(all_samples)
+    troubles = GaugeMetricFamily(
+        _PREFIX + "troubles", "The findings that are open, by severity.", labels=["archive", "severity"]
+    )
+    for sample in all_samples:
         for severity in ("problem", "warning"):
-            count = sum(trouble.severity == severity for trouble in one.snapshot.troubles)
-            troubles.add_metric([one.snapshot.archive, severity], count)
+            count = sum(trouble.severity == severity for trouble in sample.snapshot.troubles)
+            troubles.add_metric([sample.snapshot.archive, severity], count)
     yield troubles
 
 
-def _by_topic(seen: Iterable[Seen]) -> Iterator[GaugeMetricFamily]:
+def _by_topic(samples: Iterable[Sample]) -> Iterator[GaugeMetricFamily]:
     lag = GaugeMetricFamily(
         _PREFIX + "topic_lag_records", "Offsets of a topic that are not archived yet.", labels=["archive", "topic"]
     )
-    for one in seen:
+    for sample in samples:
         topics: dict[str, int] = defaultdict(int)
-        for partition in one.snapshot.state.partitions if one.snapshot.state else ():
+        for partition in sample.snapshot.state.partitions if sample.snapshot.state else ():
             topics[partition.topic] += partition.lag
         for topic in sorted(topics):
-            lag.add_metric([one.snapshot.archive, topic], topics[topic])
+            lag.add_metric([sample.snapshot.archive, topic], topics[topic])
     yield lag
 
 
@@ -154,54 +156,60 @@ def _time(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def _ledger(read: Callable[[Snapshot], float]) -> Callable[[Seen], float | None]:
-    return lambda one: read(one.snapshot) if one.snapshot.ledger_read else None
+def _ledger(read: Callable[[Snapshot], float]) -> Callable[[Sample], float | None]:
+    return lambda sample: read(sample.snapshot) if sample.snapshot.ledger_read else None
 
 
-def _audit(read: Callable[[Audited], float | None]) -> Callable[[Seen], float | None]:
-    return lambda one: read(one.snapshot.audit) if one.snapshot.audit else None
+def _audit(read: Callable[[LastAudit], float | None]) -> Callable[[Sample], float | None]:
+    return lambda sample: read(sample.snapshot.audit) if sample.snapshot.audit else None
 
 
-def _counts(name: str) -> Callable[[Seen], float | None]:
+def _counts(name: str) -> Callable[[Sample], float | None]:
     return _audit(lambda audit: getattr(audit.counts, name) if audit.counts else None)
 
 
-def _run(read: Callable[[LastRun], float]) -> Callable[[Seen], float | None]:
-    return lambda one: read(one.snapshot.last_run) if one.snapshot.last_run else None
+def _run(read: Callable[[LastRun], float]) -> Callable[[Sample], float | None]:
+    return lambda sample: read(sample.snapshot.last_run) if sample.snapshot.last_run else None
 
 
 _GAUGES = (
-    _Gauge("up", "1 if the store and the brokers answered.", lambda one: one.snapshot.error is None),
-    _Gauge("healthy", "1 if every health check is ok or a warning.", lambda one: one.healthy),
-    _Gauge("looked_timestamp_seconds", "When these values were read.", lambda one: _time(one.snapshot.taken_at)),
-    _Gauge("lag_records", "Offsets that are not archived yet.", lambda one: one.snapshot.lag),
+    _Gauge("up", "1 if the store and the brokers answered.", lambda sample: sample.snapshot.error is None),
+    _Gauge("healthy", "1 if every health check is ok or a warning.", lambda sample: sample.healthy),
+    _Gauge("looked_timestamp_seconds", "When these values were read.", lambda sample: _time(sample.snapshot.taken_at)),
+    _Gauge("lag_records", "Offsets that are not archived yet.", lambda sample: sample.snapshot.lag),
     _Gauge(
         "lag_seconds",
         "How long the oldest record that waits has waited.",
-        lambda one: _seconds(one.snapshot.behind(one.now)),
+        lambda sample: _seconds(sample.snapshot.behind(sample.moment)),
     ),
     _Gauge(
         "closed_until_timestamp_seconds",
         "The end of the last hour with a verdict, complete or incomplete.",
-        lambda one: _time(one.snapshot.closed_until),
+        lambda sample: _time(sample.snapshot.closed_until),
     ),
     _Gauge(
-        "age_seconds", "Since the end of the last hour with a verdict.", lambda one: _seconds(one.snapshot.age(one.now))
+        "age_seconds",
+        "Since the end of the last hour with a verdict.",
+        lambda sample: _seconds(sample.snapshot.age(sample.moment)),
     ),
     _Gauge(
         "proofs_open",
         "Ended hours without a verdict yet.",
-        lambda one: one.snapshot.hours_open(one.now) if one.snapshot.ledger_read else None,
+        lambda sample: sample.snapshot.hours_open(sample.moment) if sample.snapshot.ledger_read else None,
     ),
     _Gauge(
         "proofs_incomplete",
         f"Incomplete hours among the last {RECENT} with a verdict.",
-        lambda one: None if one.snapshot.incomplete is None else len(one.snapshot.incomplete),
+        lambda sample: None if sample.snapshot.incomplete is None else len(sample.snapshot.incomplete),
     ),
-    _Gauge("lost_offsets", "Offsets ever lost.", _ledger(lambda found: found.lost)),
-    _Gauge("dead_letters", "Records that are dead letters now.", _ledger(lambda found: found.dead_letters)),
-    _Gauge("accepted_findings", "Findings that a person has accepted.", _ledger(lambda found: len(found.accepted))),
-    _Gauge("unfinished_runs", "Planned runs that are not finished.", _ledger(lambda found: len(found.unfinished))),
+    _Gauge("lost_offsets", "Offsets ever lost.", _ledger(lambda snapshot: snapshot.lost)),
+    _Gauge("dead_letters", "Records that are dead letters now.", _ledger(lambda snapshot: snapshot.dead_letters)),
+    _Gauge(
+        "accepted_findings", "Findings that a person has accepted.", _ledger(lambda snapshot: len(snapshot.accepted))
+    ),
+    _Gauge(
+        "unfinished_runs", "Planned runs that are not finished.", _ledger(lambda snapshot: len(snapshot.unfinished))
+    ),
     _Gauge("audit_timestamp_seconds", "When the last audit was.", _audit(lambda audit: _time(audit.at))),
     _Gauge(
         "audit_damaged",
@@ -225,17 +233,17 @@ _GAUGES = (
     _Gauge(
         "last_run_duration_seconds",
         "Duration of the DAG run that finished the last run.",
-        lambda one: _seconds(one.snapshot.duration),
+        lambda sample: _seconds(sample.snapshot.duration),
     ),
     _Gauge(
         "last_run_cpu_seconds",
         "CPU of spark-submit and its children in that DAG run; all of Spark only on one machine.",
-        lambda one: one.snapshot.effort.cpu_seconds if one.snapshot.effort else None,
+        lambda sample: sample.snapshot.effort.cpu_seconds if sample.snapshot.effort else None,
     ),
     _Gauge(
         "last_run_retries",
         "Attempts after the first of that DAG run's tasks.",
-        lambda one: one.snapshot.effort.retries if one.snapshot.effort else None,
+        lambda sample: sample.snapshot.effort.retries if sample.snapshot.effort else None,
     ),
 )
 _OTHERS = ("troubles", "topic_lag_records", "archives", "wrong_files")

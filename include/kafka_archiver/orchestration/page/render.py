@@ -40,27 +40,28 @@ HEADERS = {
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page of this template."""
+    """Render a page of this template."""
     base = str(request.scope.get("root_path", "")).rstrip("/")
-    given = {"base": base, "airflow": airflow_path(), "now": datetime.now(UTC), "stale": STALE, **values}
-    return HTMLResponse(environment().get_template(template).render(given), status)
+    all_values = {"base": base, "airflow": airflow_path(), "now": datetime.now(UTC), "stale": STALE, **values}
+    return HTMLResponse(environment().get_template(template).render(all_values), status)
 
 
 def airflow_path() -> str:
-    """The path of Airflow's UI, without a slash at the end: empty unless a proxy serves it below a path."""
+    """Return the path of Airflow's UI, without a slash at the end: empty unless a proxy serves it below a path."""
     return urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
 
 
 @cache
 def environment() -> Environment:
-    """The templates, with every value escaped."""
-    made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
-    made.filters |= {
+    """Return the templates, with every value escaped."""
+    templates = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
+    templates.filters |= {
         "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
-        "hour": _hour, "told": _told, "sign": lambda state: _SIGNS[state][0], "path": lambda text: quote(text, safe=""),
+        "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
+        "path": lambda text: quote(text, safe=""),
     }  # fmt: skip
-    made.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]
-    return made
+    templates.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]
+    return templates
 
 
 def _count(number: int | None) -> str:
@@ -91,9 +92,9 @@ def _hour(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H}"
 
 
-def _told(cell: HourCell) -> str:
-    words = _SIGNS[cell.state][1] if cell.state in _SIGNS else "no run has looked at it"
-    parts = [f"{_moment(cell.hour_start)}: {words}"]
+def _words(cell: HourCell) -> str:
+    state = _SIGNS[cell.state][1] if cell.state in _SIGNS else "no run has looked at it"
+    parts = [f"{_moment(cell.hour_start)}: {state}"]
     if cell.rows:
         parts.append(count(cell.rows, "row"))
     if cell.late_rows:

@@ -13,16 +13,16 @@ _PREFIX = "bearer "
 
 
 def has_token(request: Request) -> bool:
-    """Whether the request has the token, as `Authorization: Bearer …`. Compared in constant time."""
-    given = request.headers.get("authorization", "")
-    wanted = _wanted() if given.lower().startswith(_PREFIX) else None
-    return wanted is not None and hmac.compare_digest(given[len(_PREFIX) :].strip().encode(), wanted.encode())
+    """Return whether the request has the token, as `Authorization: Bearer …`. Compared in constant time."""
+    header = request.headers.get("authorization", "")
+    token = _configured_token() if header.lower().startswith(_PREFIX) else None
+    return token is not None and hmac.compare_digest(header[len(_PREFIX) :].strip().encode(), token.encode())
 
 
-def _wanted() -> str | None:
-    """The token; None: there is none, and only users may look."""
-    if found := os.environ.get(VARIABLE, "").strip():
-        return found
+def _configured_token() -> str | None:
+    """Return the token; None: there is none, and only users may look."""
+    if token := os.environ.get(VARIABLE, "").strip():
+        return token
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
     try:
         return str(Connection.get(CONNECTION).password or "").strip() or None

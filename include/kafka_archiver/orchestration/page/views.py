@@ -1,6 +1,7 @@
 """The pages: all archives, one archive, one hour, a plan."""
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,21 +12,21 @@ from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
-from kafka_archiver.messages.errors import shape
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
-from kafka_archiver.orchestration.page.access import Someone, may_act, may_edit, visible
+from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_edit, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.cache import Near
-from kafka_archiver.orchestration.page.cards import cards, is_told
+from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import NEAR, Answer, Details, window
+from kafka_archiver.orchestration.page.details import NEAR, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.state.overview import Snapshot
+from kafka_archiver.state.status.facts import DagRun
 from kafka_archiver.values.intervals import to_hour
 
 # Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
@@ -36,7 +37,7 @@ WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warn
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
-class Row(NamedTuple):
+class ArchiveRow(NamedTuple):
     """One archive in the list."""
 
     name: str
@@ -71,12 +72,12 @@ class Row(NamedTuple):
 
 
 def pages_router(observatory: Observatory, details: Details) -> APIRouter:
-    """The routes of the pages."""
+    """Return the routes of the pages."""
     router = APIRouter()
 
     @router.get("/")
-    def archives(request: Request, user: Someone, q: str = "", state: str = "", page: int = 1) -> Response:
-        """All archives that the user may see, those with problems first."""
+    def archives(request: Request, user: MaybeUser, q: str = "", state: str = "", page: int = 1) -> Response:
+        """Show all archives that the user may see, those with problems first."""
         who, known = visitor(request, user), observatory.archives()
         rows = rows_of(observatory, {name: known.found[name] for name in visible(who, known.found)})
         counted = Counter(row.word for row in rows)
@@ -101,7 +102,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     @router.get("/archives/{name}")
     def archive(
         request: Request,
-        user: Someone,
+        user: MaybeUser,
         name: str,
         last: date | None = None,
         started: str = "",
@@ -109,35 +110,34 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         unpaused: str = "",
         accepted: str = "",
     ) -> Response:
-        """One archive: its state, its hours, its runs, and what can be done."""
+        """Show one archive: its state, its hours, its runs, and its actions."""
         who = visitor(request, user)
-        found = require_visible(observatory, who, name)
+        declared = require_visible(observatory, who, name)
         today = datetime.now(UTC).date()
         shown, earlier, later = window(last or today, today)
         # Both are looked for at the same time.
         observatory.snapshots([name], 0.0, NEAR._replace(wait=0.0))
         answer = details.of(name, shown)
-        [row] = rows_of(observatory, {name: found}, NEAR)
+        [row] = rows_of(observatory, {name: declared}, NEAR)
         detail = answer.value if answer else None
         unread = detail.unread if detail else ""
-        error = row.snapshot.error if row.snapshot else None
         looks = [look for look in (row.snapshot and row.snapshot.taken_at, answer and answer.at) if look]
         return render(
             request,
             "archive.html",
             name=name,
-            archive=found,
+            archive=declared,
             dag=dag_id(name),
             word=row.word,
             checks=row.checks,
-            found=row.snapshot,
+            snapshot=row.snapshot,
             as_of=min(looks, default=None),
             awaited=observatory.is_awaited(name) or bool(answer and answer.awaited),
             cards=cards(row.snapshot, row.checks),
-            told={run.run_id for run in detail.facts.runs if is_told(run, row.snapshot)} if detail else set(),
+            explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
             unread=unread,
-            told_above=bool(unread and error and shape(unread) == shape(error)),
+            unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
             earlier=earlier,
             later=later,
             started=started,
@@ -151,10 +151,10 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         )
 
     @router.get("/archives/{name}/hours/{hour}")
-    def hour(request: Request, user: Someone, name: str, hour: str) -> Response:
-        """One hour's proof."""
+    def hour(request: Request, user: MaybeUser, name: str, hour: str) -> Response:
+        """Show one hour's proof."""
         who = visitor(request, user)
-        found = require_visible(observatory, who, name)
+        declared = require_visible(observatory, who, name)
         try:
             start = datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=UTC)
         except ValueError:
@@ -167,18 +167,18 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             name=name,
             dag=dag_id(name),
             start=start,
-            found=value,
+            detail=value,
             **_freshness(answer),
             error=answer.error if answer else None,
-            store=found.store.url,
+            store=declared.store.url,
             fates=FATES,
             dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
             **forms_of(who, name),
         )
 
     @router.get("/archives/{name}/plan")
-    def plan(request: Request, user: Someone, name: str) -> Response:
-        """What a run that is triggered now would do."""
+    def plan(request: Request, user: MaybeUser, name: str) -> Response:
+        """Show what a run would do that is triggered now."""
         who = visitor(request, user)
         require_visible(observatory, who, name)
         answer = details.plan(name)
@@ -188,7 +188,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             request,
             "plan.html",
             name=name,
-            found=value,
+            preview=value,
             **_freshness(answer),
             error=answer.error if answer else None,
             steps=buttons_of(name, dict.fromkeys(actions)),
@@ -197,7 +197,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
 
     @router.get("/static/{name}")
     def static(name: str) -> Response:
-        """Styles and script; they say nothing of any archive."""
+        """Return styles and script; they say nothing of any archive."""
         if name not in _STATIC:
             raise HTTPException(404)
         file: Path = HERE / "static" / name
@@ -206,27 +206,30 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near | None = None) -> list[Row]:
-    """The archives with their checks, those with problems first."""
-    snapshots, now = observatory.snapshots(archives, PATIENCE, near), datetime.now(UTC)
-    rows = [Row(name, snapshots[name], observatory.checks(archives[name], snapshots[name], now)) for name in archives]
+def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near | None = None) -> list[ArchiveRow]:
+    """Return the archives with their checks, those with problems first."""
+    snapshots, moment = observatory.snapshots(archives, PATIENCE, near), datetime.now(UTC)
+    rows = [
+        ArchiveRow(name, snapshots[name], observatory.checks(archives[name], snapshots[name], moment))
+        for name in archives
+    ]
     order = list(WORDS)
     return sorted(rows, key=lambda row: (order.index(row.verdict), row.name))
 
 
 def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:
-    """The archive.
+    """Return the archive.
 
     :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
     """
-    found = observatory.archives().found.get(name)
-    if found is None or not visible(user, [name]):
+    archive = observatory.archives().found.get(name)
+    if archive is None or not visible(user, [name]):
         raise HTTPException(404, "There is no such archive, or you may not see it")
-    return found
+    return archive
 
 
 def visitor(request: Request, user: Any) -> Any:
-    """The user; a stranger is sent to Airflow's login.
+    """Return the user; a stranger is sent to Airflow's login.
 
     :raises HTTPException: 303 to the login.
     """
@@ -236,12 +239,17 @@ def visitor(request: Request, user: Any) -> Any:
     return user
 
 
-def _freshness(answer: Answer[Any] | None) -> dict[str, Any]:
+def _explained(runs: Iterable[DagRun], snapshot: Snapshot | None) -> set[str]:
+    """Return the failed runs of which the cards say the cause."""
+    return {run.run_id for run in runs if explains_failure(snapshot, run)}
+
+
+def _freshness(answer: Lookup[Any] | None) -> dict[str, Any]:
     return {"as_of": answer and answer.at, "awaited": bool(answer and answer.awaited)}
 
 
 def forms_of(user: Any, name: str) -> dict[str, Any]:
-    """What a page needs for its forms. `allowed`: the actions for which this user has the rights at their DAGs."""
+    """Return the values of a page's forms. `allowed`: the actions for which this user has the rights at their DAGs."""
     own, audit = dag_id(name), f"audit_{name}"
     may, may_audit = may_act(user, own), may_act(user, audit)
     allowed = [

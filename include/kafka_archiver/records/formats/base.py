@@ -140,6 +140,32 @@ class ReadsAlone(Protocol):
         """
 
 
+@runtime_checkable
+class JoinsValues(Protocol):
+    """A format whose files may not tell where a value ends."""
+
+    def joins_values(self, settings: Settings) -> bool:
+        """Return True if `read` may give another number of values than were written."""
+
+
+@runtime_checkable
+class ReadsFrom(Protocol):
+    """A format that reads from the middle of an object, with few bytes."""
+
+    def read_from(
+        self, source: BinaryIO, target: "Target", offset: int, row: int | None, sidecar: Callable[[], bytes | None]
+    ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+        """Return the number of the first row that is read, and batches as of `Format.read`, each read when asked for.
+
+        The first batches may have rows before the offset. Returns None if the object does not tell the place.
+
+        :param source: each of its reads is one range request.
+        :param row: the number of the row with the offset, if that is known.
+        :param sidecar: reads the object's sidecar; None: it has none.
+        :raises IntegrityError: as `Format.read`.
+        """
+
+
 class Format(Protocol):
     """One file format. Instances are stateless."""
 

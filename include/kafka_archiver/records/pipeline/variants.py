@@ -4,6 +4,7 @@ A variant is a combination of a key's schema and a value's schema that the plan 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.frames import schema_ids
 from kafka_archiver.records.pipeline.aside import Aside
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.decode import decodings, storable
+from kafka_archiver.records.pipeline.decode import Decoding, columns_of, decodings, storable
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.headers import SchemaIds
 from kafka_archiver.records.pipeline.rows import rows_where
@@ -60,12 +61,11 @@ class Variants:
         most: int | None = None,
         aside: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        self._settings, self._topic, self._schemas, self._aside = settings, topic, schemas, aside
+        self._settings, self._topic, self._aside = settings, topic, aside
         chunk = chunk or Chunk(topic=topic, partition=0, generation=0, start=0, end=1)
         self._place = Place(topic, chunk.partition, keys)
         self.paths = Paths(form_of(settings), chunk, settings, most)
-        self._decoded = [of_topic for of_topic in decoded if of_topic.topic == topic]
-        self._filing = {of_topic.column: _Filing(of_topic) for of_topic in self._decoded if of_topic.main}
+        self._division = _Division(settings, topic, decoded, schemas)
         self._columns: dict[int, pa.Schema] = {}
         self._runners: dict[int, Runner] = {}
         self._open(MAIN)
@@ -90,7 +90,7 @@ class Variants:
 
     def suffix(self, variant: int) -> str:
         """Return the suffix of its objects' names for schemas that are not the main ones: `+s7`."""
-        return "".join(filing.suffix(place) for filing, place in self._places(variant).values())
+        return self._division.suffix(variant)
 
     @property
     def archived(self) -> int:
@@ -119,28 +119,13 @@ class Variants:
 
     def _divide(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The records of each variant that the batch has."""
-        if not self._filing:
+        variants = self._division.variants(batch)
+        if variants is None:
             yield MAIN, batch
             return
-        variants = self._variants(batch)
         for variant in np.unique(variants).tolist():
             mask = variants == variant
             yield variant, batch if mask.all() else rows_where(batch, mask)
-
-    def _variants(self, batch: pa.RecordBatch) -> Int64s:
-        """The variant of each record."""
-        numbers = np.full(batch.num_rows, MAIN)
-        for filing in self._filing.values():
-            numbers = numbers * len(filing.schemas) + filing.places(batch)
-        return numbers
-
-    def _places(self, variant: int) -> dict[str, tuple["_Filing", int]]:
-        """By column, the place of the variant's schema."""
-        place_by_id = {}
-        for name, filing in reversed(self._filing.items()):
-            variant, place = divmod(variant, len(filing.schemas))
-            place_by_id[name] = filing, place
-        return dict(reversed(place_by_id.items()))
 
     def _runner(self, variant: int) -> Runner:
         if variant not in self._runners:
@@ -153,11 +138,70 @@ class Variants:
         return self._runners[variant]
 
     def _open(self, variant: int) -> None:
-        places = self._places(variant)
-        own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
-        decoded = decodings(self._settings, self._topic, own, self._schemas)
+        decoded = self._division.decodings(variant)
         self._columns[variant] = storable(self._settings, self._topic, decoded)
         self._runners[variant] = Runner(stages_of(self._settings, decoded, self._place, self.paths, self._aside))
+
+
+def columns_by_suffix(
+    settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]
+) -> Iterator[tuple[str, pa.Schema]]:
+    """Yield the columns of the objects of each variant, with what their names have for it; first the main one.
+
+    :raises ConfigError: as `decodings`, of the main variant. Another variant that has no columns has no objects either.
+    """
+    division = _Division(settings, topic, decoded, schemas)
+    for variant in range(division.count):
+        try:
+            columns = columns_of(settings, division.decodings(variant), topic)
+        except ConfigError:
+            if variant == MAIN:
+                raise
+        else:
+            yield division.suffix(variant), columns
+
+
+class _Division:
+    """How the records of a topic are divided by the schemas of a plan, and how those of each variant are decoded."""
+
+    def __init__(
+        self, settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]
+    ) -> None:
+        self._settings, self._topic, self._schemas = settings, topic, schemas
+        self._decoded = [of_topic for of_topic in decoded if of_topic.topic == topic]
+        self._filing = {of_topic.column: _Filing(of_topic) for of_topic in self._decoded if of_topic.main}
+
+    @property
+    def count(self) -> int:
+        """The number of variants."""
+        return prod(len(filing.schemas) for filing in self._filing.values())
+
+    def variants(self, batch: pa.RecordBatch) -> Int64s | None:
+        """Return the variant of each record; None: there is one variant."""
+        if not self._filing:
+            return None
+        variants = np.full(batch.num_rows, MAIN)
+        for filing in self._filing.values():
+            variants = variants * len(filing.schemas) + filing.places(batch)
+        return variants
+
+    def suffix(self, variant: int) -> str:
+        """Return what the names of a variant's objects have for its schemas."""
+        return "".join(filing.suffix(place) for filing, place in self._places(variant).values())
+
+    def decodings(self, variant: int) -> list[Decoding]:
+        """Return how the records of a variant are decoded. Raises ConfigError as `decodings`."""
+        places = self._places(variant)
+        own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
+        return decodings(self._settings, self._topic, own, self._schemas)
+
+    def _places(self, variant: int) -> dict[str, tuple["_Filing", int]]:
+        """Return, by column, the place of the variant's schema."""
+        places = {}
+        for name, filing in reversed(self._filing.items()):
+            variant, place = divmod(variant, len(filing.schemas))
+            places[name] = filing, place
+        return dict(reversed(places.items()))
 
 
 class _Filing:

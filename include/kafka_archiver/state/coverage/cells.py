@@ -19,11 +19,11 @@ from kafka_archiver.values.intervals import hour_start
 State = Literal["none", "running", "unfinished", "open", "complete", "late", "letters", "incomplete", "lost", "damaged"]
 
 
-# Days that are always shown.
+# The fewest days that are shown.
 LEAST = 7
 
 
-class Head(BaseModel):
+class ProofHead(BaseModel):
     """The beginning of a proof, without its objects."""
 
     status: Verdict
@@ -83,41 +83,45 @@ class Coverage(Value):
 
 def cells(
     hours: Iterable[int],
-    heads: Mapping[int, Head],
+    heads: Mapping[int, ProofHead],
     letters: Mapping[int, int],
-    begun: Iterable[range],
-    unsure: datetime | None,
+    unfinished_intervals: Iterable[range],
+    unsure_until: datetime | None,
     damaged: Mapping[int, int] = MappingProxyType({}),
     at_work: bool = True,
 ) -> list[HourCell]:
-    """The cells of these hours.
+    """Return the cells of these hours.
 
     :param letters: the number of objects of dead letters, by hour.
-    :param begun: the hours of each unfinished run's interval.
-    :param unsure: hours before it may lack lost records.
+    :param unfinished_intervals: the hours of each unfinished run's interval.
+    :param unsure_until: hours before it may lack lost records.
     :param damaged: the number of objects and proofs that the last audit found wrong, by hour.
     :param at_work: a DAG run is at work, which finishes the unfinished runs.
     """
-    spans = list(begun)
+    spans = list(unfinished_intervals)
     working: State = "running" if at_work else "unfinished"
-    found = []
+    result = []
     for hour in hours:
         head, start = heads.get(hour), hour_start(hour)
-        here = working if any(hour in span for span in spans) else None
-        told = head.model_dump(exclude={"status", "lost_rows"}) if head else {}
-        count, wrong = letters.get(hour, 0), damaged.get(hour, 0)
-        state: State = "damaged" if wrong else _state(head, count, here, start, unsure)
-        found.append(HourCell(hour_start=start, state=state, dead_letters=count, damaged=wrong, **told))
-    return found
+        run_state = working if any(hour in span for span in spans) else None
+        counts = head.model_dump(exclude={"status", "lost_rows"}) if head else {}
+        letter_count, damage_count = letters.get(hour, 0), damaged.get(hour, 0)
+        state: State = "damaged" if damage_count else _state(head, letter_count, run_state, start, unsure_until)
+        result.append(
+            HourCell(hour_start=start, state=state, dead_letters=letter_count, damaged=damage_count, **counts)
+        )
+    return result
 
 
-def _state(head: Head | None, letters: int, begun: State | None, start: datetime, unsure: datetime | None) -> State:
+def _state(
+    head: ProofHead | None, letters: int, run_state: State | None, start: datetime, unsure_until: datetime | None
+) -> State:
     if head is None:
-        return begun or "none"
+        return run_state or "none"
     if head.lost_rows:
         return "lost"
     if head.status == "incomplete":
-        return "lost" if unsure and start < unsure else "incomplete"
+        return "lost" if unsure_until and start < unsure_until else "incomplete"
     if head.status == "open":
-        return begun or "open"
+        return run_state or "open"
     return "letters" if letters else "late" if head.late_rows else "complete"

@@ -18,24 +18,24 @@ from kafka_archiver.values.documents import Value
 RUNS = 24
 
 
-class Damaged(Value):
+class DamagedEntry(Value):
     """One object or proof. `run`: whose object it is."""
 
     key: str
     kind: str
-    found: str
+    observed: str
     run: str | None
 
 
 class Damage(Value):
-    """What the last audit found, by hour. `cut`: there is more, of which the hour is not known."""
+    """The damage that the last audit found, by hour. `cut`: there is more, of which the hour is not known."""
 
-    hours: Mapping[int, tuple[Damaged, ...]] = {}
+    hours: Mapping[int, tuple[DamagedEntry, ...]] = {}
     cut: bool = False
 
 
-def damage(context: Context) -> Damage:
-    """The damage in the report of the last audit: one request, and one for each of at most RUNS damaged runs."""
+def read_damage(context: Context) -> Damage:
+    """Return the damage in the last audit's report: one request, and one for each of at most RUNS damaged runs."""
     ledger, settings = context.ledger, context.archive.settings
     try:
         head = read_head(ledger)
@@ -43,31 +43,35 @@ def damage(context: Context) -> Damage:
         head = None
     if head is None:
         return Damage()
-    found, cut = dict[int, list[Damaged]](), head.cut and head.verdict == "damaged"
-    errors = [one for one in head.errors if one["kind"] in OBJECT_DAMAGE or _proved(ledger, one) is not None]
+    by_hour, cut = dict[int, list[DamagedEntry]](), head.cut and head.verdict == "damaged"
+    errors = [
+        finding for finding in head.errors if finding["kind"] in OBJECT_DAMAGE or _proved(ledger, finding) is not None
+    ]
     hours_of = _hours_of_objects(ledger, errors)
-    for one in errors:
-        key = one["where"]
-        hour = _proved(ledger, one)
+    for finding in errors:
+        key = finding["where"]
+        hour = _proved(ledger, finding)
         hours = hours_of.get(key) or hours_by_key(settings, key) if hour is None else (hour,)
         cut = cut or not hours
-        damaged = Damaged(key=key, kind=one["kind"], found=str(one.get("found", "")), run=one.get("run"))
+        damaged = DamagedEntry(
+            key=key, kind=finding["kind"], observed=str(finding.get("found", "")), run=finding.get("run")
+        )
         for hour in hours:
-            found.setdefault(hour, []).append(damaged)
-    return Damage(hours={hour: tuple(these) for hour, these in found.items()}, cut=cut)
+            by_hour.setdefault(hour, []).append(damaged)
+    return Damage(hours={hour: tuple(damaged) for hour, damaged in by_hour.items()}, cut=cut)
 
 
 def _proved(ledger: Ledger, error: Mapping[str, Any]) -> int | None:
-    """The hour of a finding about a proof."""
+    """Return the hour of a finding about a proof; None if it is about something else."""
     place = split_hour_document(ledger.archive, error["where"])
     return place[0] if place else None
 
 
 def _hours_of_objects(ledger: Ledger, errors: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:
-    runs = dict.fromkeys(str(one["run"]) for one in errors if one.get("run"))
+    runs = dict.fromkeys(str(finding["run"]) for finding in errors if finding.get("run"))
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda run: _hours_of_run(ledger, run), list(runs)[:RUNS])
-        return {key: hours for one in found for key, hours in one.items()}
+        hours_by_run = pool.map(lambda run: _hours_of_run(ledger, run), list(runs)[:RUNS])
+        return {key: hours for finding in hours_by_run for key, hours in finding.items()}
 
 
 def _hours_of_run(ledger: Ledger, run: str) -> dict[str, tuple[int, ...]]:

@@ -8,9 +8,9 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.proof import Contribution, HourProof
-from kafka_archiver.state.coverage.damage import Damaged, damage
-from kafka_archiver.state.coverage.letters import Reason, why
-from kafka_archiver.state.coverage.writers import letters_of, writers
+from kafka_archiver.state.coverage.damage import DamagedEntry, read_damage
+from kafka_archiver.state.coverage.dead_letter_reasons import Reason, reasons_of
+from kafka_archiver.state.coverage.dead_letter_runs import dead_letter_objects, dead_letter_runs
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, to_hour
 
@@ -49,7 +49,7 @@ class RunOfHour(Value):
     account: dict[str, int] | None
 
 
-class HourInFull(Value):
+class HourDetail(Value):
     """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown.
 
     `more_letters`: objects of dead letters whose run was not found. `damaged`: what the last audit found missing or
@@ -64,7 +64,7 @@ class HourInFull(Value):
     objects: tuple[ObjectEntry, ...] = ()
     letters: tuple[ObjectEntry, ...] = ()
     reasons: tuple[Reason, ...] = ()
-    damaged: tuple[Damaged, ...] = ()
+    damaged: tuple[DamagedEntry, ...] = ()
     more_runs: int = 0
     more_objects: int = 0
     more_letters: int = 0
@@ -75,9 +75,9 @@ class HourInFull(Value):
         return to_hour(self.hour_start)
 
     @property
-    def damage(self) -> dict[str, Damaged]:
+    def damage(self) -> dict[str, DamagedEntry]:
         """The damage by key."""
-        return {one.key: one for one in self.damaged}
+        return {damaged.key: damaged for damaged in self.damaged}
 
     @property
     def dead_letters(self) -> int:
@@ -85,47 +85,47 @@ class HourInFull(Value):
         return sum(entry.rows_in(self.hour) for entry in self.letters)
 
 
-def hour_in_full(context: Context, hour: int) -> HourInFull:
-    """The hour's proof, with the last runs behind it.
+def read_hour(context: Context, hour: int) -> HourDetail:
+    """Read the hour's proof, with the last runs behind it.
 
     At most two requests for each of RUNS runs, one for each topic, and few more if a run has only dead letters here.
     """
     ledger, start = context.ledger, hour_start(hour)
-    proof, damaged = ledger.hour(hour), damage(context).hours.get(hour, ())
+    proof, damaged = ledger.hour(hour), read_damage(context).hours.get(hour, ())
     if proof is None:
-        return HourInFull(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
+        return HourDetail(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
     shown = sorted(proof.runs, key=lambda added: -added.number)
     # It may have only dead letters here. Its replay or rebuild has replaced it.
     last = proof.closed_by or proof.changed_by
     names = dict.fromkeys([*(added.run for added in shown[:RUNS]), ledger.superseded_by(last) or last])
-    manifests, stored = _manifests(context, names), letters_of(context, hour)
+    manifests, stored = _manifests(context, names), dead_letter_objects(context, hour)
     for entry in (entry for manifest in manifests.values() for entry in manifest.dead_letters):
         stored.pop(entry.key, None)
-    others, unknown = writers(context, stored.values()) if stored else (set[str](), 0)
-    manifests |= _manifests(context, sorted(others - names.keys()))
+    extra_runs, unknown = dead_letter_runs(context, stored.values()) if stored else (set[str](), 0)
+    manifests |= _manifests(context, sorted(extra_runs - names.keys()))
     with ThreadPoolExecutor(8) as pool:
         plans = {plan.run: plan for plan in pool.map(ledger.plan, {**names, **manifests}) if plan}
     objects = [o for m in manifests.values() for o in m.objects if hour in o.hours]
     letters = [o for m in manifests.values() for o in m.dead_letters if hour in o.hours]
-    # A repair's manifest has the objects of the run that it supersedes. Damaged objects are listed first.
-    wrong = {one.key for one in damaged}
-    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in wrong, o.key))
-    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in wrong, o.key))
+    # A repair's manifest has the objects of the run that it supersedes. DamagedEntry objects are listed first.
+    damaged_keys = {finding.key for finding in damaged}
+    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in damaged_keys, o.key))
+    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in damaged_keys, o.key))
     runs = [_run(added, plans.get(added.run), manifests.get(added.run)) for added in shown[:RUNS]]
     for run, manifest in manifests.items():
-        here = run in {one.run for one in runs} or not any(hour in o.hours for o in manifest.dead_letters)
-        if not here and (plan := plans.get(run)):
-            nothing = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
-            runs.append(_run(nothing, plan, manifest))
-    return HourInFull(
+        is_known = run in {shown.run for shown in runs} or not any(hour in o.hours for o in manifest.dead_letters)
+        if not is_known and (plan := plans.get(run)):
+            no_rows = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
+            runs.append(_run(no_rows, plan, manifest))
+    return HourDetail(
         archive=ledger.archive,
         hour_start=start,
         proof=proof,
-        runs=tuple(sorted(runs, key=lambda one: -one.number)),
+        runs=tuple(sorted(runs, key=lambda run: -run.number)),
         partitions=_partitions(objects, letters, hour),
         objects=tuple(objects[:OBJECTS]),
         letters=tuple(letters[:OBJECTS]),
-        reasons=why(ledger.store, letters),
+        reasons=reasons_of(ledger.store, letters),
         damaged=damaged,
         more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
         more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
@@ -164,7 +164,7 @@ def _schemas(plan: Plan | None) -> tuple[str, ...]:
 def _partitions(
     objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry], hour: int
 ) -> tuple[PartitionInHour, ...]:
-    """By partition, the objects with records of the hour; an object of another layout has other hours too."""
+    """Group the objects with records of the hour by partition; an object of another layout has other hours too."""
     rejected = Counter[tuple[str, int, int]]()
     for entry in letters:
         rejected[entry.topic, entry.partition, entry.generation] += entry.rows_in(hour)
@@ -178,12 +178,12 @@ def _partitions(
             topic=topic,
             partition=partition,
             generation=generation,
-            objects=len(these),
-            rows=sum(o.rows_in(hour) for o in these) - rejected[topic, partition, generation],
-            bytes=sum(o.bytes for o in these),
-            first=min(o.first_offset for o in these),
-            last=max(o.last_offset for o in these),
+            objects=len(entries),
+            rows=sum(o.rows_in(hour) for o in entries) - rejected[topic, partition, generation],
+            bytes=sum(o.bytes for o in entries),
+            first=min(o.first_offset for o in entries),
+            last=max(o.last_offset for o in entries),
             dead_letters=rejected[topic, partition, generation],
         )
-        for (topic, partition, generation), these in sorted(grouped.items())
+        for (topic, partition, generation), entries in sorted(grouped.items())
     )

@@ -16,8 +16,8 @@ from kafka_archiver.model.keys import hour_document, split_hour_document, topic_
 from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
-from kafka_archiver.state.coverage.cells import Coverage, Head, cells
-from kafka_archiver.state.coverage.damage import damage
+from kafka_archiver.state.coverage.cells import Coverage, ProofHead, cells
+from kafka_archiver.state.coverage.damage import read_damage
 from kafka_archiver.store import Store
 from kafka_archiver.values.intervals import hour_of, to_hour, to_ms
 
@@ -28,39 +28,39 @@ HEAD = 4096
 LETTERS = 2000
 
 
-class Heads:
+class ProofHeads:
     """The beginnings of proofs, by key and ETag: a proof that has not changed is not read again. For all archives."""
 
     def __init__(self, most: int = 50_000) -> None:
         self._most, self._lock = most, Lock()
-        self._kept: OrderedDict[tuple[str, str, str], Head] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, str], ProofHead] = OrderedDict()
 
-    def read(self, store: Store, key: str, etag: str) -> Head | None:
-        """The beginning of a proof; None if it is gone.
+    def read(self, store: Store, key: str, etag: str) -> ProofHead | None:
+        """Return the beginning of a proof; None if it is gone.
 
         :raises DocumentError: it is damaged.
         """
-        place = (store.url, key, etag)
+        cache_key = (store.url, key, etag)
         with self._lock:
-            if found := self._kept.get(place):
-                self._kept.move_to_end(place)
-                return found
+            if kept := self._kept.get(cache_key):
+                self._kept.move_to_end(cache_key)
+                return kept
         data = store.read(key, 0, HEAD)
         if data is None:
             return None
         try:
-            head = Head.model_validate(from_json(data, allow_partial=True))
+            head = ProofHead.model_validate(from_json(data, allow_partial=True))
         except ValueError as error:
             raise DocumentError(f"{store.url}/{key} is not a readable proof: {error}") from error
         with self._lock:
-            self._kept[place] = head
+            self._kept[cache_key] = head
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return head
 
 
-def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work: bool = True) -> Coverage:
-    """The hours of the days up to `last`, UTC. Asks only the store.
+def read_coverage(context: Context, last: date, days: int, heads: ProofHeads, at_work: bool = True) -> Coverage:
+    """Read the hours of the days up to `last`, UTC. Asks only the store.
 
     :param at_work: a DAG run is at work, so that unfinished runs are being finished.
     :raises ArchiverError: the store does not answer, or a document is damaged.
@@ -68,14 +68,14 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work
     first = to_hour(datetime.combine(last, time(), UTC) - timedelta(days=days - 1))
     hours = range(first, first + 24 * days)
     line = read_line(context)
-    found = _heads_of_stretches(line.settled, hours) | _heads(context, hours, heads)
+    known_heads = _heads_of_stretches(line.settled, hours) | _heads(context, hours, heads)
     topics = sorted({partition.topic for partition in line.settled.partitions})
     letters, cut = _letters(context, topics)
     spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
-    wrong = damage(context)
-    damaged = {hour: len(these) for hour, these in wrong.hours.items()}
-    shown = cells(hours, found, letters, spans, line.settled.unsure_until, damaged, at_work)
-    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=wrong.cut)
+    damaged_hours = read_damage(context)
+    damaged = {hour: len(findings) for hour, findings in damaged_hours.hours.items()}
+    shown = cells(hours, known_heads, letters, spans, line.settled.unsure_until, damaged, at_work)
+    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=damaged_hours.cut)
 
 
 def _hours_of(start: datetime, end: datetime) -> range:
@@ -83,31 +83,31 @@ def _hours_of(start: datetime, end: datetime) -> range:
     return range(first or 0, (last or 0) + 1)
 
 
-def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
+def _heads(context: Context, hours: range, heads: ProofHeads) -> dict[int, ProofHead]:
     archive, store = context.archive.archive, context.store
     listed = [
-        (place[0], stat)
+        (document[0], stat)
         for prefix in dict.fromkeys(hour_document(archive, hour)[: -len("DD/HH.json")] for hour in hours)
         for stat in store.list(prefix)
-        if (place := split_hour_document(archive, stat.key)) and place[1] is None and place[0] is not None
+        if (document := split_hour_document(archive, stat.key)) and document[1] is None and document[0] is not None
     ]
-    wanted = [(hour, stat) for hour, stat in listed if hour in hours]
+    shown = [(hour, stat) for hour, stat in listed if hour in hours]
     with ThreadPoolExecutor(THREADS) as pool:
-        read = pool.map(lambda one: heads.read(store, one[1].key, one[1].etag), wanted)
-        return {hour: head for (hour, _), head in zip(wanted, read, strict=True) if head}
+        read = pool.map(lambda hour_and_stat: heads.read(store, hour_and_stat[1].key, hour_and_stat[1].etag), shown)
+        return {hour: head for (hour, _), head in zip(shown, read, strict=True) if head}
 
 
-def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, Head]:
+def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, ProofHead]:
     covered = {hour: stretch_of(progress.stretches, hour) for hour in hours if progress.stretches}
     return {
-        hour: Head(status=stretch.status, reason=stretch.reason, complete_as_of=stretch.complete_as_of)
+        hour: ProofHead(status=stretch.status, reason=stretch.reason, complete_as_of=stretch.complete_as_of)
         for hour, stretch in covered.items()
         if stretch
     }
 
 
 def _letters(context: Context, topics: Iterable[str]) -> tuple[Counter[int], bool]:
-    """The objects of dead letters by hour, and whether there are more than were looked at."""
+    """Count the objects of dead letters by hour, and tell whether there are more than were looked at."""
     keys = list(islice(_keys_of_letters(context.store, topics), LETTERS + 1))
     counted: Counter[int] = Counter()
     for key in keys[:LETTERS]:

@@ -10,7 +10,7 @@ from kafka_archiver.state.doctor.retention import check_retention, check_times
 
 
 def check_brokers(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list[str]]:
-    """Finding everything about Kafka except the group. If the brokers do not answer, only that.
+    """Check everything about Kafka except the group. If the brokers do not answer, only that.
 
     Yields checks. Returns the topics that exist.
     """
@@ -38,7 +38,7 @@ def _topics(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list
         shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
         yield ok("topics", f"source.pattern matches {len(names)}: {shown}")
         return names
-    there = []
+    existing = []
     for name in source.topics or ():
         try:
             [topic] = cluster.topics([name])
@@ -47,9 +47,9 @@ def _topics(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list
                 f"topic {name}", str(error), "every run would fail", "correct source.topics or make the topic"
             )
         else:
-            there.append(name)
+            existing.append(name)
             yield ok(f"topic {name}", f"{topic.partitions} partitions, id {topic.id}")
-    return there
+    return existing
 
 
 def _settings(archive: Archive, cluster: Cluster, topic: str) -> Iterator[Finding]:

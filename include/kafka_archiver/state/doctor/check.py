@@ -1,4 +1,4 @@
-"""What the doctor's checks find: `means` is the consequence, a choice is an action, or a remedy in words."""
+"""Findings of the doctor's checks: `means` is the consequence, a choice is an action, or a remedy in words."""
 
 from collections.abc import Callable, Iterable, Iterator
 

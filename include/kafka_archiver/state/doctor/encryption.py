@@ -10,7 +10,7 @@ NAME = "encryption"
 
 
 def check_encryption(ledger: Ledger) -> Iterator[Finding]:
-    """Finding that new plans get data keys, and that those before them can be opened.
+    """Check that new plans get data keys, and that those before them can be opened.
 
     :raises ArchiverError: the master key is missing or wrong, or KMS refuses it.
     """
@@ -21,7 +21,7 @@ def check_encryption(ledger: Ledger) -> Iterator[Finding]:
     if keyring.open(document) != key:
         yield problem(NAME, "the master key opens a data key to another one", "nobody could read the objects")
         return
-    before = ledger.data_keys()
-    if before:
-        ledger.open_key(before[-1])
-    yield ok(NAME, f"master key {document.wrapped.master} wraps and opens data keys; the ledger has {len(before):,}")
+    existing = ledger.data_keys()
+    if existing:
+        ledger.open_key(existing[-1])
+    yield ok(NAME, f"master key {document.wrapped.master} wraps and opens data keys; the ledger has {len(existing):,}")

@@ -21,22 +21,22 @@ from kafka_archiver.store import Store
 
 
 def examine(
-    archive: Archive, cluster: Cluster | None, store: Store | None, facts: Facts, others: Iterable[Archive] = ()
+    archive: Archive, cluster: Cluster | None, store: Store | None, facts: Facts, other_archives: Iterable[Archive] = ()
 ) -> Iterator[Finding]:
-    """Finding the brokers, the store and the ledger. Writes only probes to the store, and removes them again.
+    """Examine the brokers, the store and the ledger. Writes only probes to the store, and removes them again.
 
     A check that fails does not hide the others.
 
     :param cluster: None if the connection is missing or wrong; `store`: likewise.
     :param facts: what Airflow knows of the archive.
-    :param others: the other archives of this Airflow.
+    :param other_archives: the other archives of this Airflow.
     """
     yield from tried("format", lambda: check_format(archive))
     of_store = list(check_store(store, archive.archive)) if store else []
     yield from of_store
-    neighbours = list(check_neighbours(archive, others))
+    neighbours = list(check_neighbours(archive, other_archives))
     yield from neighbours
-    there = (yield from check_brokers(archive, cluster)) if cluster else []
+    existing = (yield from check_brokers(archive, cluster)) if cluster else []
     if cluster is None or store is None:
         yield from check_runs(archive.archive, facts, None, None, datetime.now(UTC))
         return
@@ -44,11 +44,11 @@ def examine(
     if not neighbours and all(check.severity != "problem" for check in of_store):
         # Not after other findings: the archives of this Airflow are named already, and a store's problem too.
         yield from tried("neighbours", lambda: check_claims(context))
-    yield from check_condition(_with_only(context, there), facts, bool(there))
+    yield from check_condition(_with_only(context, existing), facts, bool(existing))
 
 
 def _with_only(context: Context, topics: list[str]) -> Context:
-    """The archive with the existing topics only: a missing topic must not hide the others."""
+    """Return the archive with the existing topics only: a missing topic must not hide the others."""
     source = context.archive.source
     if source.topics is None or not topics:
         return context
@@ -57,23 +57,23 @@ def _with_only(context: Context, topics: list[str]) -> Context:
 
 
 def check_format(archive: Archive) -> Iterator[Finding]:
-    """Finding that objects can be written as the YAML says."""
+    """Check that objects can be written as the YAML says."""
     settings = settings_of(archive)
     yield ok("format", f"{settings.format}, content {settings.content}, codec {settings.codec}")
 
 
 def check_claims(context: Context) -> Iterator[Finding]:
-    """Finding for topics that another archive, perhaps of another Airflow, has in the same place, or has objects of."""
-    for said in blocked_topics(context, read_line(context), context.archive.source.topics or ()).values():
-        yield problem("neighbours", said, "no run gets a plan")
+    """Check for topics that another archive, perhaps of another Airflow, has in the same place, or has objects of."""
+    for conflict in blocked_topics(context, read_line(context), context.archive.source.topics or ()).values():
+        yield problem("neighbours", conflict, "no run gets a plan")
 
 
-def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Finding]:
-    """Finding archives of the same topic: in one place they write the same keys, in one group they share a position."""
-    mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
-    for other in (other for other in others if other.archive != archive.archive):
-        theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
-        if shared := sorted(mine & theirs):
+def check_neighbours(archive: Archive, other_archives: Iterable[Archive]) -> Iterator[Finding]:
+    """Check for archives of the same topics: in one place they write the same keys, in one group they share offsets."""
+    own_places = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
+    for other in (other for other in other_archives if other.archive != archive.archive):
+        other_places = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
+        if shared := sorted(own_places & other_places):
             yield problem(
                 "neighbours",
                 f"archive {other.archive} has the same topics in the same place: {', '.join(shared)}",
@@ -89,8 +89,8 @@ def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Fi
             )
 
 
-def _share_offsets(one: Archive, other: Archive) -> bool:
+def _share_offsets(first: Archive, second: Archive) -> bool:
     # A pattern may match anything.
-    topics = [archive.source.topics for archive in (one, other)]
+    topics = [archive.source.topics for archive in (first, second)]
     common = None in topics or set(topics[0] or ()) & set(topics[1] or ())
-    return one.group == other.group and one.source.kafka == other.source.kafka and bool(common)
+    return first.group == second.group and first.source.kafka == second.source.kafka and bool(common)

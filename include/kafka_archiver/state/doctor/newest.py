@@ -14,11 +14,11 @@ PATIENCE_SECONDS = 5.0
 
 
 def topics_of(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
-    """The archive's topics. The brokers' checks report errors."""
-    wanted = archive.source.wanted
-    for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
+    """Yield the archive's topics. The brokers' checks report errors."""
+    selection = archive.source.wanted
+    for query in [selection] if isinstance(selection, re.Pattern) else [[name] for name in selection]:
         try:
-            yield from cluster.topics(some)
+            yield from cluster.topics(query)
         except TransientError:
             return
         except ArchiverError:
@@ -26,7 +26,7 @@ def topics_of(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
 
 
 def newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterator[Chunk]:
-    """The last offsets of some partitions of a topic."""
+    """Yield the last offsets of some partitions of a topic."""
     starts, ends = cluster.log_starts(topic.names), cluster.log_ends(topic.names, archive.source.isolation)
     for name in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:
         start = max(starts[name], ends[name] - OFFSETS)

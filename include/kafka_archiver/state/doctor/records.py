@@ -29,18 +29,18 @@ def check_records(context: Context) -> Iterator[Finding]:
     if not decoded and archive.settings.transform is None:
         return
     settings = settings_of(archive, context.keys)
-    asks = settings != settings.without_spark()
+    needs_spark = settings != settings.without_spark()
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
-        found = list(tried(f"records of {topic.name}", lambda: [_decoded(context, settings.without_spark(), topic)]))  # noqa: B023
-        yield from found
-        if asks and found[0].severity != "problem":
+        findings = list(tried(f"records of {topic.name}", lambda: [_decoded(context, settings.without_spark(), topic)]))  # noqa: B023
+        yield from findings
+        if needs_spark and findings[0].severity != "problem":
             # Once: Spark takes seconds to start.
-            asks = False
+            needs_spark = False
             yield from tried(f"SQL of {topic.name}", lambda: [_taken(context, settings, topic)])  # noqa: B023
 
 
 def _taken(context: Context, settings: Settings, topic: Topic) -> Finding:
-    """Whether Spark takes the SQL, as planning asks it."""
+    """Check that Spark takes the SQL, as planning asks it."""
     read = [_planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
     frozen = freeze_schemas(context, settings, read)
     if read:

@@ -17,7 +17,7 @@ REGISTRY = "schema registry"
 
 
 def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry | None) -> Iterator[Finding]:
-    """Finding the registry that the archive names, if it names one.
+    """Check the registry that the archive names, if it names one.
 
     :param cluster: None if the brokers' connection is missing or wrong.
     """
@@ -47,19 +47,19 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
 
 def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topic) -> Finding:
     name = f"schemas of {topic.name}"
-    found: dict[int, str] = {}
+    first_places: dict[int, str] = {}
     for place, value in _newest(archive, cluster, topic):
         number = schema_id(value)
         if number is not None:
-            found.setdefault(number, place)
-    if not found:
+            first_places.setdefault(number, place)
+    if not first_places:
         return ok(name, "no schema id in its newest records")
-    schemas = {number: registry.schema(number) for number in sorted(found)}
+    schemas = {number: registry.schema(number) for number in sorted(first_places)}
     if missing := [number for number, schema in schemas.items() if schema is None]:
         return warning(
             name,
-            f"the value of {found[missing[0]]} begins like a value with schema {missing[0]}, which {registry.url} does "
-            "not have",
+            f"the value of {first_places[missing[0]]} begins like a value with schema {missing[0]}, which "
+            f"{registry.url} does not have",
             "the archive keeps the value as it is, but the value cannot be decoded without this schema",
             "name the registry that the producer uses in `source.registry`",
             "restore the schema under its id (the registry's import mode, or its topic `_schemas`)",
@@ -70,7 +70,7 @@ def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topi
 
 
 def _newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterable[tuple[str, bytes]]:
-    """The values of a topic's newest records, each with its partition and offset."""
+    """Yield the values of a topic's newest records, each with its partition and offset."""
     settings = Settings(isolation=archive.source.isolation)
     for chunk in newest(archive, cluster, topic):
         for batch in read_chunk(cluster.properties, archive.group, chunk, settings, PATIENCE_SECONDS):

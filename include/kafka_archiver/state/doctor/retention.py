@@ -1,4 +1,4 @@
-"""Whether a topic keeps its records until the archive has them. Pure."""
+"""The check that a topic keeps its records until the archive has them. Pure."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -18,7 +18,7 @@ _FOREVER = timedelta(days=365 * 100)
 def check_retention(
     topic: str, settings: Mapping[str, str], schedule: str | None, tools: KafkaTools
 ) -> Iterator[Finding]:
-    """Finding a topic's settings against the archive's schedule (None: by hand only)."""
+    """Check a topic's settings against the archive's schedule (None: by hand only)."""
     name = f"retention of {topic}"
     policies = set(settings.get("cleanup.policy", "delete").split(","))
     kept = int(settings.get("retention.ms", "-1"))
@@ -50,21 +50,21 @@ def _kept(name: str, topic: str, kept: timedelta, schedule: str | None, tools: K
     if schedule is None:
         return ok(name, f"records are kept for {_spelt(kept)}; the archive runs by hand only: run it more often")
     interval = longest_interval(schedule)
-    found = f"records are kept for {_spelt(kept)}, a run is due every {_spelt(interval)}"
+    observed = f"records are kept for {_spelt(kept)}, a run is due every {_spelt(interval)}"
     enough = max(interval * 24, timedelta(days=7)) // timedelta(milliseconds=1)
     longer = command(tools.alter_topic(topic, f"retention.ms={enough}"))
     if kept <= interval:
         return problem(
-            name, found, "records are removed before they are archived", longer, "a more frequent `schedule`"
+            name, observed, "records are removed before they are archived", longer, "a more frequent `schedule`"
         )
     if kept < INTERVALS * interval:
         means = f"when {kept // interval} runs in a row fail, records are lost"
-        return warning(name, found, means, longer, "a more frequent `schedule`")
-    return ok(name, found)
+        return warning(name, observed, means, longer, "a more frequent `schedule`")
+    return ok(name, observed)
 
 
 def check_times(topic: str, settings: Mapping[str, str], tools: KafkaTools) -> Finding:
-    """Finding which clock gives the hour of a record, and how far it may be wrong."""
+    """Check which clock gives the hour of a record, and how far it may be wrong."""
     name = f"timestamps of {topic}"
     if settings.get("message.timestamp.type", "CreateTime") != "CreateTime":
         return ok(name, "LogAppendTime: the brokers' clock gives the hour of a record")
@@ -82,7 +82,7 @@ def check_times(topic: str, settings: Mapping[str, str], tools: KafkaTools) -> F
 
 
 def _spelt(time: timedelta) -> str:
-    """A time in the largest unit that gives a whole number, down to seconds."""
+    """Spell a time in the largest unit that gives a whole number, down to seconds."""
     units = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
     name, unit = next(
         ((n, u) for n, u in units.items() if time >= u and not time % u), ("second", timedelta(seconds=1))

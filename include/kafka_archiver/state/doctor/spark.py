@@ -10,12 +10,12 @@ from kafka_archiver.state.doctor.check import Finding, ok, problem
 
 
 def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Finding spark-submit and Java.
+    """Check for spark-submit and Java.
 
     :param binary: spark-submit, as the Spark connection names it.
     """
-    place = shutil.which(binary, path=environment.get("PATH"))
-    if place is None:
+    path = shutil.which(binary, path=environment.get("PATH"))
+    if path is None:
         yield problem(
             "spark-submit",
             f"{binary} is not on the PATH of this machine",
@@ -24,22 +24,22 @@ def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> It
             "another `spark-binary` in the extra of the Spark connection",
         )
     else:
-        yield ok("spark-submit", place)
+        yield ok("spark-submit", path)
     yield _java(environment)
 
 
 def _java(environment: Mapping[str, str]) -> Finding:
-    found = java_program(environment)
+    java = java_program(environment)
     remedies = ("install Java 17 or 21", "set JAVA_HOME to where it is")
-    if found is None:
+    if java is None:
         return problem(
             "java", "there is no `java` on the PATH, and JAVA_HOME is not set", "Spark does not start", *remedies
         )
     try:
-        done = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return problem("java", f"{found} does not run: {error}", "Spark does not start", *remedies)
-    lines = (done.stderr or done.stdout).splitlines() or [""]
-    if done.returncode:
-        return problem("java", f"{found} ended with {done.returncode}: {lines[0]}", "Spark does not start", *remedies)
-    return ok("java", f"{lines[0]} ({found})")
+        return problem("java", f"{java} does not run: {error}", "Spark does not start", *remedies)
+    lines = (process.stderr or process.stdout).splitlines() or [""]
+    if process.returncode:
+        return problem("java", f"{java} ended with {process.returncode}: {lines[0]}", "Spark does not start", *remedies)
+    return ok("java", f"{lines[0]} ({java})")

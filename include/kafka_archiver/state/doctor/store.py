@@ -17,7 +17,7 @@ SKEW_NOTED, SKEW_TOO_MUCH = timedelta(seconds=30), timedelta(minutes=5)
 
 
 def check_store(store: Store, archive: str) -> Iterator[Finding]:
-    """Finding everything about the store. If it cannot be listed, only that."""
+    """Check everything about the store. If it cannot be listed, only that."""
     prefix = probe_prefix(archive)
     try:
         list(store.list(prefix))
@@ -105,16 +105,16 @@ def _objects(store: Store, key: str) -> Iterator[Finding]:
         yield check_clock(stat.modified, before, after)
 
 
-def check_clock(theirs: datetime, before: datetime, after: datetime) -> Finding:
+def check_clock(store_time: datetime, before: datetime, after: datetime) -> Finding:
     """Compare the store's time of an object, in whole seconds, with our clock before and after the write."""
-    ahead, behind = theirs - after, before - theirs - timedelta(seconds=1)
+    ahead, behind = store_time - after, before - store_time - timedelta(seconds=1)
     skew = max(ahead, behind, timedelta(0))
-    found = f"the store's clock is {skew.total_seconds():.0f} s {'ahead of' if ahead > behind else 'behind'} ours"
+    observed = f"the store's clock is {skew.total_seconds():.0f} s {'ahead of' if ahead > behind else 'behind'} ours"
     if skew < SKEW_NOTED:
         return ok("clocks", "the store's clock agrees with ours")
     means = "requests are refused at 15 minutes, and a run could plan an interval that is not over"
     choice = "synchronise this machine and the store with NTP"
-    return (problem if skew > SKEW_TOO_MUCH else warning)("clocks", found, means, choice)
+    return (problem if skew > SKEW_TOO_MUCH else warning)("clocks", observed, means, choice)
 
 
 def _multipart(store: Store, key: str) -> Iterator[Finding]:
@@ -123,13 +123,13 @@ def _multipart(store: Store, key: str) -> Iterator[Finding]:
     sent = (bytes(MIN_PART), b"the end")
     parts = (store.upload_part(begun, number, data, crc32(data)) for number, data in enumerate(sent, start=1))
     upload = begun._replace(parts=tuple(parts))
-    listed = any(found == upload.upload_id for _, found, _ in store.list_uploads(key))
+    listed = any(listed_id == upload.upload_id for _, listed_id, _ in store.list_uploads(key))
     unseen = store.head(key) is None
     etag = store.complete_upload(upload)
     whole = compare(store, key, upload.size, upload.checksum, upload.md5_etag)
-    other = store.start_upload(key).upload_id
-    store.abort_upload(key, other)
-    aborted = all(found != other for _, found, _ in store.list_uploads(key))
+    aborted_id = store.start_upload(key).upload_id
+    store.abort_upload(key, aborted_id)
+    aborted = all(listed_id != aborted_id for _, listed_id, _ in store.list_uploads(key))
     wrong = [
         what
         for what, right in (
@@ -153,7 +153,7 @@ def _multipart(store: Store, key: str) -> Iterator[Finding]:
 
 
 def _kind(upload: PendingUpload, whole: Comparison, etag: str) -> str:
-    """How the store's objects are compared with what was sent."""
+    """Return in words how the store's objects are compared with what was sent."""
     if upload.checked and whole.by == "checksum":
         return "the store checks and keeps the CRC-32 of every part and object"
     parts = "checks the CRC-32" if upload.checked else "checks the MD5"
@@ -163,8 +163,8 @@ def _kind(upload: PendingUpload, whole: Comparison, etag: str) -> str:
 
 
 def _remove(store: Store, key: str) -> Iterator[Finding]:
-    for found, upload_id, _ in list(store.list_uploads(key)):
-        store.abort_upload(found, upload_id)
+    for listed_key, upload_id, _ in list(store.list_uploads(key)):
+        store.abort_upload(listed_key, upload_id)
     for stat in list(store.list(key)):
         store.delete(stat.key)
     yield from ()

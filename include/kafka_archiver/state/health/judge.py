@@ -25,19 +25,19 @@ STALE, TOO_OLD = timedelta(minutes=5), timedelta(minutes=30)
 _IN_ORDER = ("hours", "records", "runs", "plans", "brokers")
 
 
-def judge(archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
-    """The archive's own checks, without those that its YAML ignores.
+def judge(archive: Archive, snapshot: Snapshot | None, moment: datetime) -> list[Finding]:
+    """Return the archive's own checks, without those that its YAML ignores.
 
-    :param found: None: nobody has looked yet.
+    :param snapshot: None: nobody has looked yet.
     """
-    if found is None:
+    if snapshot is None:
         return [_check("answers", "unknown", "nobody has looked at the archive yet")]
     checks = (
-        _answers(found, now),
-        _lag(archive, found),
-        _age(archive, found, now),
-        *_troubles(found),
-        _audit(archive, found, now),
+        _answers(snapshot, moment),
+        _lag(archive, snapshot),
+        _age(archive, snapshot, moment),
+        *_troubles(snapshot),
+        _audit(archive, snapshot, moment),
     )
     return [check for check in checks if check.kind not in archive.health.ignore]
 
@@ -46,96 +46,96 @@ def _check(kind: str, severity: Severity, observed: str, *actions: Action) -> Fi
     return Finding(kind=kind, severity=severity, observed=observed, actions=actions)
 
 
-def _unknown(name: str, found: Snapshot) -> Finding:
-    return _check(name, "unknown", f"unknown until the {'brokers answer' if found.ledger_read else 'store answers'}")
+def _unknown(name: str, snapshot: Snapshot) -> Finding:
+    return _check(name, "unknown", f"unknown until the {'brokers answer' if snapshot.ledger_read else 'store answers'}")
 
 
-def _answers(found: Snapshot, now: datetime) -> Finding:
-    doctor = examine(found.archive)
-    if found.error:
-        return _check("answers", "problem", found.error, doctor)
-    if (old := now - found.taken_at) > STALE:
-        verdict: Severity = "unknown" if old > TOO_OLD else "warning"
+def _answers(snapshot: Snapshot, moment: datetime) -> Finding:
+    doctor = examine(snapshot.archive)
+    if snapshot.error:
+        return _check("answers", "problem", snapshot.error, doctor)
+    if (age := moment - snapshot.taken_at) > STALE:
+        verdict: Severity = "unknown" if age > TOO_OLD else "warning"
         return _check(
-            "answers", verdict, f"the last answers are of {isoformat(found.taken_at)}, {span(old)} ago", doctor
+            "answers", verdict, f"the last answers are of {isoformat(snapshot.taken_at)}, {span(age)} ago", doctor
         )
     return _check("answers", "ok", "the store and the brokers answer")
 
 
-def _lag(archive: Archive, found: Snapshot) -> Finding:
-    lag, most = found.lag, archive.health.max_lag_records
+def _lag(archive: Archive, snapshot: Snapshot) -> Finding:
+    lag, most = snapshot.lag, archive.health.max_lag_records
     if lag is None:
-        return _unknown("lag", found)
+        return _unknown("lag", snapshot)
     if most is not None and lag > most:
-        said = f"{lag:,} offsets wait; `health.max_lag_records` is {most:,}"
-        if found.at_work:
-            return _check("lag", "problem", f"{said}. A run is at work", runs(archive.archive))
-        return _check("lag", "problem", said, run_now(archive.archive))
+        observed = f"{lag:,} offsets wait; `health.max_lag_records` is {most:,}"
+        if snapshot.at_work:
+            return _check("lag", "problem", f"{observed}. A run is at work", runs(archive.archive))
+        return _check("lag", "problem", observed, run_now(archive.archive))
     return _check("lag", "ok", f"{lag:,} offsets wait")
 
 
-def _age(archive: Archive, found: Snapshot, now: datetime) -> Finding:
-    if not found.ledger_read:
-        return _unknown("age", found)
-    most = archive.health.max_age or (2 * found.interval + timedelta(hours=1) if found.interval else None)
-    age = found.age(now)
+def _age(archive: Archive, snapshot: Snapshot, moment: datetime) -> Finding:
+    if not snapshot.ledger_read:
+        return _unknown("age", snapshot)
+    most = archive.health.max_age or (2 * snapshot.interval + timedelta(hours=1) if snapshot.interval else None)
+    age = snapshot.age(moment)
     if age is None:
         # Before the first closed hour, the first run counts.
-        since = found.begun
-        age = None if since is None else now - since
-        said = "no hour is closed yet"
+        since = snapshot.begun
+        age = None if since is None else moment - since
+        observed = "no hour is closed yet"
     else:
-        said = f"hours are closed until {isoformat(found.closed_until)}" if found.closed_until else ""
+        observed = f"hours are closed until {isoformat(snapshot.closed_until)}" if snapshot.closed_until else ""
     if most is None or age is None or age <= most:
-        return _check("age", "ok", said)
+        return _check("age", "ok", observed)
     return _check(
         "age",
         "problem",
-        f"{said}, {span(age)} ago; the limit is {span(most)}",
+        f"{observed}, {span(age)} ago; the limit is {span(most)}",
         last_hours(archive.archive, 24),
     )
 
 
-def _troubles(found: Snapshot) -> Iterator[Finding]:
+def _troubles(snapshot: Snapshot) -> Iterator[Finding]:
     for name in _IN_ORDER:
-        these = [t for t in found.troubles if _OF_TROUBLES.get(t.kind, "brokers") == name]
-        if these:
-            yield _of(name, these)
-        elif name != "runs" and not (found.state if name == "brokers" else found.ledger_read):
-            yield _unknown(name, found)
+        findings = [t for t in snapshot.troubles if _OF_TROUBLES.get(t.kind, "brokers") == name]
+        if findings:
+            yield _of(name, findings)
+        elif name != "runs" and not (snapshot.state if name == "brokers" else snapshot.ledger_read):
+            yield _unknown(name, snapshot)
         else:
             yield _check(name, "ok", "nothing to report")
 
 
 def _of(name: str, findings: Iterable[Finding]) -> Finding:
     """Return the check that sums up these findings: the first one in full."""
-    these = sorted(findings, key=lambda finding: finding.severity != "problem")
+    worst_first = sorted(findings, key=lambda finding: finding.severity != "problem")
     # The first one has its actions; a moved group is one finding for every partition.
-    first, more = these[0], f" (and {len(these) - 1} more)" if len(these) > 1 else ""
+    first, more = worst_first[0], f" (and {len(worst_first) - 1} more)" if len(worst_first) > 1 else ""
     return Finding(
         kind=name,
-        severity=worst(finding.severity for finding in these),
+        severity=worst(finding.severity for finding in worst_first),
         observed=f"{first.kind}: {first.text}{more}",
         actions=first.actions,
         brief=first.brief,
-        sums_up=tuple(dict.fromkeys(finding.kind for finding in these)),
+        sums_up=tuple(dict.fromkeys(finding.kind for finding in worst_first)),
     )
 
 
-def _audit(archive: Archive, found: Snapshot, now: datetime) -> Finding:
-    if damage := [t for t in found.troubles if _OF_TROUBLES.get(t.kind) == "audit"]:
+def _audit(archive: Archive, snapshot: Snapshot, moment: datetime) -> Finding:
+    if damage := [t for t in snapshot.troubles if _OF_TROUBLES.get(t.kind) == "audit"]:
         return _of("audit", damage)
-    if not found.ledger_read:
-        return _unknown("audit", found)
+    if not snapshot.ledger_read:
+        return _unknown("audit", snapshot)
     most, again = archive.max_audit_age, [audit_again(archive.archive)]
-    last = found.audit.at if found.audit else None
-    if last is None and found.begun is None:
+    last = snapshot.audit.at if snapshot.audit else None
+    if last is None and snapshot.begun is None:
         return _check("audit", "ok", "nothing is archived yet")
-    said = f"the last audit was at {isoformat(last)}" if last else "there was no audit yet"
-    if found.audit_paused:
+    observed = f"the last audit was at {isoformat(last)}" if last else "there was no audit yet"
+    if snapshot.audit_paused:
         audits = audit_dag_id(archive.archive)
-        said, again = f"{said}, and DAG {audits} is paused", [unpause(audits), *again]
-    since = now - (last or found.begun or now)
+        observed, again = f"{observed}, and DAG {audits} is paused", [unpause(audits), *again]
+    since = moment - (last or snapshot.begun or moment)
     if most is not None and since > most:
-        return _check("audit", "warning", f"{said}; `health.max_audit_age` is {span(most)}", *again)
-    return _check("audit", "ok", f"{said}: {found.audit.verdict}" if found.audit else said)
+        return _check("audit", "warning", f"{observed}; `health.max_audit_age` is {span(most)}", *again)
+    return _check("audit", "ok", f"{observed}: {snapshot.audit.verdict}" if snapshot.audit else observed)

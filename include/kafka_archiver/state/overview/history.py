@@ -34,20 +34,20 @@ class PartitionHistory(Value):
 
 
 def last_plans(ledger: Ledger, last: int, count: int) -> list[Plan]:
-    """The plans of the last scheduled and manual runs, oldest first: one request each.
+    """Read the plans of the last scheduled and manual runs, oldest first: one request each.
 
     :param last: the last place of the line.
     """
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(ledger.planned, range(max(1, last - count + 1), last + 1))
-        return [plan for plan in found if plan and plan.moves_group]
+        plans = pool.map(ledger.planned, range(max(1, last - count + 1), last + 1))
+        return [plan for plan in plans if plan and plan.moves_group]
 
 
 def histories(plans: Sequence[Plan]) -> list[PartitionHistory]:
-    """The history of each partition, sorted. Pure."""
+    """Return the history of each partition, sorted. Pure."""
     points: dict[TopicPartition, list[Point]] = {}
     for plan in plans:
-        for one in plan.partitions:
-            point = Point(at=plan.planned_at, taken=one.count, left=max(one.log_end - one.end, 0))
-            points.setdefault(one.name, []).append(point)
+        for partition in plan.partitions:
+            point = Point(at=plan.planned_at, taken=partition.count, left=max(partition.log_end - partition.end, 0))
+            points.setdefault(partition.name, []).append(point)
     return [PartitionHistory(topic=n.topic, partition=n.partition, points=tuple(points[n])) for n in sorted(points)]

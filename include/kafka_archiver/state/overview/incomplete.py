@@ -11,7 +11,7 @@ from kafka_archiver.model.findings import Finding, warning
 from kafka_archiver.model.keys import hour_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
-from kafka_archiver.state.coverage import Heads
+from kafka_archiver.state.coverage import ProofHeads
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, to_hour
 
@@ -21,38 +21,38 @@ RECENT = 72
 _NAMED = 3
 
 
-class Incomplete(Value):
+class IncompleteHour(Value):
     """An hour that is closed and incomplete, and the reason."""
 
     hour_start: UtcTime
     reason: str
 
 
-def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[Incomplete, ...]:
-    """The incomplete ones of the last closed hours, oldest first. One small request for each hour that may be one."""
+def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[IncompleteHour, ...]:
+    """Read the incomplete ones of the last closed hours, oldest first. One small request for each that may be one."""
     if settled.closed_until is None:
         return ()
-    end, heads = to_hour(settled.closed_until), Heads()
+    end, heads = to_hour(settled.closed_until), ProofHeads()
     bounds = [settled.unsure.until if settled.unsure else None, settled.whole_from]
     # A lost object may be of any hour.
     last = end if settled.lost else min(end, max((to_hour(bound) for bound in bounds if bound), default=0))
 
-    def look(hour: int) -> Incomplete | None:
+    def look(hour: int) -> IncompleteHour | None:
         try:
             head = heads.read(ledger.store, hour_document(ledger.archive, hour), "")
         except DocumentError as error:
-            return Incomplete(hour_start=hour_start(hour), reason=str(error))
+            return IncompleteHour(hour_start=hour_start(hour), reason=str(error))
         verdict = head or stretch_of(settled.stretches, hour)
         if verdict is None or verdict.status != "incomplete":
             return None
-        return Incomplete(hour_start=hour_start(hour), reason=verdict.reason or "")
+        return IncompleteHour(hour_start=hour_start(hour), reason=verdict.reason or "")
 
     with ThreadPoolExecutor(8) as pool:
         return tuple(filter(None, pool.map(look, range(max(end - RECENT, 0), last))))
 
 
-def of_hours(archive: str, hours: Sequence[Incomplete]) -> Iterable[Finding]:
-    """The warning that names these hours."""
+def of_hours(archive: str, hours: Sequence[IncompleteHour]) -> Iterable[Finding]:
+    """Yield the warning that names these hours."""
     if not hours:
         return
     groups = [list(group) for _, group in groupby(enumerate(hours), lambda at: (_since(at[1]) - at[0], at[1].reason))]
@@ -66,10 +66,10 @@ def of_hours(archive: str, hours: Sequence[Incomplete]) -> Iterable[Finding]:
     )
 
 
-def _since(hour: Incomplete) -> int:
+def _since(hour: IncompleteHour) -> int:
     return to_hour(hour.hour_start)
 
 
-def _named(hours: Sequence[Incomplete]) -> str:
+def _named(hours: Sequence[IncompleteHour]) -> str:
     end = hour_start(_since(hours[-1]) + 1)
     return f"{hours[0].hour_start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({hours[0].reason})"

@@ -8,8 +8,8 @@ from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.state.overview.incomplete import Incomplete, incomplete_hours, of_hours
-from kafka_archiver.state.overview.snapshot import Audited, LastRun, Snapshot
+from kafka_archiver.state.overview.incomplete import IncompleteHour, incomplete_hours, of_hours
+from kafka_archiver.state.overview.snapshot import LastAudit, LastRun, Snapshot
 from kafka_archiver.state.status import last_commit, status
 from kafka_archiver.state.status.condition import without_brokers
 from kafka_archiver.state.status.damage import read_head
@@ -18,25 +18,25 @@ from kafka_archiver.state.status.running import of_runs
 
 
 def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
-    """The archive now. If the brokers or the store do not answer, the snapshot has what is known, and the error.
+    """Return the archive as it is. If the brokers or the store do not answer, the snapshot has the error, too.
 
     :param before: an earlier snapshot: what cannot have changed since is not read again.
     """
-    name, now = context.archive.archive, context.clock()
-    found = Snapshot(
+    name, moment = context.archive.archive, context.clock()
+    snapshot = Snapshot(
         archive=name,
-        taken_at=now,
+        taken_at=moment,
         interval=facts.interval,
-        at_work=bool(facts.at_work(now)),
+        at_work=bool(facts.at_work(moment)),
         audit_paused=facts.audit_paused,
     )
     try:
         line = read_line(context)
-        last_audit = audited(context.ledger)
+        audit = last_audit(context.ledger)
         incomplete = _incomplete(context.ledger, line, before)
     except ArchiverError as error:
-        troubles = tuple(of_runs(name, facts, None, None, now))
-        return found.model_copy(update={"troubles": troubles, "error": str(error)})
+        troubles = tuple(of_runs(name, facts, None, None, moment))
+        return snapshot.model_copy(update={"troubles": troubles, "error": str(error)})
     known = {
         "begun": line.settled.begun,
         "closed_until": line.settled.closed_until,
@@ -46,31 +46,31 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "dead_letters": line.settled.dead_letters,
         "unfinished": tuple(plan.run for plan in line.unfinished),
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
-        "audit": last_audit,
+        "audit": audit,
     }
-    found, hours = found.model_copy(update=known), tuple(of_hours(name, incomplete))
-    told: dict[str, Any]
+    snapshot, hours = snapshot.model_copy(update=known), tuple(of_hours(name, incomplete))
+    known_state: dict[str, Any]
     try:
         state = status(context, facts)
-        told = {"state": state, "troubles": (*state.troubles, *hours), "accepted": state.accepted}
+        known_state = {"state": state, "troubles": (*state.troubles, *hours), "accepted": state.accepted}
         commit = state.last_commit
     except ArchiverError as error:
         standing = without_brokers(context, line, facts)
-        told = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
+        known_state = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
         commit = last_commit(context.ledger, line)
     last = _last_run(context.ledger, commit, before)
-    return found.model_copy(update={**told, "last_run": last, **_took(facts, last)})
+    return snapshot.model_copy(update={**known_state, "last_run": last, **_effort_of(facts, last)})
 
 
-def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[Incomplete, ...]:
-    """The incomplete hours. Only a settled run changes them."""
+def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[IncompleteHour, ...]:
+    """Return the incomplete hours. Only a settled run changes them."""
     if before and before.incomplete is not None and before.settled == line.settled.settled:
         return before.incomplete
     return incomplete_hours(ledger, line.settled)
 
 
-def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
-    """What the DAG run took that finished the last run; nothing if Airflow's last runs do not have it."""
+def _effort_of(facts: Facts, last: LastRun | None) -> dict[str, Any]:
+    """Return the effort of the DAG run that finished the last run; nothing if Airflow's last runs do not have it."""
     done = next((run for run in facts.ended if last and last.run in run.finished), None)
     if done is None:
         return {}
@@ -78,7 +78,7 @@ def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
     return {"duration": duration, "effort": done.effort, "wrote": done.wrote}
 
 
-def audited(ledger: Ledger) -> Audited | None:
+def last_audit(ledger: Ledger) -> LastAudit | None:
     """Return the last audit; None if there was none, or its report cannot be read."""
     try:
         head = read_head(ledger)
@@ -86,7 +86,7 @@ def audited(ledger: Ledger) -> Audited | None:
         return None
     if head is None:
         return None
-    return Audited(
+    return LastAudit(
         at=head.audited_at,
         deep=head.deep,
         verdict="damaged" if head.damaged else "clean",

@@ -5,14 +5,14 @@ from typing import Literal
 
 from kafka_archiver.audit.report import Counts, Mended
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.state.overview.incomplete import Incomplete
+from kafka_archiver.state.overview.incomplete import IncompleteHour
 from kafka_archiver.state.status import ArchiveStatus
-from kafka_archiver.state.status.facts import Effort, Wrote
+from kafka_archiver.state.status.facts import Effort, Written
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import to_hour
 
 
-class Audited(Value):
+class LastAudit(Value):
     """The last audit. `errors`: findings that make the archive damaged, as far as the report was read.
 
     `damaged`: the runs with objects that are missing or damaged. `mended`: the objects that are whole again since.
@@ -28,7 +28,7 @@ class Audited(Value):
 
 
 class LastRun(Value):
-    """What the last committed run wrote. `bytes`: of all its objects."""
+    """The last committed run. `bytes`: of all its objects."""
 
     run: str
     committed_at: UtcTime
@@ -58,17 +58,17 @@ class Snapshot(Value):
     begun: UtcTime | None = None
     closed_until: UtcTime | None = None
     settled: int = 0
-    incomplete: tuple[Incomplete, ...] | None = None
+    incomplete: tuple[IncompleteHour, ...] | None = None
     lost: int = 0
     dead_letters: int = 0
     unfinished: tuple[str, ...] = ()
     unfinished_since: UtcTime | None = None
     state: ArchiveStatus | None = None
-    audit: Audited | None = None
+    audit: LastAudit | None = None
     last_run: LastRun | None = None
     duration: timedelta | None = None
     effort: Effort | None = None
-    wrote: Wrote | None = None
+    wrote: Written | None = None
     at_work: bool = False
     audit_paused: bool = False
     troubles: tuple[Finding, ...] = ()
@@ -77,7 +77,7 @@ class Snapshot(Value):
 
     @property
     def ledger_read(self) -> bool:
-        """Whether the store answered: else what comes from the ledger is unknown, not zero or none."""
+        """True if the store answered: else everything from the ledger is unknown, not zero or none."""
         return self.incomplete is not None
 
     @property
@@ -85,23 +85,23 @@ class Snapshot(Value):
         """The number of offsets that wait; None: unknown."""
         return None if self.state is None else self.state.lag
 
-    def behind(self, now: datetime) -> timedelta | None:
-        """How long the oldest record that waits has waited; nothing if none waits; None: unknown."""
+    def behind(self, moment: datetime) -> timedelta | None:
+        """Return the time since the oldest record that waits; zero if none waits; None: unknown."""
         if self.state is None:
             return None
         oldest = self.state.oldest_unarchived
         if oldest is None:
             return None if self.state.lag else timedelta(0)
-        return max(now - oldest, timedelta(0))
+        return max(moment - oldest, timedelta(0))
 
-    def age(self, now: datetime) -> timedelta | None:
-        """The time since the end of the last closed hour; None before the first."""
-        return None if self.closed_until is None else max(now - self.closed_until, timedelta(0))
+    def age(self, moment: datetime) -> timedelta | None:
+        """Return the time since the end of the last closed hour; None before the first."""
+        return None if self.closed_until is None else max(moment - self.closed_until, timedelta(0))
 
-    def hours_open(self, now: datetime) -> int:
-        """The number of ended hours that are not closed yet."""
+    def hours_open(self, moment: datetime) -> int:
+        """Return the number of ended hours that are not closed yet."""
         since = self.closed_until or self.begun
-        return 0 if since is None else max(to_hour(now) - to_hour(since), 0)
+        return 0 if since is None else max(to_hour(moment) - to_hour(since), 0)
 
     @property
     def problems(self) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""What is wrong with an archive now: the same answer for `status`, `doctor` and any page.
+"""The present findings about an archive: the same answer for `status`, `doctor` and any page.
 
 It uses the planner's own functions (look, policies), so it shows exactly what would stop the next run.
 """
@@ -28,9 +28,9 @@ from kafka_archiver.planning.survey import (
 )
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
-from kafka_archiver.state.status.held import of_transactions
+from kafka_archiver.state.status.open_transactions import of_transactions
 from kafka_archiver.state.status.running import of_runs
-from kafka_archiver.state.status.standing import Standing, judged, of_records
+from kafka_archiver.state.status.standing import Standing, of_records, split_accepted
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 
@@ -40,21 +40,21 @@ class Observed:
 
     line: Line
     expected: Progress
-    seen: list[PartitionState]
+    partitions: list[PartitionState]
 
     @cached_property
     def known(self) -> Known:
-        """What settled and planned runs cover, by partition."""
+        """The coverage of settled and planned runs, by partition."""
         return {p.name: p for p in self.expected.partitions}
 
     @cached_property
     def settled(self) -> Known:
-        """What settled runs cover, by partition."""
+        """The coverage of settled runs, by partition."""
         return {p.name: p for p in self.line.settled.partitions}
 
     @cached_property
     def planned(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
-        """What runs that are not settled do with each partition, in the order of the line."""
+        """The plans of each partition in runs that are not settled, in the order of the line."""
         return unsettled_partition_plans(self.line)
 
     @cached_property
@@ -95,7 +95,7 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
     :param lag: the number of offsets that wait; None: unknown.
     """
     archive = context.archive.archive
-    return judged(
+    return split_accepted(
         context.ledger,
         (
             *of_audit(context.ledger, line.settled.settled, facts.audit_paused),
@@ -106,22 +106,22 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
 
 
 def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
-    """The offsets of each log that no settled run has; all offsets of a log that is no longer the archived one."""
-    begins = beginnings_or_errors(context.archive, observed.seen, observed.known)
-    found = {}
-    for state in observed.seen:
+    """Return the offsets of each log that no settled run has; all of a log that is no longer the archived one."""
+    begins = beginnings_or_errors(context.archive, observed.partitions, observed.known)
+    waiting = {}
+    for state in observed.partitions:
         start = max(_position(observed, state, begins[state.name]), state.log_start)
-        found[state.name] = Range(min(start, state.log_end), state.log_end)
-    return found
+        waiting[state.name] = Range(min(start, state.log_end), state.log_end)
+    return waiting
 
 
 def lag_of(context: Context, observed: Observed) -> int:
-    """The number of offsets that wait, over all partitions."""
+    """Return the number of offsets that wait, over all partitions."""
     return sum(waiting.size for waiting in waits(context, observed).values())
 
 
 def _position(observed: Observed, state: PartitionState, begin: Beginning | PolicyError) -> int:
-    """The offset up to which a log is archived, in the generation that the next run continues."""
+    """Return the offset up to which a log is archived, in the generation that the next run continues."""
     settled, expected = observed.settled.get(state.name), observed.known.get(state.name)
     if isinstance(begin, PolicyError):
         if begin.policy == "recreated_topic":
@@ -144,8 +144,8 @@ def _position(observed: Observed, state: PartitionState, begin: Beginning | Poli
 
 
 def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
-    """Troubles that would stop the next run, or that a policy will decide."""
-    archive, seen, known = context.archive, observed.seen, observed.known
+    """Yield the findings that would stop the next run, or that a policy will decide."""
+    archive, partitions, known = context.archive, observed.partitions, observed.known
     if members := context.cluster.members(archive.group):
         yield problem(
             "group in use",
@@ -153,16 +153,16 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
             command(context.cluster.tools.list_members(archive.group)),
         )
     try:
-        check_handover(context, seen, known)
+        check_handover(context, partitions, known)
     except PolicyError as error:
         yield problem(
             "handover", error.found, command(context.cluster.tools.list_members(archive.source.old_group or ""))
         )
     try:
-        refuse_hidden_topics(context, observed.expected, seen)
+        refuse_hidden_topics(context, observed.expected, partitions)
     except PolicyError as error:
         yield problem("topic gone", error.found, command(context.cluster.tools.list_topics()))
-    stops = policy_errors(archive, seen, known)
+    stops = policy_errors(archive, partitions, known)
     choices = {stop.policy: stop.choice for stop in stops}
     for stop in stops:
         actions = stop.actions
@@ -171,29 +171,32 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
             actions = (once(archive.archive, choices), *(action for action in actions if action.kind != "run"))
         yield problem(_name(stop.policy), _with_choices(stop.found, meanings(actions)), *actions)
     decided = (
-        d for b in beginnings_or_errors(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided
+        d
+        for b in beginnings_or_errors(archive, partitions, known).values()
+        if isinstance(b, Beginning)
+        for d in b.decided
     )
     for decision in dict.fromkeys(decided):
         applies = f"{decision}; the archive's policies apply this at the next run"
         yield warning(_name(decision.policy), applies, run_now(archive.archive))
-    yield from of_transactions(seen, observed.expected.marks, context.clock())
+    yield from of_transactions(partitions, observed.expected.marks, context.clock())
     yield from _other_cluster(context, observed.line)
 
 
-def _with_choices(found: str, means: str) -> str:
-    return f"{found.rstrip('.')}. Choices: {means}" if means else found
+def _with_choices(observed: str, means: str) -> str:
+    return f"{observed.rstrip('.')}. Choices: {means}" if means else observed
 
 
 def _other_cluster(context: Context, line: Line) -> Iterator[Finding]:
-    last, now = context.ledger.planned(line.last), context.cluster.cluster_id()
-    if not last or last.cluster_id == now:
+    last_plan, cluster_id = context.ledger.planned(line.last), context.cluster.cluster_id()
+    if not last_plan or last_plan.cluster_id == cluster_id:
         return
     kafka = context.archive.source.kafka
     yield warning(
         "other cluster",
-        f"run {last.run} was planned on cluster {last.cluster_id}, but the Kafka connection now leads to cluster "
-        f"{now}, whose offsets mean other records. Correct `bootstrap.servers` in the connection; if Kafka was moved, "
-        "give the archive a new name and prefix",
+        f"run {last_plan.run} was planned on cluster {last_plan.cluster_id}, but the Kafka connection now leads to "
+        f"cluster {cluster_id}, whose offsets mean other records. Correct `bootstrap.servers` in the connection; if "
+        "Kafka was moved, give the archive a new name and prefix",
         command(f"airflow connections get {shlex.quote(kafka)}")
         if isinstance(kafka, str)
         else validate(context.archive.archive),

@@ -19,7 +19,7 @@ HEAD = 1 << 18
 NEVER_AUDITED = "never audited"
 
 
-class Head(BaseModel):
+class ReportHead(BaseModel):
     """The beginning of a report; of the last finding perhaps only a part. `cut`: there is more."""
 
     document: Literal["kafka-archiver/audit"]
@@ -46,12 +46,12 @@ class Head(BaseModel):
 
     @property
     def damaged(self) -> bool:
-        """Whether something that is stored is damaged. Older releases counted findings at the brokers, too."""
+        """True if something that is stored is damaged. Older releases counted findings at the brokers, too."""
         return self.verdict == "damaged" and (bool(self.errors) or self.cut)
 
 
-def read_head(ledger: Ledger) -> Head | None:
-    """The beginning of the report of the last audit. One request, whatever the length of the report.
+def read_head(ledger: Ledger) -> ReportHead | None:
+    """Read the beginning of the last audit's report. One request, whatever the length of the report.
 
     :raises ValueError: it cannot be read.
     """
@@ -59,7 +59,7 @@ def read_head(ledger: Ledger) -> Head | None:
     if data is None:
         return None
     cut = len(data) == HEAD
-    return Head.model_validate(from_json(data, allow_partial=cut)).model_copy(update={"cut": cut})
+    return ReportHead.model_validate(from_json(data, allow_partial=cut)).model_copy(update={"cut": cut})
 
 
 def of_audit(ledger: Ledger, settled: int, is_paused: bool = False) -> Iterator[Finding]:

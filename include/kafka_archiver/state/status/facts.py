@@ -1,4 +1,4 @@
-"""What Airflow knows of an archive, as values. Callers with access to Airflow make them."""
+"""Airflow's knowledge of an archive, as values. Callers with access to Airflow make them."""
 
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -12,11 +12,11 @@ TASKS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
 def place(task: str) -> int:
-    """The place of a task in the order of a DAG run; other tasks come last."""
+    """Return the place of a task in the order of a DAG run; other tasks come last."""
     return TASKS.index(task) if task in TASKS else len(TASKS)
 
 
-class Failure(Value):
+class TaskFailure(Value):
     """The last failed attempt of a task. `permanent`: there is no retry, because it would not help.
 
     `cause`: None if the process ended without reporting an error; then `permanent` is unknown. `actions`, `kinds`:
@@ -32,7 +32,7 @@ class Failure(Value):
 
 
 class Effort(Value):
-    """What an ended run took. `retries`: attempts after the first, of all its tasks.
+    """The effort of an ended run. `retries`: attempts after the first, of all its tasks.
 
     `cpu_seconds`: of spark-submit and its children, which is all of Spark only on one machine; None: not known.
     """
@@ -41,8 +41,8 @@ class Effort(Value):
     cpu_seconds: float | None
 
 
-class Wrote(Value):
-    """What an ended run archived, in all the ledger's runs that it finished."""
+class Written(Value):
+    """The records that an ended run archived, in all the ledger's runs that it finished."""
 
     runs: int
     records: int
@@ -71,26 +71,26 @@ class DagRun(Value):
     ended: UtcTime | None = None
     task: str | None = None
     task_state: str | None = None
-    failure: Failure | None = None
+    failure: TaskFailure | None = None
     works: tuple[str, ...] = ()
     finished: tuple[str, ...] = ()
     replays: bool = False
     effort: Effort | None = None
-    wrote: Wrote | None = None
+    wrote: Written | None = None
     note: str | None = None
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether the archive goes on without it: a backfill, a rebuild, a replay or a repair."""
+        """True if the archive goes on without it: a backfill, a rebuild, a replay or a repair."""
         return not self.forward or self.replays
 
     def has_passed(self, task: str) -> bool:
-        """Whether the run is at work, and a later task is next."""
+        """Return whether the run is at work, and a later task is next."""
         return self.state == "running" and (self.task is None or place(self.task) > place(task))
 
 
 class Facts(Value):
-    """What Airflow knows. `silent`: why Airflow does not answer; then the other fields mean nothing.
+    """Airflow's knowledge. `silent`: why Airflow does not answer; then the other fields mean nothing.
 
     `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API;
     `needs_no_login`: it gives a token to everybody.
@@ -112,19 +112,19 @@ class Facts(Value):
     next_due: UtcTime | None = None
     runs: tuple[DagRun, ...] = ()
 
-    def to_come(self, now: datetime) -> list[DagRun]:
-        """Queued and running runs with a date in the future."""
-        return [run for run in self.runs if run.state in ("queued", "running") and run.date > now]
+    def future_runs(self, moment: datetime) -> list[DagRun]:
+        """Return queued and running runs with a date in the future."""
+        return [run for run in self.runs if run.state in ("queued", "running") and run.date > moment]
 
-    def at_work(self, now: datetime) -> list[DagRun]:
-        """Queued and running runs whose tasks may start."""
-        return [run for run in self.runs if run.state in ("queued", "running") and run.date <= now]
+    def at_work(self, moment: datetime) -> list[DagRun]:
+        """Return queued and running runs whose tasks may start."""
+        return [run for run in self.runs if run.state in ("queued", "running") and run.date <= moment]
 
     @property
     def ended(self) -> list[DagRun]:
         """Ended runs, the last one first."""
-        found = [run for run in self.runs if run.state in ("success", "failed") and run.ended]
-        return sorted(found, key=lambda run: run.ended or run.due, reverse=True)
+        runs = [run for run in self.runs if run.state in ("success", "failed") and run.ended]
+        return sorted(runs, key=lambda run: run.ended or run.due, reverse=True)
 
     @property
     def failing(self) -> list[DagRun]:
@@ -140,7 +140,7 @@ class Facts(Value):
         return list(takewhile(_has_failed, (run for run in self.ended if run.is_asked_for)))
 
     @property
-    def usual(self) -> timedelta | None:
+    def usual_duration(self) -> timedelta | None:
         """The median duration of the successful runs."""
         times = [run.ended - run.begun for run in self.ended if run.state == "success" and run.begun and run.ended]
         return sorted(times)[len(times) // 2] if times else None

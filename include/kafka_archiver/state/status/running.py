@@ -1,4 +1,4 @@
-"""What is wrong with an archive's runs. Pure."""
+"""The findings about an archive's runs. Pure."""
 
 import shlex
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from kafka_archiver.messages.advice import (
 from kafka_archiver.messages.errors import SILENCE
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.model.findings import Finding, problem, warning
-from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, Failure
+from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, TaskFailure
 from kafka_archiver.values.documents import isoformat
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
@@ -31,8 +31,8 @@ SKEW = timedelta(minutes=5)
 FAILED_REQUEST = "failed request"
 
 
-def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Finding]:
-    """Troubles that keep the archive's runs from succeeding.
+def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, moment: datetime) -> Iterator[Finding]:
+    """Yield the findings that keep the archive's runs from succeeding.
 
     :param line: None: the ledger cannot be read.
     :param lag: the number of offsets that wait; None: unknown.
@@ -48,18 +48,18 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now:
         )
     else:
         yield from _idle(facts, lag)
-        yield from _to_come(facts, now)
-        yield from _slow(facts, now)
+        yield from _future_runs(facts, moment)
+        yield from _slow(facts, moment)
         facts = _as_settled(facts, line) if line else facts
-        yield from _failed(archive, facts, line, now)
+        yield from _failed(archive, facts, line, moment)
         yield from _failed_requests(archive, facts)
-        yield from _overdue(facts, now)
+        yield from _overdue(facts, moment)
     if line:
-        yield from _unfinished(archive, facts, line, now)
+        yield from _unfinished(archive, facts, line, moment)
 
 
 def _as_settled(facts: Facts, line: Line) -> Facts:
-    """The facts where a failed run counts as a success if its runs are settled since, by whatever run or takeover.
+    """Return the facts, a failed run being a success if its runs are settled since, by whatever run or takeover.
 
     Not after a failure of `close_hours`: events may be missing, which no other run sends.
     """
@@ -91,8 +91,8 @@ def _idle(facts: Facts, lag: int | None) -> Iterator[Finding]:
         yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", command("airflow scheduler"))
 
 
-def _to_come(facts: Facts, now: datetime) -> Iterator[Finding]:
-    for run in facts.to_come(now + SKEW):
+def _future_runs(facts: Facts, moment: datetime) -> Iterator[Finding]:
+    for run in facts.future_runs(moment + SKEW):
         place = f"{facts.api}/api/v2/dags/{facts.dag_id}/dagRuns/{quote(run.run_id, safe='')}"
         curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
         fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
@@ -106,16 +106,16 @@ def _to_come(facts: Facts, now: datetime) -> Iterator[Finding]:
 
 
 def _login(facts: Facts) -> str:
-    """The command that prints a token of Airflow's API."""
+    """Return the command that prints a token of Airflow's API."""
     body = """-H 'Content-Type: application/json' -d '{"username": "USER", "password": "PASSWORD"}' """
     token = """python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])'"""
     return f"curl -fsS {'' if facts.needs_no_login else body}{facts.api}/auth/token | {token}"
 
 
-def _slow(facts: Facts, now: datetime) -> Iterator[Finding]:
-    usual, interval = facts.usual, facts.interval or timedelta(hours=1)
-    noted = max(usual * TIMES, AT_LEAST) if usual else interval
-    working = facts.at_work(now)
+def _slow(facts: Facts, moment: datetime) -> Iterator[Finding]:
+    usual_duration, interval = facts.usual_duration, facts.interval or timedelta(hours=1)
+    noted = max(usual_duration * TIMES, AT_LEAST) if usual_duration else interval
+    working = facts.at_work(moment)
     # Queued runs take turns: each waits since the last one has ended.
     last = next((run.ended for run in facts.ended), None)
     for run in working:
@@ -129,48 +129,48 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Finding]:
         if _waits(run, working) or (facts.paused and run.state == "queued"):
             continue
         since = run.begun or run.queued or run.due
-        waited = now - (since if run.begun or not last else max(since, last))
+        waited = moment - (since if run.begun or not last else max(since, last))
         if waited <= noted:
             continue
-        found = (
-            f"run {run.run_id} has been {run.state} since {isoformat(since)} ({span(now - since)}); "
-            + (f"usually a run takes {span(usual)}. " if usual else "")
+        observed = (
+            f"run {run.run_id} has been {run.state} since {isoformat(since)} ({span(moment - since)}); "
+            + (f"usually a run takes {span(usual_duration)}. " if usual_duration else "")
             + f"Its task {run.task} is {run.task_state or 'not begun'}"
         )
         say = problem if waited > max(noted, interval) else warning
-        yield say("stuck", found, _look(facts, run))
+        yield say("stuck", observed, _look(facts, run))
 
 
 def _waits(run: DagRun, working: list[DagRun]) -> bool:
-    """Whether the run waits until another run ends, as it should."""
-    others = [other for other in working if other is not run]
-    begun = [other for other in others if other.state == "running"]
+    """Return whether the run waits until another run ends, as it should."""
+    other_runs = [other for other in working if other is not run]
+    begun = [other for other in other_runs if other.state == "running"]
     past_plan = any(other.task != "plan" for other in begun)
     return bool(begun) if run.state == "queued" else past_plan and run.task == "plan"
 
 
-def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Iterator[Finding]:
-    row = facts.failing
-    if not row:
+def _failed(archive: str, facts: Facts, line: Line | None, moment: datetime) -> Iterator[Finding]:
+    failing = facts.failing
+    if not failing:
         return
-    run, failure = row[0], row[0].failure
-    many = f"the last {len(row)} runs failed, {run.run_id}" if len(row) > 1 else f"run {run.run_id} failed"
+    run, failure = failing[0], failing[0].failure
+    subject = f"the last {len(failing)} runs failed, {run.run_id}" if len(failing) > 1 else f"run {run.run_id} failed"
     again = start_again(facts.dag_id)
     if failure is None:
-        yield problem("failed", f"{many}, although none of its tasks did", _look(facts, run), again)
+        yield problem("failed", f"{subject}, although none of its tasks did", _look(facts, run), again)
         return
-    where, cause = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}", _cause(failure)
+    where, cause = f"{subject}{' last,' if len(failing) > 1 else ''} in task {failure.task}", _cause(failure)
     brief = f"task {failure.task} failed: {cause}"
     fields = {"subject": where, "brief": brief, "causes": failure.kinds}
-    later = _passed(facts, run, failure.task, now)
+    later = _passed(facts, run, failure.task, moment)
     if later:
         means = f"Run {later.run_id} is at work and has passed this task"
         yield warning("failed", cause, _look(facts, later), means=means, **fields)
     elif failure.permanent:
-        anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
+        unfinished = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
         means = "Until this is corrected, every run fails the same way"
         steps = next_steps(failure.actions, again, again.after("correct the cause, then"))
-        rebuilds = (plan_anew(archive, name) for name in anew)
+        rebuilds = (plan_anew(archive, name) for name in unfinished)
         named = {action.command for action in failure.actions}
         yield problem(
             "failed for good",
@@ -187,17 +187,17 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
 
 
 def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
-    """The warning about the last backfill, rebuild, replay or repair: runs of the schedule go on without it."""
-    row = facts.failed_requests
-    if not row:
+    """Yield the warning about the last backfill, rebuild, replay or repair: runs of the schedule go on without it."""
+    failing = facts.failed_requests
+    if not failing:
         return
-    run, failure = row[0], row[0].failure
-    many = f" ({len(row)} failed in a row)" if len(row) > 1 else ""
+    run, failure = failing[0], failing[0].failure
+    in_a_row = f" ({len(failing)} failed in a row)" if len(failing) > 1 else ""
     means = "What is archived stays as it is, and the runs of the schedule go on"
     name = f"failed-request:{run.run_id}"
     accept = acknowledge(archive, name)
     if failure is None:
-        observed = f"run {run.run_id} failed, although none of its tasks did{many}"
+        observed = f"run {run.run_id} failed, although none of its tasks did{in_a_row}"
         yield warning(FAILED_REQUEST, observed, _look(facts, run), accept, means=means, name=name)
         return
     cause = _cause(failure)
@@ -209,7 +209,7 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
         *failure.actions,
         _look(facts, run),
         accept,
-        subject=f"run {run.run_id} failed in task {failure.task}{many}",
+        subject=f"run {run.run_id} failed in task {failure.task}{in_a_row}",
         means=means,
         brief=f"task {failure.task} failed: {cause}",
         causes=failure.kinds,
@@ -217,55 +217,57 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _cause(failure: Failure) -> str:
+def _cause(failure: TaskFailure) -> str:
     return (failure.cause or f"its {SILENCE}").rstrip(".")
 
 
-def _passed(facts: Facts, failed: DagRun, task: str, now: datetime) -> DagRun | None:
-    """A later run at work that got past the task. Only forward runs plan as the next run will."""
-    for run in facts.at_work(now):
+def _passed(facts: Facts, failed: DagRun, task: str, moment: datetime) -> DagRun | None:
+    """Return a later run at work that got past the task. Only forward runs plan as the next run will."""
+    for run in facts.at_work(moment):
         later = run.begun and failed.begun and run.begun > failed.begun
         if later and run.has_passed(task) and (run.forward or task != "plan"):
             return run
     return None
 
 
-def _overdue(facts: Facts, now: datetime) -> Iterator[Finding]:
+def _overdue(facts: Facts, moment: datetime) -> Iterator[Finding]:
     due = facts.due
     # If runs fail, `_failed` has reported them already.
     if due is None or facts.paused or facts.failing:
         return
     succeeded = [run.due for run in facts.runs if run.forward and (run.state == "success" or run.replays)]
-    at_work = [run for run in facts.at_work(now) if run.forward]
+    at_work = [run for run in facts.at_work(moment) if run.forward]
     # A run that has not begun plans later.
     under_way = [run for run in at_work if run.begun is None or run.begun >= due]
-    if under_way or any(moment >= due for moment in succeeded):
+    if under_way or any(due_before >= due for due_before in succeeded):
         return
     if not succeeded and (facts.next_due is None or facts.next_due > due):
         # The archive is new.
         return
     last = f"the last successful run was due at {isoformat(max(succeeded))}" if succeeded else "no run ever succeeded"
-    found = f"the run that was due at {isoformat(due)}, {span(now - due)} ago, has not succeeded; {last}"
+    observed = f"the run that was due at {isoformat(due)}, {span(moment - due)} ago, has not succeeded; {last}"
     if at_work:
         before = at_work[0]
-        yield warning("overdue", f"{found}. Run {before.run_id} is at work; the next one follows", _look(facts, before))
+        yield warning(
+            "overdue", f"{observed}. Run {before.run_id} is at work; the next one follows", _look(facts, before)
+        )
         return
     yield problem(
         "overdue",
-        found,
+        observed,
         start_again(facts.dag_id),
         command(f"airflow dags list-runs {facts.dag_id}"),
     )
 
 
-def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterator[Finding]:
-    if facts.at_work(now):
+def _unfinished(archive: str, facts: Facts, line: Line, moment: datetime) -> Iterator[Finding]:
+    if facts.at_work(moment):
         return
-    for one in line.waiting:
-        plan = one.plan
-        if one.outcome not in (None, "committed") or (facts.failing and one.is_open):
+    for pending in line.waiting:
+        plan = pending.plan
+        if pending.outcome not in (None, "committed") or (facts.failing and pending.is_open):
             continue
-        if one.is_open:
+        if pending.is_open:
             yield warning(
                 "unfinished run",
                 f"run {plan.run}, planned at {isoformat(plan.planned_at)}, is not finished, and no DAG run is at work "

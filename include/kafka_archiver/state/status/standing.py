@@ -1,4 +1,4 @@
-"""What stands until a person accepts it by name, such as records that were lost, and dead letters."""
+"""Findings that stand until a person accepts them by name, such as lost records and dead letters."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Standing(NamedTuple):
 
 
 def of_records(archive: str, settled: Progress) -> Iterator[Finding]:
-    """Yield what settled runs leave to a person. A loss or a dead letter more is another finding."""
+    """Yield the findings that settled runs leave to a person. One more loss or dead letter is another finding."""
     if settled.lost:
         name = f"lost-offsets:{settled.lost_by}"
         yield warning(
@@ -48,7 +48,7 @@ def _up_to(number: int) -> str:
     return f", by runs up to number {number:,}" if number else ""
 
 
-def judged(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
+def split_accepted(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
     """Divide findings by whether somebody has accepted them. One request or more for each that has a name."""
     left: list[Finding] = []
     accepted: list[Finding] = []

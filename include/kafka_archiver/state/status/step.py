@@ -88,7 +88,7 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
     standing = condition(context, observed, facts)
     return ArchiveStatus(
         archive=context.archive.archive,
-        partitions=tuple(map(look, observed.seen)),
+        partitions=tuple(map(look, observed.partitions)),
         last_commit=last_commit(context.ledger, line),
         closed_until=line.settled.closed_until,
         unfinished=tuple(plan.run for plan in line.unfinished),
@@ -99,15 +99,15 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
 
 
 def last_commit(ledger: Ledger, line: Line) -> Commit | None:
-    """The commit of the last committed run."""
+    """Return the commit of the last committed run."""
     waiting = [w.commit for w in line.waiting if w.outcome == "committed"]
     if waiting:
         return waiting[-1]
     for number in range(line.settled.settled, 0, -1):
         plan = ledger.planned(number)
-        made = plan and ledger.commit(plan.run)
-        if made and made.outcome == "committed":
-            return made
+        commit = plan and ledger.commit(plan.run)
+        if commit and commit.outcome == "committed":
+            return commit
     return None
 
 
@@ -126,9 +126,9 @@ class HourStatus(Value):
     reason: str | None
 
 
-def last_hours(context: Context, count: int, now: datetime) -> list[HourStatus]:
-    """The last hours, oldest first, up to the present hour."""
-    present = hour_of(to_ms(now)) or 0
+def last_hours(context: Context, count: int, moment: datetime) -> list[HourStatus]:
+    """Return the last hours, oldest first, up to the present hour."""
+    present = hour_of(to_ms(moment)) or 0
     hours = range(max(0, present - count + 1), present + 1)
     progress = context.ledger.progress()
     with ThreadPoolExecutor(8) as pool:
@@ -138,7 +138,7 @@ def last_hours(context: Context, count: int, now: datetime) -> list[HourStatus]:
 
 
 def _runs_since(context: Context, hour: int, proofs: Iterable[HourProof | None]) -> list[str]:
-    """The runs that touched these hours, and the runs planned since: of each the revision that counts."""
+    """Return the runs that touched these hours, and the runs planned since: of each the revision that counts."""
     line = read_line(context)
     plans = [w.plan for w in line.waiting]
     for number in range(line.settled.settled, 0, -1):

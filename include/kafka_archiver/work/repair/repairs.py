@@ -30,20 +30,23 @@ Objects = Mapping[str, tuple[ObjectEntry, ...]]
 class Repairs:
     """The actions of a repair.
 
-    `again`: by run, the objects to write again from Kafka or from dead letters. `lost`: by run, the objects whose
-    records nobody has any more, to record as lost; `why_lost`: the reason for each of their keys. `anew`: runs that
-    cannot be finished as planned, each with the reason, to plan again. `derived`: keys of documents to compute again.
-    `restored`: keys of documents to restore from a run's other documents. `left`: findings that cannot be repaired.
-    `sidecars`: by run, the sidecars to write again from their objects, because Kafka no longer has the records.
+    :ivar to_rewrite: by run, the objects to write again from Kafka or from dead letters.
+    :ivar lost: by run, the objects whose records nobody has any more, to record as lost.
+    :ivar why_lost: the reason for each of their keys.
+    :ivar to_replan: runs that cannot be finished as planned, each with the reason, to plan again.
+    :ivar to_derive: keys of documents to compute again.
+    :ivar to_restore: keys of documents to restore from a run's other documents.
+    :ivar unrepairable: findings that cannot be repaired.
+    :ivar sidecars: by run, the sidecars to write again from their objects, because Kafka no longer has the records.
     """
 
-    again: Objects
+    to_rewrite: Objects
     lost: Objects
     why_lost: Mapping[str, str]
-    anew: Mapping[str, str]
-    derived: tuple[str, ...]
-    restored: tuple[str, ...]
-    left: tuple[Finding, ...]
+    to_replan: Mapping[str, str]
+    to_derive: tuple[str, ...]
+    to_restore: tuple[str, ...]
+    unrepairable: tuple[Finding, ...]
     sidecars: Objects
 
     @property
@@ -52,7 +55,9 @@ class Repairs:
         return sum(o.rows for entries in self.lost.values() for o in entries)
 
     def __bool__(self) -> bool:
-        return bool(self.again or self.lost or self.anew or self.derived or self.restored or self.sidecars)
+        return bool(
+            self.to_rewrite or self.lost or self.to_replan or self.to_derive or self.to_restore or self.sidecars
+        )
 
 
 def find_repairs(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:

@@ -2,19 +2,21 @@
 
 from collections.abc import Collection, Iterator
 
-import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.context.print_object import from_store
 from kafka_archiver.encryption import Sealer
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.data_keys import DataKey
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.formats import get_format
-from kafka_archiver.records.formats.base import SCHEMAS, HasSidecar, Target
+from kafka_archiver.records.formats.base import HasSidecar
 from kafka_archiver.records.formats.vectors import vector
+from kafka_archiver.records.reading.files import fetch_from
+from kafka_archiver.records.reading.offsets import offsets_of
+from kafka_archiver.records.reading.opener import missing, open_object
+from kafka_archiver.records.reading.targets import target_of
 from kafka_archiver.records.writer.disk import working_directory
 from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.upload import Sender
@@ -22,7 +24,6 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.columns import Int64s
-from kafka_archiver.values.gaps import unpack
 from kafka_archiver.work.archive.replay import retake_intent
 
 
@@ -56,22 +57,19 @@ def sidecar_bytes(
     whole = next((o for o in manifest.objects if o.key == entry.sidecar_of), None)
     if whole is None or not is_there(store, whole):
         return None
-    settings = plan.settings
-    target = Target(
-        topic=whole.topic,
-        partition=whole.partition,
-        key=whole.key,
-        settings=settings,
-        schema=SCHEMAS[settings.content],
-    )
-    format_ = get_format(settings.format)
-    encoder = format_.encoder(target)
-    offsets = _offsets_of_rows(manifest, whole)
-    if not isinstance(encoder, HasSidecar) or (settings.content == "value" and offsets is None):
+    target = target_of(whole, plan, {})
+    encoder = get_format(target.settings.format).encoder(target)
+    offsets = offsets_of(manifest, whole)
+    if not isinstance(encoder, HasSidecar) or (target.settings.content == "value" and offsets is None):
         return None
-    with from_store(store, whole.key, (lambda _: key) if key else None) as source:
-        for batch in _with_offsets(format_.read(source, target), offsets):
-            encoder.write(batch)
+
+    def find_key(_: str) -> DataKey:
+        assert key, "the object is not encrypted"
+        return key
+
+    batches = open_object(whole, target, fetch_from(store, whole.key, missing), find_key)
+    for batch in _with_offsets(batches, offsets):
+        encoder.write(batch)
     for _ in encoder.finish():
         pass
     data = encoder.sidecar()
@@ -79,19 +77,6 @@ def sidecar_bytes(
         sealer = Sealer(key, entry.key)
         data = b"".join([*sealer.update([data]), *sealer.finish()])
     return data if spelt(crc32(data)) == entry.checksum else None
-
-
-def _offsets_of_rows(manifest: Manifest, whole: ObjectEntry) -> Int64s | None:
-    """Return the offsets of an object's rows, if no other offsets lie between them; else None: values alone do not
-    say.
-    """
-    present = np.ones(whole.last_offset + 1 - whole.first_offset, bool)
-    for account in manifest.chunks:
-        if (account.topic, account.partition, account.start) == (whole.topic, whole.partition, whole.chunk_start):
-            for start, end in unpack(account.start, account.end, account.absent_ranges).tolist():
-                present[max(0, start - whole.first_offset) : max(0, end - whole.first_offset)] = False
-    offsets = np.flatnonzero(present) + whole.first_offset
-    return offsets if len(offsets) == whole.rows else None
 
 
 def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ document.addEventListener("DOMContentLoaded", () => {
       outside.click();
     } catch { /* another site has framed the page: the link opens here */ }
   });
-  // A fresh look is on its way: show it, but not while somebody fills a form, and not in a page that nobody sees.
+  // Newer figures are being read: show them, but not while somebody fills a form, and not in a page that nobody sees.
   const awaited = document.querySelector("[data-refresh]");
   let touched = false;
   document.addEventListener("input", () => { touched = true; });

@@ -6,7 +6,7 @@ the record at any offset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 from pydantic import Field
@@ -60,6 +60,19 @@ class BlockGzip:
         from kafka_archiver.records.formats.jsonl.reader import read_records
 
         return read_records(source, target, several=True)
+
+    def read_from(
+        self,
+        source: BinaryIO,
+        target: Target,
+        offset: int,
+        row: int | None,  # noqa: ARG002 - the protocol's
+        sidecar: Callable[[], bytes | None],
+    ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+        """Read from the member that has the offset: one range request for each member."""
+        from kafka_archiver.records.formats.block_gzip.reader import read_from
+
+        return read_from(source, target, offset, sidecar)
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Each line as it is."""

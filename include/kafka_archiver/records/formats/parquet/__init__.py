@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 
 from pydantic import Field
@@ -71,6 +71,19 @@ class Parquet:
         from kafka_archiver.records.formats.parquet.reader import read_records
 
         return read_records(source, target)
+
+    def read_from(
+        self,
+        source: BinaryIO,
+        target: Target,
+        offset: int,
+        row: int | None,
+        sidecar: Callable[[], bytes | None],  # noqa: ARG002 - the protocol's
+    ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+        """Read from the row group that has the offset: the footer, and then one row group after the other."""
+        from kafka_archiver.records.formats.parquet.reader import read_from
+
+        return read_from(source, target, offset, row)
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the file's schema, and the records."""

@@ -1,9 +1,11 @@
 """Reads Parquet objects."""
 
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -13,6 +15,7 @@ from kafka_archiver.records.formats.parquet import ParquetOptions
 from kafka_archiver.records.formats.parquet.spark import as_before, written
 from kafka_archiver.records.formats.shared.file_schema import with_kafkas
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
+from kafka_archiver.records.formats.shared.records import kafkas
 
 
 def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
@@ -21,11 +24,57 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     :param source: seekable.
     :raises IntegrityError: `source` is not a complete Parquet file of records.
     """
+    yield from _records(target, lambda: _file(source).iter_batches(use_threads=False))
+
+
+def read_from(
+    source: BinaryIO, target: Target, offset: int, row: int | None
+) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+    """Return the number of the first row of the row group with an offset, and the records from there on.
+
+    None: neither a column of offsets nor `row` tells the row group.
+    """
+    try:
+        file = _file(source, pre_buffer=True)
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        ends = np.cumsum([group.num_rows for group in groups]).tolist()
+        names = [field.name for field in target.schema if kafkas(field) == "offset"]
+        lasts = [_last_offset(group, name) for group in groups for name in names]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error
+    if names and None not in lasts:
+        first = next((n for n, last in enumerate(lasts) if last is not None and last >= offset), len(groups))
+    elif row is not None:
+        first = next((n for n, end in enumerate(ends) if end > row), len(groups))
+    else:
+        return None
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(first, len(groups)):
+            yield from file.iter_batches(row_groups=[number], use_threads=False)
+
+    return (ends[first - 1] if first else 0), _records(target, batches)
+
+
+def _file(source: BinaryIO, pre_buffer: bool = False) -> pq.ParquetFile:
+    # pyarrow takes a short read for the end.
+    whole = io.BufferedReader(source, 1 << 20) if isinstance(source, io.RawIOBase) and not pre_buffer else source
+    return pq.ParquetFile(whole, page_checksum_verification=True, pre_buffer=pre_buffer)
+
+
+def _last_offset(group: pq.RowGroupMetaData, name: str) -> int | None:
+    columns = (group.column(number) for number in range(group.num_columns))
+    column = next((column for column in columns if column.path_in_schema == name), None)
+    statistics = column and column.statistics
+    return statistics.max if statistics and statistics.has_min_max else None
+
+
+def _records(target: Target, batches: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The batches of a file with the columns of the target."""
     file_schema = written(target.schema, ParquetOptions.model_validate(target.settings.options))
     schema, back = bare(file_schema), seen_as if file_schema.equals(target.schema) else as_before
     try:
-        file = pq.ParquetFile(source, page_checksum_verification=True)
-        for batch in file.iter_batches(use_threads=False):
+        for batch in batches():
             records = seen_as(batch, bare(batch.schema))
             columns = [records.column(field.name).cast(field.type) for field in schema]
             yield back(pa.RecordBatch.from_arrays(columns, schema=schema), target.schema)

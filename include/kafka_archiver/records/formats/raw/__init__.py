@@ -81,6 +81,10 @@ class BytesFormat:
     def stage(self, settings: Settings) -> None:
         """None: every value is written."""
 
+    def joins_values(self, settings: Settings) -> bool:
+        """Return True unless each value has its length: a value may contain the separator."""
+        return _options(settings).framing != "length"
+
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """Read the values: with neither framing nor separator, all of them as one value."""
         from kafka_archiver.records.formats.raw.framing import unframed

@@ -20,24 +20,24 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Reason(Value):
-    """A reason, and how many of the letters that were read have it; numbers in it may differ. `said`: of the first."""
+    """A reason, and how many of the letters that were read have it. `text`: that of the first; numbers may differ."""
 
-    said: str
+    text: str
     letters: int
 
 
-def why(store: Store, letters: Sequence[ObjectEntry]) -> tuple[Reason, ...]:
-    """The reasons of the first letters, the most frequent first. At most OBJECTS requests."""
-    read = [entry.key for entry in letters if not entry.key.endswith(SEALED) and entry.sidecar_of is None][:OBJECTS]
+def reasons_of(store: Store, letters: Sequence[ObjectEntry]) -> tuple[Reason, ...]:
+    """Read the reasons of the first letters, the most frequent first. At most OBJECTS requests."""
+    keys = [entry.key for entry in letters if not entry.key.endswith(SEALED) and entry.sidecar_of is None][:OBJECTS]
     counted: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    first_texts: dict[str, str] = {}
     with ThreadPoolExecutor(OBJECTS) as pool:
-        for found in pool.map(lambda key: _reasons(store, key), read):
-            for reason in found:
+        for object_reasons in pool.map(lambda key: _reasons(store, key), keys):
+            for reason in object_reasons:
                 kind = _NUMBER.sub("#", reason)
                 counted[kind] += 1
-                first.setdefault(kind, reason)
-    return tuple(Reason(said=first[kind][:LONG], letters=count) for kind, count in counted.most_common(SHOWN))
+                first_texts.setdefault(kind, reason)
+    return tuple(Reason(text=first_texts[kind][:LONG], letters=count) for kind, count in counted.most_common(SHOWN))
 
 
 def _reasons(store: Store, key: str) -> list[str]:

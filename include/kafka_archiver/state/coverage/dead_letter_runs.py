@@ -23,27 +23,27 @@ from kafka_archiver.values.ranges import TopicPartition
 LETTERS, THREADS, PLANS = 100, 8, 24
 
 
-def letters_of(context: Context, hour: int) -> dict[str, Stat]:
-    """The objects of dead letters that the store has of an hour, by key. One listing for each topic."""
+def dead_letter_objects(context: Context, hour: int) -> dict[str, Stat]:
+    """List the objects of dead letters that the store has of an hour, by key. One listing for each topic."""
     progress = context.ledger.progress()
     topics = sorted({partition.topic for partition in progress.partitions}) if progress else ()
     prefixes = [f"{topic_prefix(topic, dead_letter=True)}{hour_path(hour)}/" for topic in topics]
     with ThreadPoolExecutor(THREADS) as pool:
-        return {stat.key: stat for found in pool.map(lambda p: list(context.store.list(p)), prefixes) for stat in found}
+        return {stat.key: stat for stats in pool.map(lambda p: list(context.store.list(p)), prefixes) for stat in stats}
 
 
-def writers(context: Context, letters: Iterable[Stat]) -> tuple[set[str], int]:
-    """The final runs that count for these objects; and of how many objects the line does not show the run."""
-    ledger, last, looked = context.ledger, read_line(context).last, list(letters)
+def dead_letter_runs(context: Context, letters: Iterable[Stat]) -> tuple[set[str], int]:
+    """Return the final runs that count for these objects, and of how many objects the line does not show the run."""
+    ledger, last, stats = context.ledger, read_line(context).last, list(letters)
     planned = cache(ledger.planned)
-    found = [_interval(planned, last, stat) for stat in looked[:LETTERS]]
-    unknown = found.count(None) + len(looked[LETTERS:])
-    return {run for interval in set(found) if interval and (run := ledger.last_committed(interval))}, unknown
+    intervals = [_interval(planned, last, stat) for stat in stats[:LETTERS]]
+    unknown = intervals.count(None) + len(stats[LETTERS:])
+    return {run for interval in set(intervals) if interval and (run := ledger.last_committed(interval))}, unknown
 
 
 def _interval(planned: Callable[[int], Plan | None], last: int, stat: Stat) -> str | None:
-    """The interval of the run with an object's chunk."""
-    if (place := split_object_key(stat.key)) is None:
+    """Return the interval of the run with an object's chunk."""
+    if (object_name := split_object_key(stat.key)) is None:
         return None
 
     def since(number: int) -> datetime:
@@ -53,7 +53,9 @@ def _interval(planned: Callable[[int], Plan | None], last: int, stat: Stat) -> s
     before = bisect_right(range(1, last + 1), stat.modified + timedelta(seconds=1), key=since)
     for number in range(before, max(before - PLANS, 0), -1):
         plan = planned(number)
-        chunk = plan.chunk_of(TopicPartition(place.topic, place.partition), place.start) if plan else None
-        if plan and chunk and (chunk.start, chunk.generation) == (place.start, place.generation):
+        chunk = (
+            plan.chunk_of(TopicPartition(object_name.topic, object_name.partition), object_name.start) if plan else None
+        )
+        if plan and chunk and (chunk.start, chunk.generation) == (object_name.start, object_name.generation):
             return plan.interval.id
     return None

@@ -18,7 +18,7 @@ from kafka_archiver.state.health.verdict import VERDICTS, Verdict
 from kafka_archiver.state.overview.snapshot import Snapshot
 
 GROUP = "kafka_archiver.checks"
-Own: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
+PluginCheck: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
 
 
 def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ()) -> Finding:  # noqa: N802 - see below
@@ -28,34 +28,34 @@ def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ())
 
 
 @cache
-def _loaded() -> tuple[tuple[str, Own | str], ...]:
-    """The checks by name, or the error of one that cannot be loaded. Loaded once in a process."""
-    found: list[tuple[str, Own | str]] = []
+def _loaded() -> tuple[tuple[str, PluginCheck | str], ...]:
+    """Return the checks by name, or the error of one that cannot be loaded. Loaded once in a process."""
+    checks: list[tuple[str, PluginCheck | str]] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
-            found.append((point.name, point.load()))
+            checks.append((point.name, point.load()))
         except (ImportError, AttributeError) as error:
-            found.append((point.name, f"{point.value} cannot be loaded: {error}"))
-    return tuple(found)
+            checks.append((point.name, f"{point.value} cannot be loaded: {error}"))
+    return tuple(checks)
 
 
-def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
-    """All checks of an archive: the archiver's, and those of other distributions.
+def checks_of(archive: Archive, snapshot: Snapshot | None, moment: datetime) -> list[Finding]:
+    """Return all checks of an archive: the archiver's, and those of other distributions.
 
-    :param found: None: nobody has looked yet.
+    :param snapshot: None: nobody has looked yet.
     """
-    return [*judge(archive, found, now), *(own_checks(archive, found, now) if found else ())]
+    return [*judge(archive, snapshot, moment), *(plugin_checks(archive, snapshot, moment) if snapshot else ())]
 
 
-def own_checks(archive: Archive, found: Snapshot, now: datetime) -> list[Finding]:
-    """The results of all these checks. One that fails itself is `unknown`, and says why."""
+def plugin_checks(archive: Archive, snapshot: Snapshot, moment: datetime) -> list[Finding]:
+    """Return the results of all these checks. One that fails itself is `unknown`, and says why."""
     results: list[Finding] = []
     for name, check in _loaded():
         if isinstance(check, str):
             results.append(Finding(kind=name, severity="unknown", observed=check))
             continue
         try:
-            results += check(archive, found, now)
+            results += check(archive, snapshot, moment)
         except Exception as error:  # noqa: BLE001 - somebody else's code must not hide the other checks
             failed = f"{type(error).__name__}: {error}"
             results.append(Finding(kind=name, severity="unknown", observed=failed))

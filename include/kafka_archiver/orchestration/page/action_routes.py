@@ -19,7 +19,7 @@ from kafka_archiver.model.acknowledged import checked_name
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
-from kafka_archiver.orchestration.page.actions import Form, Trigger, dag_to_unpause, trigger_of
+from kafka_archiver.orchestration.page.actions import SubmittedForm, Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import question
@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 MOST = 1 << 16
 
 
-def acting_router(observatory: Observatory, details: Details) -> APIRouter:
-    """The routes of actions."""
+def action_router(observatory: Observatory, details: Details) -> APIRouter:
+    """Return the routes of actions."""
     router = APIRouter()
 
     @router.post("/archives/{name}/do/{action}")
@@ -51,7 +51,7 @@ def acting_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def _do(observatory: Observatory, request: Request, user: Any, name: str, action: str, form: Form) -> Response:
+def _do(observatory: Observatory, request: Request, user: Any, name: str, action: str, form: SubmittedForm) -> Response:
     archive = require_visible(observatory, user, name)
     require_own_page(request, user, form.get("csrf"))
     back = f"{str(request.scope.get('root_path', '')).rstrip('/')}/archives/{name}"
@@ -90,7 +90,7 @@ def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> R
 
 
 def _acknowledge(
-    observatory: Observatory, request: Request, user: Any, archive: Archive, form: Form, back: str
+    observatory: Observatory, request: Request, user: Any, archive: Archive, form: SubmittedForm, back: str
 ) -> Response:
     """Accept a finding by name, once the user has answered the question."""
     name, who = archive.archive, user.get_name()
@@ -113,19 +113,22 @@ def _question(request: Request, observatory: Observatory, name: str, finding: st
     return render(request, "question.html", 200, **more)
 
 
-def _ask(request: Request, user: Any, name: str, back: str, action: str, form: Form, lines: list[str]) -> Response:
-    """The page that asks for consent, with the same fields again."""
+def _ask(
+    request: Request, user: Any, name: str, back: str, action: str, form: SubmittedForm, lines: list[str]
+) -> Response:
+    """Render the page that asks for consent, with the same fields again."""
     fields = [(field, value) for field, value in form.fields if field not in ("csrf", "agreed")]
     more = {"name": name, "action": action, "back": back, "csrf": csrf_token(user)}
     return render(request, "confirm.html", 200, title="Start this?", lines=lines, fields=fields, **more)
 
 
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:
-    """Why nothing was started, with the buttons beside the commands of the message."""
-    said = str(error)
+    """Render why nothing was started, with the buttons beside the commands of the message."""
     steps = buttons_of(name, error.actions)
     more = {"at": back, "steps": steps, **forms_of(user, name)} if steps else {}
-    return render(request, "message.html", 409, title="Nothing was started", text=said, back=back, dag=dag, **more)
+    return render(
+        request, "message.html", 409, title="Nothing was started", text=str(error), back=back, dag=dag, **more
+    )
 
 
 def _require_right(user: Any, dag: str) -> None:
@@ -139,8 +142,8 @@ def _start(trigger: Trigger, user: str) -> str:
     return start_run(trigger.dag, trigger.conf, user)
 
 
-async def _form(request: Request) -> Form:
-    """The fields of a form that a page of ours has sent."""
+async def _form(request: Request) -> SubmittedForm:
+    """Return the fields of a form that a page of ours has sent."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise HTTPException(415, "expected a form")
     body = b""
@@ -149,6 +152,6 @@ async def _form(request: Request) -> Form:
         if len(body) > MOST:
             raise HTTPException(413, "the form is too large")
     try:
-        return Form(parse_qsl(body.decode(), keep_blank_values=True))
+        return SubmittedForm(parse_qsl(body.decode(), keep_blank_values=True))
     except ValueError:
         raise HTTPException(400, "the form is not UTF-8") from None

@@ -1,4 +1,4 @@
-"""Tell the receivers of one archive of its incidents, each once."""
+"""Report the incidents of one archive to its receivers, each once."""
 
 import logging
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_archiver.config.alerts import Alerts
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, news
+from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, state_to_report
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.send import send_all
 from kafka_archiver.orchestration.dag_run.addresses import page_of
@@ -15,10 +15,10 @@ from kafka_archiver.values.documents import isoformat
 log = logging.getLogger(__name__)
 # Seconds for all receivers. The DAG processor parses nothing meanwhile, and kills its child after 50 seconds.
 IN_TASK, IN_DAG_PROCESSOR = 90.0, 25.0
-Tell = Callable[[State, Incident | None], Message]
+MessageOf = Callable[[State, Incident | None], Message]
 
 
-class Teller:
+class IncidentReporter:
     """The alerts of one archive, be its YAML still there or not.
 
     :param name: the archive's name.
@@ -29,15 +29,15 @@ class Teller:
         self._name, self._alerts, self._incidents = name, alerts, incidents
         self.seconds = IN_TASK
 
-    def incident(self, kind: Kind, key: str | None, cause: str, tell: Tell) -> None:
-        """Send what is new of an incident, and note its state; see `incidents.news`."""
+    def report(self, kind: Kind, key: str | None, cause: str, message_of: MessageOf) -> None:
+        """Send an alert if an incident is new, changes or ends, and note its state; see `incidents.state_to_report`."""
         before = self.open(kind)
-        state = news(before, key)
+        state = state_to_report(before, key)
         if state is None:
             if key is not None:
-                log.info("no alert is sent: the same was told at %s", before.since if before else "")
+                log.info("no alert is sent: the same was sent at %s", before.since if before else "")
             return
-        message = tell(state, before)
+        message = message_of(state, before)
         sent = self.send(message)
         if not sent:
             log.error("no receiver took the alert; the next run tries again")
@@ -51,7 +51,7 @@ class Teller:
         """Return the open incident of this kind."""
         return self._incidents.read(self._name).get(kind)
 
-    def again(self, kind: Kind) -> None:
+    def resend(self, kind: Kind) -> None:
         """Send the alert about an event that no receiver took. Other incidents are judged anew by each run."""
         before = self.open(kind)
         if before and before.untold and self.send(Message.restored(before.untold)):

@@ -14,18 +14,18 @@ from kafka_archiver.values.ranges import TopicPartition
 TOO_LONG = timedelta(hours=1)
 
 
-def of_transactions(seen: Iterable[PartitionState], marks: Iterable[Mark], now: datetime) -> Iterator[Finding]:
-    """Transactions that were open when a planner looked, longer ago than they should be, and still are.
+def of_transactions(partitions: Iterable[PartitionState], marks: Iterable[Mark], moment: datetime) -> Iterator[Finding]:
+    """Yield the transactions that were open when a planner looked, longer ago than they should be, and still are.
 
     :param marks: what planners saw, and no run has yet.
     """
-    saw: dict[TopicPartition, list[tuple[int, datetime]]] = {}
+    open_offsets: dict[TopicPartition, list[tuple[int, datetime]]] = {}
     for mark in marks:
         for topic, partition, _, offset in mark.high:
-            saw.setdefault(TopicPartition(topic, partition), []).append((offset, mark.as_of))
-    for state in seen:
-        waiting = [as_of for offset, as_of in saw.get(state.name, ()) if state.log_end < offset <= state.high]
-        if waiting and now - min(waiting) > TOO_LONG:
+            open_offsets.setdefault(TopicPartition(topic, partition), []).append((offset, mark.as_of))
+    for state in partitions:
+        waiting = [as_of for offset, as_of in open_offsets.get(state.name, ()) if state.log_end < offset <= state.high]
+        if waiting and moment - min(waiting) > TOO_LONG:
             yield _held_back(state, min(waiting))
 
 

@@ -1,0 +1,1 @@
+"""Read an archive back: by topic, hours and offsets, or one record by its offset. Writes nothing."""

@@ -1,0 +1,173 @@
+"""An archive for programs: its records as Arrow batches."""
+
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from kafka_archiver.context.keyring import keyring_of
+from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.reader.chunks import OFFSET, Written, is_values
+from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours
+from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
+from kafka_archiver.records.reading.copies import Copies
+from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.store import open_store
+from kafka_archiver.values.ranges import Range
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReader:
+    """An archive that is read. Only runs that are committed count, and of each the highest committed revision."""
+
+    ledger: Ledger
+
+    def read(
+        self,
+        topic: str,
+        hours: tuple[Time, Time] | Time | None = None,
+        offsets: Offsets | None = None,
+        partitions: Collection[int] | int | None = None,
+        generation: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield records as batches with the columns of the archive, those of each partition in the order of offsets.
+
+        Each object is compared with its checksum before its first record is given. Of values that are stored as they
+        are, a batch has `offset` (null where it is unknown) and `value`. The columns may change from run to run, as the
+        archive's settings and schemas did. Offsets that the account lists as lost or filtered are in no batch, nor are
+        dead letters.
+
+        :param hours: `(start, end)` or one hour: datetimes, or text like `2026-11-21T05`; without a zone in UTC. The
+            records that are filed in these hours.
+        :param offsets: `(start, end)`, the end not included; None: no limit.
+        :param partitions: None: all.
+        :param generation: None: all, one after the other.
+        :raises ConfigError: the archive has no such topic, or its objects do not tell which records are meant.
+        :raises IntegrityError: an object or a document is missing or damaged; the message names it.
+        """
+        selection = selection_of(topic, hours, offsets, partitions, generation)
+        return self._selected(selection)
+
+    def _selected(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+        plans, select = Plans(self.ledger), partial(_slices, selection)
+        if selection.hours is None:
+            runs = counting_runs(plans, select)
+        else:
+            runs = runs_of_hours(plans, selection.hours, select)
+        if not runs:
+            self._require_topic(plans, selection)
+        for run, slices in _in_order(runs):
+            written = self._written(run)
+            for part in slices:
+                yield from _records(written, part, selection)
+
+    def _written(self, run: str) -> Written:
+        plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
+        if plan is None or manifest is None:
+            raise IntegrityError(f"run {run} of archive {self.ledger.archive} has no plan or no manifest any more")
+        return Written(self.ledger, plan, manifest)
+
+    def _require_topic(self, plans: Plans, selection: Selection) -> None:
+        topics = {p.topic for p in plans.progress.partitions} | {
+            p.topic for plan in plans.unsettled for p in plan.partitions
+        }
+        if selection.topic not in topics:
+            raise ConfigError(
+                f"archive {self.ledger.archive} in {self.ledger.store.url} has no topic {selection.topic!r}; found "
+                f"{', '.join(sorted(topics)) or 'no run yet'}"
+            )
+
+
+def open_archive(
+    url: str,
+    archive: str,
+    options: Mapping[str, str] | None = None,
+    master_keys: Mapping[str, str] | None = None,
+) -> ArchiveReader:
+    """Open an archive to read it. Makes no request.
+
+    :param url: the archive's `store.url`.
+    :param archive: its name.
+    :param options: address and credentials of the store, named as boto3 names them: `endpoint_url`, `region_name`,
+        `aws_access_key_id`, … None: boto3 finds them.
+    :param master_keys: of encrypted archives, `secret` (32 bytes in base64) or `kms_key_id`, and `previous_secrets`.
+    :raises ConfigError: the URL, an option or a key is wrong.
+    """
+    endpoints = Endpoints(kafka={}, store=options or {}, master_keys=master_keys or {})
+    return ArchiveReader(Ledger(open_store(url, endpoints.store), archive, keyring_of(endpoints)))
+
+
+def _slices(selection: Selection, plan: Plan) -> Iterator[Slice]:
+    """Yield the offsets of a plan that are wanted."""
+    for part in plan.partitions:
+        if selection.takes(part.topic, part.partition, part.generation):
+            for start, end in part.ranges:
+                if start < selection.offsets.end and selection.offsets.start < end:
+                    yield Slice(part.topic, part.partition, part.generation, Range(start, end), plan.number)
+
+
+def _in_order(runs: Sequence[Run]) -> Iterator[tuple[str, list[Slice]]]:
+    """Yield the runs with their offsets, so that the offsets of each partition rise.
+
+    A run whose offsets lie before and behind those of another run comes twice.
+    """
+    names = {run.number: run.name for run in runs}
+    queues: dict[tuple[str, int], deque[Slice]] = {}
+    for part in sorted(part for run in runs for part in run.slices):
+        queues.setdefault((part.topic, part.partition), deque()).append(part)
+    while queues:
+        number = min(queue[0].run for queue in queues.values())
+        slices = []
+        for queue in queues.values():
+            while queue and queue[0].run == number:
+                slices.append(queue.popleft())
+        queues = {place: queue for place, queue in queues.items() if queue}
+        yield names[number], slices
+
+
+def _records(written: Written, part: Slice, selection: Selection) -> Iterator[pa.RecordBatch]:
+    accounts = [
+        account
+        for account in written.manifest.chunks
+        if (account.topic, account.partition, account.generation) == (part.topic, part.partition, part.generation)
+        and account.start in part.offsets
+        and account.start < selection.offsets.end
+        and selection.offsets.start < account.end
+    ]
+    for account in sorted(accounts, key=lambda account: account.start):
+        yield from _of_chunk(written, account, selection)
+
+
+def _of_chunk(written: Written, account: ChunkAccount, selection: Selection) -> Iterator[pa.RecordBatch]:
+    entries = sorted(filter(selection.may_have, written.objects_of(account)), key=lambda entry: entry.first_offset)
+    known = all(map(written.knows_offsets, entries))
+    with Copies() as copies:
+        # Before any record is given, all objects of the chunk are compared with their checksums.
+        sources = [_rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
+        for batch in merged(sources, OFFSET.name) if known else (batch for source in sources for batch in source):
+            yield _without_own_column(batch)
+
+
+def _rows(
+    written: Written, entry: ObjectEntry, selection: Selection, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    target = written.target(entry)
+    for batch in batches:
+        rows = selection.rows(batch, entry, target, OFFSET.name)
+        if rows.num_rows:
+            yield rows
+
+
+def _without_own_column(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch without the column of this module; of values alone, with `offset` before them."""
+    offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
+    if is_values(records):
+        fields = [OFFSET.with_name("offset"), records.schema.field(0)]
+        return pa.RecordBatch.from_arrays([offsets, records.column(0)], schema=pa.schema(fields))
+    return records

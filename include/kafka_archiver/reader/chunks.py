@@ -1,0 +1,128 @@
+"""The records of one chunk, from its objects."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.data_keys import DataKey
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.formats import get_format
+from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Target
+from kafka_archiver.records.formats.shared.records import kafkas
+from kafka_archiver.records.reading.copies import Copies
+from kafka_archiver.records.reading.files import fetch_from
+from kafka_archiver.records.reading.offsets import offsets_of
+from kafka_archiver.records.reading.opener import missing, naming, open_content, open_object
+from kafka_archiver.records.reading.targets import target_of
+from kafka_archiver.values.checksum import crc32, spelt
+
+# The offset of each row, in a column after those of the object; null: unknown.
+OFFSET = pa.field("kafka_archiver.offset", pa.int64())
+
+
+def is_values(batch: pa.RecordBatch) -> bool:
+    """Return True if a batch has values as they were, and nothing else."""
+    return bool(batch.schema.names == ["value"] and batch.schema.field(0).type == VALUE.field("value").type)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A run that counts: its plan, and what it wrote."""
+
+    ledger: Ledger
+    plan: Plan
+    manifest: Manifest
+    # By the object's key, and by the revision.
+    _targets: dict[str, Target] = field(default_factory=dict)
+    _schemas: dict[str, Mapping[str, Schema]] = field(default_factory=dict)
+    _keys: dict[str, DataKey] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _sidecars(self) -> Mapping[str | None, ObjectEntry]:
+        return {entry.sidecar_of: entry for entry in self.manifest.sidecars}
+
+    def objects_of(self, account: ChunkAccount) -> list[ObjectEntry]:
+        """Return the objects of a chunk."""
+        place = (account.topic, account.partition, account.generation, account.start)
+        objects = self.manifest.objects
+        return [o for o in objects if (o.topic, o.partition, o.generation, o.chunk_start) == place]
+
+    def target(self, entry: ObjectEntry) -> Target:
+        """Return an object as it was written: by the revision that wrote it, which may be an earlier one."""
+        if entry.key not in self._targets:
+            writer = self.ledger.writer_of(self.plan, entry.key)
+            if writer.run not in self._schemas:
+                self._schemas[writer.run] = self.ledger.schemas(writer.fingerprints)
+            self._targets[entry.key] = target_of(entry, writer, self._schemas[writer.run])
+        return self._targets[entry.key]
+
+    def knows_offsets(self, entry: ObjectEntry) -> bool:
+        """Return True if the offset of each row of an object is known."""
+        schema = self.target(entry).schema
+        has_column = not schema.equals(VALUE) and any(kafkas(field) == "offset" for field in schema)
+        return has_column or offsets_of(self.manifest, entry) is not None
+
+    def whole(self, entry: ObjectEntry, copies: Copies) -> Iterator[pa.RecordBatch]:
+        """Read an object that was compared with its checksum before; the batches have `OFFSET`."""
+        fetch = copies.add(entry, fetch_from(self.ledger.store, entry.key, missing))
+        target = self.target(entry)
+        return self._with_offsets(entry, 0, open_object(entry, target, fetch, self.find_key))
+
+    def since(self, entry: ObjectEntry, offset: int, copies: Copies) -> Iterator[pa.RecordBatch]:
+        """Read an object from an offset on, or from somewhere before it, with as few bytes as its format can."""
+        target = self.target(entry)
+        reads = get_format(target.settings.format)
+        if not isinstance(reads, ReadsFrom):
+            yield from self.whole(entry, copies)
+            return
+        fetch = fetch_from(self.ledger.store, entry.key, missing)
+        offsets = offsets_of(self.manifest, entry)
+        row = None if offsets is None else int(offsets.searchsorted(offset))
+        with naming(entry):
+            source = cast(BinaryIO, open_content(entry, fetch, self.find_key))
+            begun = reads.read_from(source, target, offset, row, partial(self._sidecar, entry))
+            yield from self._with_offsets(entry, *begun) if begun else self.whole(entry, copies)
+
+    def find_key(self, key_id: str) -> DataKey:
+        """Return a data key. Raises as `Ledger.open_key`."""
+        if key_id not in self._keys:
+            self._keys[key_id] = self.ledger.open_key(key_id)
+        return self._keys[key_id]
+
+    def _sidecar(self, entry: ObjectEntry) -> bytes | None:
+        sidecar = self._sidecars.get(entry.key)
+        if sidecar is None:
+            return None
+        store = self.ledger.store
+        data = fetch_from(store, sidecar.key, missing)(0, sidecar.bytes)
+        if spelt(crc32(data)) != sidecar.checksum:
+            raise IntegrityError(
+                f"{sidecar.key} is not the object that its manifest promises: expected {sidecar.bytes} bytes with "
+                f"checksum {sidecar.checksum}"
+            )
+        content = open_content(sidecar, lambda start, length: data[start : start + length], self.find_key)
+        return content.read()
+
+    def _with_offsets(
+        self, entry: ObjectEntry, row: int, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        derived = offsets_of(self.manifest, entry)
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            own = next((f.name for f in batch.schema if kafkas(f) == "offset"), None)
+            if own is not None:
+                offsets = batch.column(own)
+            elif derived is not None:
+                offsets = pa.array(derived[row : row + batch.num_rows], OFFSET.type)
+            else:
+                offsets = pa.nulls(batch.num_rows, OFFSET.type)
+            row += batch.num_rows
+            yield batch.append_column(OFFSET, offsets)

@@ -1,0 +1,191 @@
+"""Single records by their offsets, with few requests and few bytes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import runs
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.reader.chunks import OFFSET, Written, is_values
+from kafka_archiver.reader.runs import Plans
+from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.reading.copies import Copies
+from kafka_archiver.records.reading.files import fetch_from
+from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.opener import missing, open_object
+from kafka_archiver.values.columns import column
+from kafka_archiver.values.gaps import unpack
+from kafka_archiver.values.ranges import TopicPartition
+
+# The columns of records of which the archive has only the values.
+_VALUES = pa.schema([*(RECORD.field(name) for name in ("topic", "partition", "offset", "value"))])
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The records of one partition of an archive, by offset.
+
+    :param generation: None: the newest one that has the first offset.
+    """
+
+    ledger: Ledger
+    name: TopicPartition
+    generation: int | None = None
+
+    def records(self, offset: int, count: int = 1) -> Iterator[pa.RecordBatch]:
+        """Yield the record at an offset, or `count` records from it on: fewer at the end of what is archived.
+
+        The batches have the columns of the objects; of values alone, topic, partition, offset and value.
+
+        :raises ConfigError: the archive has no record at the offset; the message says what became of it.
+        :raises IntegrityError: an object is missing or damaged.
+        """
+        plans = Plans(self.ledger)
+        run, account = self._account(plans, offset)
+        first, shown = offset, 0
+        while True:
+            with Copies() as copies:
+                for batch in self._of_chunk(run, account, offset, copies, single=count == 1):
+                    offsets = column(batch, OFFSET.name)
+                    if not shown and offsets[0] != first:
+                        raise self._none_at(run, account, first)
+                    distinct = np.unique(offsets)[: count - shown]
+                    shown += len(distinct)
+                    yield self._shown(batch.slice(0, int(offsets.searchsorted(distinct[-1], side="right"))))
+                    if shown == count:
+                        return
+            if not shown:
+                raise self._none_at(run, account, first)
+            offset = account.end
+            following = Lookup(self.ledger, self.name, account.generation)
+            try:
+                run, account = following._account(plans, offset)
+            except ConfigError:
+                return
+
+    def _account(self, plans: Plans, offset: int) -> tuple[Written, ChunkAccount]:
+        """Return the run that counts for an offset, and the account of the chunk.
+
+        :raises ConfigError: no run is committed that has the offset.
+        """
+        plan = plans.with_offset(self.name, offset, self.generation)
+        if plan is None:
+            raise ConfigError(self._not_planned(plans, offset))
+        run = self.ledger.last_committed(plan.interval.id)
+        if run is None:
+            raise ConfigError(
+                f"{self.name} offset {offset} is in the plan of run {plan.run}, which is not committed yet.",
+                *advise(runs(self.ledger.archive), " shows its state"),
+            )
+        counting, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
+        generations = {p.generation for p in plan.partitions if p.name == self.name}
+        account = next(
+            (
+                account
+                for account in (manifest.chunks if manifest else ())
+                if (account.topic, account.partition) == self.name
+                and account.start <= offset < account.end
+                and account.generation in generations
+            ),
+            None,
+        )
+        if counting is None or manifest is None or account is None:
+            raise IntegrityError(f"run {run} of archive {self.ledger.archive} has no account of {self.name} {offset}")
+        return Written(self.ledger, counting, manifest), account
+
+    def _not_planned(self, plans: Plans, offset: int) -> str:
+        which = "" if self.generation is None else f" of generation {self.generation}"
+        known = plans.progress.partition(self.name)
+        if known is None and not plans.unsettled:
+            return f"archive {self.ledger.archive} has no partition {self.name}"
+        ranges = ", ".join(f"[{start}, {end})" for start, end in known.covered) if known else ""
+        return (
+            f"archive {self.ledger.archive} has no run with offset {offset}{which} of {self.name}: expected one of "
+            f"{ranges or 'no offsets yet'}, the offsets of its runs"
+        )
+
+    def _of_chunk(
+        self, run: Written, account: ChunkAccount, offset: int, copies: Copies, single: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a chunk from an offset on, in the order of offsets.
+
+        :param single: only those at the offset are wanted.
+        """
+        entries = [o for o in run.objects_of(account) if o.last_offset >= offset]
+        if not single:
+            yield from merged([_since(run.since(o, offset, copies), o, offset) for o in entries], OFFSET.name)
+            return
+        # The object of the fewest other offsets is the likeliest one.
+        for entry in sorted(entries, key=lambda o: o.last_offset - o.first_offset):
+            if entry.first_offset <= offset:
+                rows = next(_since(run.since(entry, offset, copies), entry, offset), None)
+                if rows is not None and column(rows, OFFSET.name)[0] == offset:
+                    yield rows
+                    return
+
+    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
+        if not is_values(records):
+            return records
+        places = [
+            pa.repeat(pa.scalar(at, field.type), len(records)) for at, field in zip(self.name, _VALUES, strict=False)
+        ]
+        return pa.RecordBatch.from_arrays([*places, offsets, records.column(0)], schema=_VALUES)
+
+    def _none_at(self, run: Written, account: ChunkAccount, offset: int) -> ConfigError:
+        """Return the error that says what became of an offset of which no object has a record."""
+        where = f"{self.name} offset {offset}"
+        name = run.plan.run
+        for ranges, meaning in (
+            (account.absent_ranges, "Kafka had no record there (compacted away, aborted, or a control record)"),
+            (account.lost_ranges, "lost: Kafka had dropped it before it was archived"),
+        ):
+            if any(start <= offset < end for start, end in unpack(account.start, account.end, ranges).tolist()):
+                return ConfigError(f"{where} is not archived: {meaning}; so says the account of run {name}")
+        for entry in run.manifest.dead_letters:
+            if _has(entry, account, offset) and self._is_dead_letter(run, entry, offset):
+                return ConfigError(
+                    f"{where} is a dead letter; its reason is the `error` that this shows: "
+                    f"airflow archive print {self.ledger.store.url}/{entry.key}"
+                )
+        lost = [entry.key for entry in run.manifest.lost_objects if _has(entry, account, offset)]
+        if lost:
+            return ConfigError(
+                f"{where} is in no object of run {name}; it was filtered, or lost with {' or '.join(lost)}, which "
+                "nobody could recover"
+            )
+        return ConfigError(f"{where} is not archived: run {name} filtered it (`transform`, or `policies`)")
+
+    def _is_dead_letter(self, run: Written, entry: ObjectEntry, offset: int) -> bool:
+        fetch = fetch_from(self.ledger.store, entry.key, missing)
+        batches = open_object(entry, run.target(entry), fetch, self.ledger.open_key)
+        return any((column(batch, "offset") == offset).any() for batch in batches)
+
+
+def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:
+    place = (entry.topic, entry.partition, entry.chunk_start)
+    return place == (account.topic, account.partition, account.start) and (
+        entry.first_offset <= offset <= entry.last_offset
+    )
+
+
+def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int) -> Iterator[pa.RecordBatch]:
+    """The rows from an offset on.
+
+    :raises ConfigError: the object does not tell which rows these are.
+    """
+    for batch in batches:
+        if batch.column(OFFSET.name).null_count:
+            raise ConfigError(
+                f"{entry.key} has values without their offsets, of the offsets {entry.first_offset} to "
+                f"{entry.last_offset} and of others between them in other objects, so nobody can tell which is at "
+                f"{offset}. `airflow archive print` prints all of them; `store.content: record` keeps offsets"
+            )
+        rows = batch.slice(int(column(batch, OFFSET.name).searchsorted(offset)))
+        if rows.num_rows:
+            yield rows

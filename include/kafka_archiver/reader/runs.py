@@ -1,0 +1,158 @@
+"""The runs that count: that of one offset with few requests, or those that may have some records."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.keys import split_run
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.values.ranges import Range, TopicPartition
+
+THREADS = 16
+# Plans in a row that are no scheduled run, before a search goes on elsewhere.
+_AROUND = 64
+
+
+class Plans:
+    """The line of an archive's plans, each read once."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.progress = ledger.progress() or Progress(archive=ledger.archive)
+        self.unsettled = list(ledger.following(self.progress.settled))
+        self._plans: dict[int, Plan | None] = {plan.number: plan for plan in self.unsettled}
+
+    @property
+    def last(self) -> int:
+        """The number of the last plan."""
+        return self.progress.settled + len(self.unsettled)
+
+    def at(self, number: int) -> Plan | None:
+        """Return the plan at a place of the line."""
+        if number not in self._plans:
+            self._plans[number] = self.ledger.planned(number)
+        return self._plans[number]
+
+    def all(self) -> Iterator[Plan]:
+        """Yield every plan, in the line's order; none of them is kept."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            yield from filter(None, pool.map(self.ledger.planned, range(1, self.progress.settled + 1)))
+        yield from self.unsettled
+
+    def with_offset(self, name: TopicPartition, offset: int, generation: int | None) -> Plan | None:
+        """Return the plan that took an offset of a generation; None: no plan has.
+
+        Plans of scheduled runs have rising offsets, so a search reads the logarithm of their number. What a backfill or
+        a fill took is found by reading the line, and only if the progress says that the offset is archived.
+
+        :param generation: None: the newest one that has the offset.
+        """
+        newest = self._newest(name)
+        generations = range(newest, -1, -1) if generation is None else [generation]
+        for number in generations:
+            plan = self._searched(name, offset, number)
+            if plan:
+                return plan
+        if not self._may_have(name, offset, newest):
+            return None
+        covering = [plan for plan in self.all() if not plan.revision]
+        for number in generations:
+            for plan in covering:
+                if _has(plan, name, offset, number):
+                    return plan
+        return None
+
+    def _newest(self, name: TopicPartition) -> int:
+        known = self.progress.partition(name)
+        planned = [p.generation for plan in self.unsettled for p in plan.partitions if p.name == name]
+        return max([known.generation if known else 0, *planned])
+
+    def _may_have(self, name: TopicPartition, offset: int, newest: int) -> bool:
+        """Return True if the summary cannot exclude that some run has the offset."""
+        known = self.progress.partition(name)
+        ranges = (*known.covered, *known.earlier) if known else ()
+        return newest > 0 or bool(self.unsettled) or any(start <= offset < end for start, end in ranges)
+
+    def _searched(self, name: TopicPartition, offset: int, generation: int) -> Plan | None:
+        """Return the scheduled run's plan with the offset, by bisection."""
+
+        def is_behind(number: int) -> bool:
+            planned = self._around(name, number)
+            return planned is not None and (planned[1].generation, planned[1].end) > (generation, offset)
+
+        place = bisect_left(range(1, self.last + 1), True, key=is_behind) + 1
+        planned = self._around(name, place) if place <= self.last else None
+        return planned[0] if planned and _has(planned[0], name, offset, generation) else None
+
+    def _around(self, name: TopicPartition, number: int) -> tuple[Plan, PartitionPlan] | None:
+        """Return the plan at a place or the next one before it that is of a scheduled run with this partition."""
+        for place in range(number, max(0, number - _AROUND), -1):
+            plan = self.at(place)
+            if plan and plan.moves_group and not plan.revision:
+                planned = _partition(plan, name)
+                if planned:
+                    return plan, planned
+        return None
+
+
+def _partition(plan: Plan, name: TopicPartition) -> PartitionPlan | None:
+    same = (p for p in plan.partitions if p.partition == name.partition and p.topic == name.topic)
+    return next(same, None)
+
+
+def _has(plan: Plan, name: TopicPartition, offset: int, generation: int) -> bool:
+    planned = _partition(plan, name)
+    ranges = (*planned.ranges, *planned.lost) if planned and planned.generation == generation else ()
+    return any(start <= offset < end for start, end in ranges)
+
+
+class Slice(NamedTuple):
+    """Offsets of one partition that one run has. `run`: its place in the line."""
+
+    topic: str
+    partition: int
+    generation: int
+    offsets: Range
+    run: int
+
+
+class Run(NamedTuple):
+    """A run that counts, with the offsets that are wanted of it. A plan would take much more memory."""
+
+    name: str
+    number: int
+    slices: tuple[Slice, ...]
+
+
+# Selects offsets of a plan.
+Select = Callable[[Plan], Iterator[Slice]]
+
+
+def counting_runs(plans: Plans, select: Select) -> list[Run]:
+    """Return the runs that count, each with its highest committed revision: two requests for each plan."""
+    some = [Run(p.run, p.number, slices) for p in plans.all() if (slices := tuple(select(p)))]
+    with ThreadPoolExecutor(THREADS) as pool:
+        are_final = list(pool.map(plans.ledger.is_final, (run.name for run in some)))
+    final = [run for run, is_final in zip(some, are_final, strict=True) if is_final]
+    # The highest revision last.
+    return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
+
+
+def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
+    """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled."""
+    ledger = plans.ledger
+    names = {plan.run for plan in plans.unsettled}
+
+    def of_hour(hour: int) -> list[str]:
+        proof = ledger.hour(hour, plans.progress)
+        return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for runs in pool.map(of_hour, hours):
+            names.update(runs)
+    last = filter(None, map(ledger.last_committed, sorted({name.partition("+")[0] for name in names})))
+    of_plans = filter(None, map(ledger.plan, last))
+    return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]

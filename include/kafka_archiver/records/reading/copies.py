@@ -1,0 +1,49 @@
+"""Copies of objects in one temporary file. Each is compared with its checksum before anybody decodes it."""
+
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Self
+
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.records.reading.files import PIECE, Fetch
+from kafka_archiver.records.reading.opener import Promised
+from kafka_archiver.values.checksum import spelt
+
+
+class Copies:
+    """A temporary file without a name, which disappears with the process.
+
+    :param directory: where the file is; None: where Python's temporary files are.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
+        self._end = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, item: Promised, fetch: Fetch) -> Fetch:
+        """Copy an object; return what reads ranges of the copy.
+
+        :raises IntegrityError: it does not have the size and the checksum of the manifest.
+        """
+        begin, crc = self._end, 0
+        for start in range(0, item.bytes, PIECE):
+            data = fetch(start, min(PIECE, item.bytes - start))
+            crc = zlib.crc32(data, crc)
+            self._file.write(data)
+            self._end += len(data)
+        size = self._end - begin
+        if (size, spelt(crc)) != (item.bytes, item.checksum):
+            raise IntegrityError(
+                f"{item.key}: expected {item.bytes} bytes with checksum {item.checksum}, found {size} with "
+                f"{spelt(crc)}: the object is damaged, or another one"
+            )
+        self._file.flush()
+        return lambda start, length: os.pread(self._file.fileno(), max(0, min(length, size - start)), begin + start)

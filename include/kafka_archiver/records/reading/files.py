@@ -1,0 +1,107 @@
+"""The bytes of an object as a file: read piece by piece, or range by range."""
+
+import io
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from kafka_archiver.messages.errors import ArchiverError, IntegrityError
+from kafka_archiver.store.base import Store
+from kafka_archiver.values.checksum import spelt
+from kafka_archiver.values.segmented import Segmented
+
+# Reads bytes of an object: (start, length).
+Fetch = Callable[[int, int], bytes]
+PIECE = 8 << 20
+
+
+def fetch_from(store: Store, key: str, gone: Callable[[str], ArchiverError]) -> Fetch:
+    """Return the function that reads ranges of a stored object; one request each.
+
+    :param gone: makes the error for an object that does not exist, of its URL.
+    """
+
+    def fetch(start: int, length: int) -> bytes:
+        data = store.read(key, start, length)
+        if data is None:
+            raise gone(f"{store.url}/{key}")
+        return data
+
+    return fetch
+
+
+class ObjectFile(Segmented):
+    """An object as a file. Pieces that are read in order count for the checksum at once, also with reads in between.
+
+    :param piece: bytes that are fetched at once.
+    :raises IntegrityError: when reading: the object is shorter than `size`.
+    """
+
+    def __init__(self, name: str, fetch: Fetch, size: int, piece: int = PIECE) -> None:
+        super().__init__(size, piece, -(-size // piece))
+        self._name, self._fetch, self._crc, self._counted = name, fetch, 0, 0
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer at the end."""
+        self.seek(start)
+        data = bytearray()
+        while len(data) < length and (piece := self.read(length - len(data))):
+            data += piece
+        return bytes(data)
+
+    def checksum(self) -> str:
+        """Return the checksum of all bytes. Fetches the pieces that are not counted yet."""
+        while self._counted < self._count:
+            self._segment(self._counted)
+        return spelt(self._crc)
+
+    def _fetched(self, number: int) -> bytes:
+        start = number * self._length
+        length = min(self._length, self.size - start)
+        piece = self._fetch(start, length)
+        if len(piece) < length:
+            raise IntegrityError(f"{self._name} is truncated: expected {self.size} bytes, found {start + len(piece)}")
+        if number == self._counted:
+            self._crc, self._counted = zlib.crc32(piece, self._crc), number + 1
+        return piece
+
+
+class RangeFile(io.RawIOBase):
+    """A file each of whose reads is one range of an object."""
+
+    def __init__(self, fetch: Fetch, size: int) -> None:
+        self._fetch, self.size, self._at = fetch, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        length = max(0, min(len(buffer), self.size - self._at))
+        data = self._fetch(self._at, length) if length else b""
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+class Sips(io.RawIOBase):
+    """A file that gives at most so many bytes a read: decoders make one batch of each read."""
+
+    def __init__(self, file: io.RawIOBase, most: int) -> None:
+        self._file, self._most = file, most
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most `most` bytes."""
+        return self._file.read(self._most if size < 0 else min(size, self._most)) or b""
