@@ -55,7 +55,10 @@ class Observatory:
             declared = self._read[2]
             if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
                 self._former = (time.monotonic(), undeclared_archives(declared))
-                known = {**declared.found, **{name: one.archive for name, one in self._former[1].items()}}
+                known = {
+                    **declared.found,
+                    **{name: former_archive.archive for name, former_archive in self._former[1].items()},
+                }
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
             gone = {name: former_archive.archive for name, former_archive in self._former[1].items()}
