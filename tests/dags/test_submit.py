@@ -14,7 +14,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.connections import endpoints

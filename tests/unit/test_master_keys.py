@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.model.data_keys import DataKey, DataKeyDocument, Wrapped
 from kafka_archiver.model.plan import Settings

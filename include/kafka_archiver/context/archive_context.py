@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from kafka_archiver.config import Archive
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.context.local_spark import ask_spark
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.store import Store, open_store
 
