@@ -1,8 +1,6 @@
 """A second job is one file with a document and a function, and one line in the registry: this file and `LINE`."""
 
-import inspect
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Self
@@ -43,7 +41,6 @@ LINE = {"count": Job(f"{__name__}:CountJob", f"{__name__}:run")}
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("kafka_archiver.driver.main.watch", lambda: None)
-    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or inspect.getmodule(run))
     monkeypatch.setenv(ENDPOINTS, Endpoints({"bootstrap.servers": "k:1"}, {}).to_json())
     monkeypatch.setenv(VERDICT, str(tmp_path / "verdict.json"))
     for name, line in LINE.items():
