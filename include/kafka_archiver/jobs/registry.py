@@ -47,12 +47,12 @@ def read_document(arguments: Sequence[str]) -> JobDocument:
     """
     name = _name_in(arguments)
     if name not in JOBS:
-        found = (
+        content = (
             f"{len(arguments)} arguments" if len(arguments) != 1 else f"job {name!r}" if name else "no such document"
         )
         raise ConfigError(
             f"expected one argument, the document of a job ({' | '.join(JOBS)}) as a task of the DAG writes it; "
-            f"found {found}"
+            f"found {content}"
         )
     return document_type(name).from_arguments(arguments)
 

@@ -18,7 +18,7 @@ GROUP = "kafka_archiver.decoders"
 
 @dataclass(frozen=True, slots=True)
 class DecoderType:
-    """What the YAML, planning and the pipeline need to know of a decoder. Nothing else asks for its name.
+    """A decoder as the YAML, planning and the pipeline see it: its capabilities. Nothing else asks for its name.
 
     `maker`: `module:function`, which makes the decoder of a `records.decode.base.DecoderInput`; it is imported where
     records are decoded. `kind`: of the schemas that it reads; None: it takes none. `columns`: when it makes typed
