@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.messages.explain import explain
+from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.keys import DEAD_LETTER, Place, is_dead_letter, topic_prefix
 from kafka_archiver.model.layouts.base import Layout
 from kafka_archiver.model.layouts.confluent import (
@@ -182,7 +183,7 @@ def _require_decoded(settings: Settings, key: str, field: str) -> None:
         # What a mapper returns has fields if it has a schema; else its records are filed as those without the field.
         return
     decode = {"value": settings.value_decode, "key": settings.key_decode}.get(column, "json")
-    if inside and decode in ("bytes", "string"):
+    if inside and not decoder_type(decode).has_fields:
         raise ConfigError(
             f"{key}: {field} is a field of the {column}, so it needs `source.{column}.decode: json`, avro, protobuf or "
             f"json_schema; found {decode}"
