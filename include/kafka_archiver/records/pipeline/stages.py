@@ -12,13 +12,13 @@ from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.formats.shared.columns import needed
 from kafka_archiver.records.pipeline.aside import Aside
 from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, Stage
-from kafka_archiver.records.pipeline.decode import Decoding, columns_of, decode_stages, fields_of
+from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decode_stages, fields_of
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.filing.stage import File
 from kafka_archiver.records.pipeline.null_values import skip_null_values
 from kafka_archiver.records.pipeline.too_large import TooLarge
-from kafka_archiver.records.pipeline.transform.base import NOWHERE, Place
+from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 from kafka_archiver.records.pipeline.transform.from_spark import of_spark
 from kafka_archiver.records.pipeline.unread import Unread
@@ -26,8 +26,8 @@ from kafka_archiver.records.pipeline.unread import Unread
 
 def stages_of(
     settings: Settings,
-    decoded: Sequence[Decoding] = (),
-    place: Place = NOWHERE,
+    decoded: Sequence[ColumnDecoding] = (),
+    place: BatchOrigin = NOWHERE,
     paths: Paths | None = None,
     aside: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Stage]:

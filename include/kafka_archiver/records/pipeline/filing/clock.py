@@ -18,7 +18,7 @@ _QUARTER = 900_000
 _KEPT = 100_000
 
 
-class Clock:
+class TimeLabels:
     """Shows times as a form's folders have them."""
 
     def __init__(self, form: Form) -> None:

@@ -26,7 +26,7 @@ from kafka_archiver.model.layouts.tokens import (
 )
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
-from kafka_archiver.records.pipeline.filing.clock import Clock
+from kafka_archiver.records.pipeline.filing.clock import TimeLabels
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
 from kafka_archiver.values.columns import Int64s, column
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR
@@ -52,7 +52,7 @@ class Paths:
         self._form, self._chunk = form, chunk
         self._most = sys.maxsize if most is None else most
         self._place = Place(chunk.topic, chunk.partition, chunk.start, chunk.generation)
-        self._clock = Clock(form)
+        self._clock = TimeLabels(form)
         self._numbers: dict[str, int] = {}
         self._paths: list[str] = []
         fields = [piece for piece in form.path if isinstance(piece, Field)]
