@@ -184,7 +184,7 @@ def orders(archives: Path, tmp_path: Path) -> Path:
 def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
     """One record an hour in each of two partitions; three hours so far."""
     answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    for opener in ("context.context.connect", "orchestration.cli.doctor.Cluster"):
+    for opener in ("context.archive_context.connect", "orchestration.cli.doctor.Cluster"):
         monkeypatch.setattr(f"kafka_archiver.{opener}", answers)
     return answers
 
