@@ -52,7 +52,7 @@ WIDE = {"accept": "text/html"}
 @pytest.fixture
 def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Page:
     """The archive orders with one settled run."""
-    for module in ("archives", "details", "acting"):
+    for module in ("archives", "details", "action_routes"):
         monkeypatch.setattr(
             f"kafka_archiver.orchestration.page.{module}.facts_of", lambda archive, _: Facts(dag_id="archive_orders")
         )
