@@ -320,7 +320,7 @@ def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: by-length\nVersion: 1.0\n")
     points = {"by_length": "ByLength", "one": "ONE", "other": "OTHER", "none": "NONE"}
     lines = [f"{name} = by_length:{value}" for name, value in points.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.model.layouts]", *lines]))
+    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.layouts]", *lines]))
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", RUNS],
