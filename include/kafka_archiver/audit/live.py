@@ -23,26 +23,26 @@ _EXPECTED = {
 
 
 def check_live(
-    archive: Archive, seen: Sequence[PartitionState], known: Known, first: Sequence[str] = ()
+    archive: Archive, partitions: Sequence[PartitionState], known: Known, first: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """What would stop the next run, what its policies would decide, and which offsets retention will soon remove.
+    """Yield what would stop the next run, what its policies would decide, and which offsets retention will soon remove.
 
     :param known: the progress of settled and planned runs, by partition.
     :param first: kinds of findings that stop every run, for any policy. Each advice to start a run names them.
     """
-    stops = policy_errors(archive, list(seen), known)
+    stops = policy_errors(archive, list(partitions), known)
     several = len({stop.policy for stop in stops}) > 1
     for stop in stops:
         what_to_do = advice_for_errors(archive, stops) if several else Advice(stop.advice, stop.actions)
         kind = AT_BROKERS[stop.policy]
-        yield error(kind, stop.where, stop.found.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
-    for name, found in beginnings_or_errors(archive, list(seen), known).items():
-        for decided in found.decided if isinstance(found, Beginning) else ():
+        yield error(kind, stop.where, stop.message.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
+    for name, situation in beginnings_or_errors(archive, list(partitions), known).items():
+        for decided in situation.decided if isinstance(situation, Beginning) else ():
             settles = f"Nothing: the next run applies policies.{decided.policy}: {decided.choice}"
             kind = AT_BROKERS[decided.policy]
             yield warning(kind, str(name), decided.observed, _EXPECTED[kind], settles)
     first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
-    for state in seen:
+    for state in partitions:
         yield from _retention(archive, state, known, first)
 
 
@@ -51,8 +51,8 @@ def after(first: Sequence[str], what_to_do: Advice) -> Advice:
     if not first:
         return what_to_do
     kinds = ", ".join(f"`{kind}`" for kind in first)
-    then = f"{what_to_do.text[0].lower()}{what_to_do.text[1:]}"
-    return Advice(f"No run continues before {kinds} is solved. Then: {then}", what_to_do.actions)
+    instruction = f"{what_to_do.text[0].lower()}{what_to_do.text[1:]}"
+    return Advice(f"No run continues before {kinds} is solved. Then: {instruction}", what_to_do.actions)
 
 
 def _retention(archive: Archive, state: PartitionState, known: Known, first: Sequence[str]) -> Iterator[Finding]:
@@ -77,24 +77,24 @@ def group_busy(archive: Archive, members: Sequence[str]) -> Iterator[Finding]:
     """Consumers in the archive's group: they stop planning."""
     if members:
         what_to_do = "Stop those consumers, or give the archive a group of its own (source.group)"
-        found = f"live members: {', '.join(members[:5])}"
-        yield warning("group-busy", archive.group, found, "no members in the archive's group", what_to_do)
+        actual = f"live members: {', '.join(members[:5])}"
+        yield warning("group-busy", archive.group, actual, "no members in the archive's group", what_to_do)
 
 
-def topics_gone(archive: Archive, progress: Progress, there: Mapping[str, int]) -> Iterator[Finding]:
+def topics_gone(archive: Archive, progress: Progress, existing: Mapping[str, int]) -> Iterator[Finding]:
     """Archived topics or partitions that do not exist any more.
 
-    :param there: the existing topics, each with its number of partitions.
+    :param existing: the existing topics, each with its number of partitions.
     """
     out = "exclude it in source.pattern" if archive.source.pattern else "remove it from source.topics"
     missing = f"Archived data stays. If the topic was deleted for good, {out}; else create it, or grant Describe, again"
     for partition in progress.partitions:
-        if partition.partition >= there.get(partition.topic, 0) and partition.next is not None:
-            what = f"partition {partition.partition} in topic" if partition.topic in there else "topic"
+        if partition.partition >= existing.get(partition.topic, 0) and partition.next is not None:
+            what = f"partition {partition.partition} in topic" if partition.topic in existing else "topic"
             yield warning(
                 "topic-gone",
                 str(partition.name),
                 f"no {what} {partition.topic}",
                 f"{partition.topic_id}, archived up to {partition.next}",
-                "Archived data stays" if partition.topic in there else missing,
+                "Archived data stays" if partition.topic in existing else missing,
             )

@@ -32,22 +32,22 @@ def in_words(finding: Finding) -> str:
 
 
 def error(
-    kind: str, where: str, found: str, expected: str, what_to_do: str | Advice, run: str | None = None
+    kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice, run: str | None = None
 ) -> Finding:
     """Return a finding that makes the archive damaged, or stops the next run."""
-    return _finding("problem", kind, where, found, expected, what_to_do, run)
+    return _finding("problem", kind, where, actual, expected, what_to_do, run)
 
 
-def warning(kind: str, where: str, found: str, expected: str, what_to_do: str | Advice) -> Finding:
+def warning(kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice) -> Finding:
     """Return a finding that does not make the archive damaged."""
-    return _finding("warning", kind, where, found, expected, what_to_do, None)
+    return _finding("warning", kind, where, actual, expected, what_to_do, None)
 
 
 def _finding(
     severity: Severity,
     kind: str,
     where: str,
-    found: str,
+    actual: str,
     expected: str,
     what_to_do: str | Advice,
     run: str | None,
@@ -57,7 +57,7 @@ def _finding(
         kind=kind,
         severity=severity,
         subject=where,
-        observed=found,
+        observed=actual,
         expected=expected,
         advice=text,
         actions=actions,
@@ -101,7 +101,8 @@ StoredFinding = Annotated[Finding, BeforeValidator(from_stored), PlainSerializer
 
 
 class Counts(Value):
-    """What was checked: the committed runs that count (only the last revision of a rebuilt run), and their contents.
+    """The things that were checked: the committed runs that count (only the last revision of a rebuilt run), and their
+    contents.
 
     `read`: objects of which every byte was read (deep). `lost`: offsets that the runs recorded as lost.
     """
@@ -116,7 +117,9 @@ class Counts(Value):
 
 
 class Mended(Value):
-    """What runs have written again since the audit: the number of objects, read again and right; the last time."""
+    """The objects that runs have written again since the audit: the number of objects, read again and right; the last
+    time.
+    """
 
     at: UtcTime
     objects: int
@@ -162,8 +165,8 @@ class Report(Document):
         stops = ", but the next run stops" if self.stops else ""
         errors = len(self.damage) + len(self.stops)
         warnings = len(self.findings) - errors
-        found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
-        return f"{self.archive}: {self.verdict}{stops}{lost}: {found}"
+        counts = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
+        return f"{self.archive}: {self.verdict}{stops}{lost}: {counts}"
 
 
 def same_findings(findings: Iterable[tuple[str, str]]) -> str:

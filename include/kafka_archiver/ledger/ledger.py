@@ -153,7 +153,7 @@ class Ledger:
                 )
 
     def intent(self, run: str) -> Stored[Intent]:
-        """What attempts of a run may have made visible."""
+        """Return the objects that attempts of a run may have made visible."""
         return self._version(Intent, self._run_key(run, "intent"), run)
 
     def put_intent(self, intent: Intent, before: Stored[Intent]) -> Stored[Intent] | None:
@@ -161,12 +161,12 @@ class Ledger:
         key, data = self._run_key(intent.run, "intent"), self._bytes(intent)
         if not self._replace(key, data, before):
             return None
-        now = self.store.version(key)
+        stored = self.store.version(key)
         # Compare bytes: for half a million objects a second parsed document would take gigabytes.
-        return Stored(intent, now.etag) if now and now.data == data else None
+        return Stored(intent, stored.etag) if stored and stored.data == data else None
 
     def set_aside(self, run: str) -> Stored[SetAside]:
-        """What attempts of a run leave out."""
+        """Return what attempts of a run leave out."""
         return self._version(SetAside, self._run_key(run, "set_aside"), run)
 
     def put_set_aside(self, aside: SetAside, before: Stored[SetAside]) -> bool:
@@ -174,21 +174,21 @@ class Ledger:
         return self._replace(self._run_key(aside.run, "set_aside"), self._bytes(aside), before)
 
     def manifest(self, run: str) -> Manifest | None:
-        """What a run wrote; None when it has not finished writing."""
+        """Return the manifest of a run; None when it has not finished writing."""
         return self._read(Manifest, self._run_key(run, "manifest"), run=run)
 
-    def sound_manifest(self, run: str, made: Commit | None = None) -> Manifest | None:
+    def sound_manifest(self, run: str, commit: Commit | None = None) -> Manifest | None:
         """The manifest of a run: of a final run only as it was committed; None when the run has none.
 
-        :param made: how the run ended, if the caller has read it.
+        :param commit: how the run ended, if the caller has read it.
         :raises IntegrityError: the manifest of a final run is gone, or is not the one that was committed.
         """
-        made, manifest = made or self.commit(run), self.manifest(run)
-        if made and made.outcome == "committed" and (manifest is None or manifest.digest != made.manifest_digest):
+        commit, manifest = commit or self.commit(run), self.manifest(run)
+        if commit and commit.outcome == "committed" and (manifest is None or manifest.digest != commit.manifest_digest):
             raise IntegrityError(
                 f"the manifest of run {run} of archive {self.archive} is "
                 f"{'gone' if manifest is None else 'not the one that was committed'} "
-                f"({(made.manifest_digest or '')[:12]}).",
+                f"({(commit.manifest_digest or '')[:12]}).",
                 *advise(
                     repair(self.archive),
                     " restores it where the run's other documents have all of it; else restore it from a version or "
@@ -205,13 +205,13 @@ class Ledger:
         return self.manifest(manifest.run) or self._gone(key)
 
     def commit(self, run: str) -> Commit | None:
-        """How a run ended; None when it has not."""
+        """Return the end of a run; None when it has not ended."""
         return self._read(Commit, self._run_key(run, "commit"), run=run)
 
     def is_final(self, run: str) -> bool:
-        """Whether a run is committed."""
-        made = self.commit(run)
-        return made is not None and made.outcome == "committed"
+        """Return True if a run is committed."""
+        commit = self.commit(run)
+        return commit is not None and commit.outcome == "committed"
 
     def create_commit(self, commit: Commit) -> Commit:
         """End a run. Returns the end that counts: this one, or the first one."""
@@ -221,7 +221,7 @@ class Ledger:
         return self.commit(commit.run) or self._gone(key)
 
     def settled(self, run: str) -> Settled | None:
-        """What settling a run did; None when it is not settled."""
+        """Return the record of settling a run; None when it is not settled."""
         return self._read(Settled, self._run_key(run, "settled"), run=run)
 
     def create_settled(self, settled: Settled) -> None:
@@ -230,12 +230,12 @@ class Ledger:
 
     def last_committed(self, interval: str) -> str | None:
         """The highest committed revision of an interval's run; None: none is committed."""
-        found, revision = None, 0
+        last, revision = None, 0
         # Work on a revision begins only when the one before it has ended.
-        while made := self.commit(run_name(interval, revision)):
-            found = made.run if made.outcome == "committed" else found
+        while commit := self.commit(run_name(interval, revision)):
+            last = commit.run if commit.outcome == "committed" else last
             revision += 1
-        return found
+        return last
 
     def current(self, interval: str) -> Plan | None:
         """The plan that counts for an interval: the last committed revision's, else the run's own."""
@@ -265,21 +265,21 @@ class Ledger:
 
         :param interval: only the revisions of this interval's run.
         """
-        found: dict[str, set[str]] = {}
+        documents: dict[str, set[str]] = {}
         for stat in self.store.list(f"{run_prefix(self.archive)}{interval}"):
             if place := split_run_document(self.archive, stat.key):
-                found.setdefault(place[0], set()).add(place[1])
-        return {run: frozenset(found[run]) for run in sorted(found, key=split_run)}
+                documents.setdefault(place[0], set()).add(place[1])
+        return {run: frozenset(documents[run]) for run in sorted(documents, key=split_run)}
 
     # Schemas.
 
     def schema(self, fingerprint: str) -> Schema | None:
         """A schema that a plan names."""
         key = schema_document(self.archive, fingerprint)
-        found = self._read(SchemaDocument, key)
-        if found and (has := found.content.fingerprint) != fingerprint:
+        document = self._read(SchemaDocument, key)
+        if document and (has := document.content.fingerprint) != fingerprint:
             raise self._foreign(key, "fingerprint", has, fingerprint)
-        return found.content if found else None
+        return document.content if document else None
 
     def schemas(self, fingerprints: Iterable[str]) -> dict[str, Schema]:
         """The schemas that a plan names, by fingerprint.
@@ -319,18 +319,18 @@ class Ledger:
         :raises IntegrityError: it is gone.
         """
         key = key_document(self.archive, key_id)
-        found = self._version(DataKeyDocument, key)
-        if found.document is None:
+        stored = self._version(DataKeyDocument, key)
+        if stored.document is None:
             raise IntegrityError(
                 f"{self._name(key)} is gone: without it nobody can decrypt the objects of the plan that names it. "
                 "Restore it from a version or copy of the store"
             )
-        if found.document.id != key_id:
-            raise self._foreign(key, "id", found.document.id, key_id)
-        return found
+        if stored.document.id != key_id:
+            raise self._foreign(key, "id", stored.document.id, key_id)
+        return stored
 
     def has_data_key(self, key_id: str) -> bool:
-        """Whether the ledger has this data key."""
+        """Return True if the ledger has this data key."""
         return self.store.head(key_document(self.archive, key_id)) is not None
 
     def open_key(self, key_id: str) -> DataKey:
@@ -369,8 +369,8 @@ class Ledger:
     def acknowledgement(self, finding: str) -> Acknowledgement | None:
         """Return the last decision about a finding; None if there is none. Makes a request for each, and one more."""
         last, number = None, 1
-        while found := self._read(Acknowledgement, acknowledged_document(self.archive, finding, number)):
-            last, number = found, number + 1
+        while document := self._read(Acknowledgement, acknowledged_document(self.archive, finding, number)):
+            last, number = document, number + 1
         return last
 
     def acknowledgements(self) -> list[Acknowledgement]:
@@ -419,10 +419,10 @@ class Ledger:
     def stored_hour(self, hour: int | None) -> Stored[HourProof]:
         """Return an hour's own proof, to be replaced."""
         key = hour_document(self.archive, hour)
-        found = self._version(HourProof, key)
-        if found.document and found.document.hour != hour:
-            raise self._foreign(key, "hour_start", found.document.hour_start, f"hour {hour}")
-        return found
+        stored = self._version(HourProof, key)
+        if stored.document and stored.document.hour != hour:
+            raise self._foreign(key, "hour_start", stored.document.hour_start, f"hour {hour}")
+        return stored
 
     def put_hour(self, proof: HourProof, before: Stored[HourProof]) -> bool:
         """Replace the hour's proof that was read. False when another process was faster."""
@@ -447,16 +447,18 @@ class Ledger:
         key, data = hour_document(self.archive, hour, page.page), self._bytes(page)
         if self.store.create(key, data):
             return True
-        there = self.store.version(key)
-        if there is None or there.data == data:
-            return there is not None
+        stored = self.store.version(key)
+        if stored is None or stored.data == data:
+            return stored is not None
         # The page is of a proof that was computed again since. The order matters: a page is named only by a proof that
         # was written before.
-        now = self.store.version(hour_document(self.archive, hour))
-        return (now and now.etag) == before.etag and self.store.replace(key, data, there.etag)
+        head = self.store.version(hour_document(self.archive, hour))
+        return (head and head.etag) == before.etag and self.store.replace(key, data, stored.etag)
 
     def contributions(self, proof: HourProof) -> tuple[Contribution, ...]:
-        """What the runs that count have added to an hour, in the order of the line; one request for each page."""
+        """Return what the runs that count have added to an hour, in the order of the line; one request for each
+        page.
+        """
         return counting(proof, (self.page(proof, number) for number in range(len(proof.pages))))
 
     def hours(self, near: range | None = None) -> tuple[int | None, ...]:
@@ -471,8 +473,8 @@ class Ledger:
             prefix = commonprefix(ends)  # noqa: RUF071 - of characters
         listed = self.store.list(prefix)
         places = (split_hour_document(self.archive, stat.key) for stat in listed)
-        found = {place[0] for place in places if place and place[1] is None}
-        return tuple(sorted(found, key=lambda hour: (hour is None, hour)))
+        hours = {place[0] for place in places if place and place[1] is None}
+        return tuple(sorted(hours, key=lambda hour: (hour is None, hour)))
 
     def progress(self) -> Progress | None:
         """The summary of all settled runs; None before the first."""
@@ -505,22 +507,22 @@ class Ledger:
         return self._version(kind, key, run).document
 
     def _version(self, kind: type[AnyDocument], key: str, run: str | None = None) -> Stored[AnyDocument]:
-        found = self.store.version(key)
-        if found is None:
+        version = self.store.version(key)
+        if version is None:
             return Stored(None, None)
-        document = kind.from_json(found.data, self._name(key))
+        document = kind.from_json(version.data, self._name(key))
         if document.archive != self.archive:
             raise self._foreign(key, "archive", document.archive, self.archive)
         if run is not None and (found_run := getattr(document, "run", None)) != run:
             raise self._foreign(key, "run", found_run, run)
-        return Stored(document, found.etag)
+        return Stored(document, version.etag)
 
     def _replace(self, key: str, data: bytes, before: Stored[AnyDocument]) -> bool:
         return self.store.create(key, data) if before.etag is None else self.store.replace(key, data, before.etag)
 
-    def _foreign(self, key: str, field: str, found: object, expected: object) -> DocumentError:
+    def _foreign(self, key: str, field: str, actual: object, expected: object) -> DocumentError:
         return DocumentError(
-            f"{self._name(key)} is not the document its key promises: found {field} {foreign(str(found))}, expected "
+            f"{self._name(key)} is not the document its key promises: found {field} {foreign(str(actual))}, expected "
             f"{expected}. "
             "It was copied or moved there; restore the right one from a backup of the store"
         )

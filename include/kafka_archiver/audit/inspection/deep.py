@@ -9,7 +9,7 @@ from kafka_archiver.audit.content import is_readable, read_through, settings_of
 from kafka_archiver.audit.inspection.reading import Tell
 from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.readers import READERS
-from kafka_archiver.audit.readers.base import Beside, Fetch
+from kafka_archiver.audit.readers.base import Fetch, SidecarOwner
 from kafka_archiver.audit.report import error, warning
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
@@ -85,8 +85,8 @@ class Reading:
         """The plan at a place of the line, if its run is final and not superseded."""
         try:
             plan = self._ledger.planned(number)
-            made = self._ledger.commit(plan.run) if plan else None
-            final = made is not None and made.outcome == "committed"
+            commit = self._ledger.commit(plan.run) if plan else None
+            final = commit is not None and commit.outcome == "committed"
             return plan if plan and final and self._ledger.superseded_by(plan.run) is None else None
         except DocumentError:
             return None
@@ -114,7 +114,7 @@ class Reading:
 
         :param object_: for a sidecar, its object, if that is there.
         """
-        beside = Beside(object_, self._fetch(object_)) if object_ else None
+        beside = SidecarOwner(object_, self._fetch(object_)) if object_ else None
         fetch = self._fetch(entry)
         # Read twice before reporting: the first read may have been damaged in transit.
         secret = self._secret(plan)
