@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_archiver.audit.report import AT_BROKERS, error, warning
+from kafka_archiver.audit.report import error, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import run_now
+from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.beginnings import advice_for_errors, beginnings_or_errors, policy_errors
@@ -14,12 +15,6 @@ from kafka_archiver.values.ranges import Range
 
 # Warn if the archive's position is within this share of the log from its start: retention will soon pass it.
 NEAR = 0.1
-_EXPECTED = {
-    "topic-recreated": "the log that was archived so far",
-    "group-moved": "the group at the archive's position",
-    "group-missing": "an offset of the group",
-    "retention-passed": "a log that begins at the archive's position or before",
-}
 
 
 def check_live(
@@ -34,14 +29,14 @@ def check_live(
     several = len({stop.policy for stop in stops}) > 1
     for stop in stops:
         what_to_do = advice_for_errors(archive, stops) if several else Advice(stop.advice, stop.actions)
-        kind = AT_BROKERS[stop.policy]
-        yield error(kind, stop.where, stop.message.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
+        policy = POLICIES[stop.policy]
+        yield error(policy.finding, stop.where, stop.message.rstrip("."), policy.expected, after(first, what_to_do))
     for name, situation in beginnings_or_errors(archive, list(partitions), known).items():
         for decided in situation.decided if isinstance(situation, Beginning) else ():
             settles = f"Nothing: the next run applies policies.{decided.policy}: {decided.choice}"
-            kind = AT_BROKERS[decided.policy]
-            yield warning(kind, str(name), decided.observed, _EXPECTED[kind], settles)
-    first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
+            policy = POLICIES[decided.policy]
+            yield warning(policy.finding, str(name), decided.observed, policy.expected, settles)
+    first = [*first, *dict.fromkeys(POLICIES[stop.policy].finding for stop in stops)]
     for state in partitions:
         yield from _retention(archive, state, known, first)
 

@@ -8,19 +8,11 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from kafka_archiver.messages.actions import Advice, from_dicts, to_dicts
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.messages.policies import AT_BROKERS
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.findings import Finding, Severity
 from kafka_archiver.values.documents import Document, UtcTime, Value, isoformat
 
-# The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
-# stored is damaged.
-AT_BROKERS = {
-    "recreated_topic": "topic-recreated",
-    "moved_group": "group-moved",
-    "missing_group": "group-missing",
-    "lost_offsets": "retention-passed",
-}
-LIVE = frozenset(AT_BROKERS.values())
 # The findings about one object.
 OBJECT_DAMAGE = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
 
@@ -151,12 +143,12 @@ class Report(Document):
     @property
     def damage(self) -> tuple[Finding, ...]:
         """The errors in what is stored."""
-        return tuple(f for f in self.findings if f.severity == "problem" and f.kind not in LIVE)
+        return tuple(f for f in self.findings if f.severity == "problem" and f.kind not in AT_BROKERS)
 
     @property
     def stops(self) -> tuple[Finding, ...]:
         """The errors at the brokers, which stop the next run."""
-        return tuple(f for f in self.findings if f.severity == "problem" and f.kind in LIVE)
+        return tuple(f for f in self.findings if f.severity == "problem" and f.kind in AT_BROKERS)
 
     @property
     def summary(self) -> str:
@@ -180,4 +172,4 @@ def same_findings(findings: Iterable[tuple[str, str]]) -> str:
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:
     """Only errors in what is stored make an archive damaged. Recorded losses are warnings: they are in the account."""
-    return "damaged" if any(f.severity == "problem" and f.kind not in LIVE for f in findings) else "clean"
+    return "damaged" if any(f.severity == "problem" and f.kind not in AT_BROKERS for f in findings) else "clean"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, ValidationError
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import BadRecord
+from kafka_archiver.messages.policies import BadRecord, LostOffsets
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ArchiveJob(Value):
     max_paths: Annotated[int, Field(gt=0)] = 10_000
     record_seconds: Annotated[int, Field(ge=0)] = 0
     record_memory_bytes: Annotated[int, Field(ge=0)] = 0
-    lost_offsets: Literal["fail", "record_loss"]
+    lost_offsets: LostOffsets
     bad_record: BadRecord
 
     @classmethod

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from kafka_archiver.messages.policies import NullValue
 from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
@@ -25,9 +26,6 @@ METADATA: tuple[Metadata, ...] = get_args(Metadata)
 Decode = str
 # How the schema that a run writes is chosen among the versions of a subject.
 Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
-NullValue = Literal["archive", "skip"]
-# For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
-BadRecord = Literal["fail", "dead_letter", "skip"]
 # Text by name, in one order, so that equal documents have equal bytes: policies and what they say, for example.
 Choices = Annotated[dict[str, str], AfterValidator(lambda names: dict(sorted(names.items())))]
 
