@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from kafka_archiver.audit.readers import READERS
-from kafka_archiver.audit.readers.base import Fetch, FormatReader, RecordCoordinates, SidecarOwner
+from kafka_archiver.audit.readers import reader_of
+from kafka_archiver.audit.readers.base import Fetch, RecordCoordinates, SidecarOwner
 from kafka_archiver.audit.readers.sealed import Unsealed
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.keys import is_dead_letter
@@ -33,7 +33,7 @@ def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
 
 def is_readable(settings: Settings) -> bool:
     """Return True if the audit can read the records of objects with these settings, not only their bytes."""
-    reader = READERS.get(settings.format, FormatReader())
+    reader = reader_of(settings.format)
     return (reader.records if _has_offsets(settings) else reader.values) is not None
 
 
@@ -142,7 +142,7 @@ def _other_checksum(pieces: Pieces, entry: ObjectEntry) -> list[str]:
 
 def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: SidecarOwner | None) -> Iterator[str]:
     settings = settings_of(plan, entry)
-    reader = READERS.get(settings.format, FormatReader())
+    reader = reader_of(settings.format)
     if entry.sidecar_of is not None:
         if beside and reader.sidecar:
             yield from reader.sidecar(file, settings, beside)

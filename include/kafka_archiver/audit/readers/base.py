@@ -54,8 +54,10 @@ class FormatReader:
     :param records: the records of an object that has their offsets, in order.
     :param values: the number of records of an object that has no offsets; None if the object does not tell.
     :param sidecar: the faults of a sidecar, compared with its object.
+    :param fault: why there is no reader; empty if there is one.
     """
 
     records: Callable[[BinaryIO, Settings], Iterator[RecordCoordinates]] | None = None
     values: Callable[[BinaryIO, Settings], int | None] | None = None
     sidecar: Callable[[BinaryIO, Settings, SidecarOwner], Iterator[str]] | None = None
+    fault: str = ""
