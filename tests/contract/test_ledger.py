@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.ledger.documents import Stored
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.model.keys import hour_document, line_document, progress_document, run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled

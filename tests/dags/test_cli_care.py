@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.ledger.ledger import Stored
+from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.keys import ObjectName, object_key
 from kafka_archiver.model.layouts.hourly import hour_path
