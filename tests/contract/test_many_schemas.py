@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_archiver.config import Archive
 from kafka_archiver.model.keys import split_object_key
 from kafka_archiver.model.plan import Evolution, Settings, TopicSchemas
-from kafka_archiver.model.schemas import Schema, Version
+from kafka_archiver.model.schemas import Schema, SubjectVersion
 from kafka_archiver.planning.schema_versions import subject_writers
 from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.records.writer.chunk import write_chunk
@@ -141,7 +141,7 @@ def test_records_of_several_subjects_have_objects_of_their_own_and_those_without
     }
 
 
-VERSIONS = [Version("s", k, 100 + k, Schema(kind="AVRO", text=json.dumps(s))) for k, s in enumerate(SCHEMAS)]
+VERSIONS = [SubjectVersion("s", k, 100 + k, Schema(kind="AVRO", text=json.dumps(s))) for k, s in enumerate(SCHEMAS)]
 LAST = VERSIONS[-1].schema.fingerprint
 DECODED = {
     column: TopicSchemas(

@@ -202,7 +202,7 @@ def test_what_the_job_leaves_as_a_value_is_raised_as_it_was(
     (spark_submit / "behave.sh").write_text(f'cat left > "${VERDICT}"; echo "{MARK}PolicyError: 5 offsets"; exit 64')
     with pytest.raises(PolicyError) as caught:
         operator_of(archive()).execute(context_of())
-    assert (caught.value.found, caught.value.advice, caught.value.actions) == failure[1:4]
+    assert (caught.value.message, caught.value.advice, caught.value.actions) == failure[1:4]
 
 
 def test_half_a_value_does_not_count(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:

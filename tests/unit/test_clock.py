@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config.times import Timestamp
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.read_times import Parser, UnreadableTimeError
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.template import parsed
@@ -45,7 +45,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def clock(pattern: str, zone: str = "UTC", every: int = 0, locale: str = "en") -> TimeLabels:
     data = packed(freezing._zone_file(zone)) if zone != "UTC" else ""
     names = freezing.locale_names(locale)
-    return TimeLabels(Form(parsed(pattern), zone=zone, zone_data=data, every_ms=every, names=names))
+    return TimeLabels(PathForm(parsed(pattern), zone=zone, zone_data=data, every_ms=every, names=names))
 
 
 def texts(shown: TimeLabels, times: list[int]) -> list[str | None]:

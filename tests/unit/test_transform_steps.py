@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, parts_of
+from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, segments_of
 from kafka_archiver.records.formats.shared.columns import HEADER, KEY, VALUE_DECODED
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin, Fields
@@ -236,8 +236,8 @@ def test_no_transform_leaves_no_trace_in_a_plan() -> None:
 
 
 def test_paths_have_backticks_for_dots() -> None:
-    assert parts_of("a.`b.c`.d") == ("value", "a", "b.c", "d")
-    assert parts_of("key.id") == ("key", "id")
+    assert segments_of("a.`b.c`.d") == ("value", "a", "b.c", "d")
+    assert segments_of("key.id") == ("key", "id")
 
 
 def test_steps_behind_sql_are_checked_once_spark_has_said_which_columns_there_are() -> None:

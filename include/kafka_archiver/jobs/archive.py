@@ -7,7 +7,7 @@ from pydantic import Field
 
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
-from kafka_archiver.model.plan import BadRecord
+from kafka_archiver.messages.policies import BadRecord, LostOffsets
 
 if TYPE_CHECKING:
     # Not at runtime: it imports YAML, which the driver does not need.
@@ -37,7 +37,7 @@ class ArchiveJob(JobDocument):
     max_paths: Annotated[int, Field(gt=0)] = 10_000
     record_seconds: Annotated[int, Field(ge=0)] = 0
     record_memory_bytes: Annotated[int, Field(ge=0)] = 0
-    lost_offsets: Literal["fail", "record_loss"]
+    lost_offsets: LostOffsets
     bad_record: BadRecord
 
     @classmethod

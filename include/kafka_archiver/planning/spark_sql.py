@@ -47,7 +47,7 @@ def with_analysed_sql(
     if new := {topic: columns for topic, columns in columns_of.items() if sql.seen.get(topic) != digests[topic]}:
         folder = (str(Path(context.archive.file).absolute().parent),) if context.archive.file else ()
         json_ = parses_json(settings, next(iter(new)), frozen.schemas)
-        log.info("asking Spark whether it takes %s", " and ".join(f"`{name}`" for name in transform.sql.given))
+        log.info("asking Spark whether it takes %s", " and ".join(f"`{name}`" for name in transform.sql.declared_keys))
         answer = context.spark(SqlQuestion(sql=transform.sql, topics=new, parses_json=json_, path=folder))
         if answer.error:
             raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)

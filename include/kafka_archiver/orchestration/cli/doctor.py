@@ -68,7 +68,7 @@ def _checks(archive: Archive) -> Iterator[Finding]:
         lambda: open_store(archive, IMPATIENT),
         lambda store: store.url,
     )
-    others = read_archives(config_folder()).found
+    others = read_archives(config_folder()).valid
     yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), others.values())
     yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
     if store and archive.store.encryption.client:

@@ -12,7 +12,7 @@ from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, ans
 def list_archives(args: Namespace) -> Answer:  # noqa: ARG001 - every command is given them
     """List what is archived where, and when; also archives whose file is wrong or gone, as Airflow has kept them."""
     archives = read_archives(config_folder())
-    found = [ArchiveSummary.of(archive, archives.files[name]) for name, archive in archives.found.items()]
+    found = [ArchiveSummary.of(archive, archives.files[name]) for name, archive in archives.valid.items()]
     known = former(archives)
     found += [ArchiveSummary.of(one.archive, Path(one.archive.file), one.fault) for one in known.values()]
     found.sort(key=lambda one: one.archive)

@@ -64,7 +64,7 @@ def _key_of(own: Archive | None) -> FindKey:
     """Return what finds a data key: in the object's own archive first, and then in each other one that can be asked."""
 
     def find(key_id: str) -> DataKey:
-        archives = [archive for archive in read_archives(config_folder()).found.values() if archive != own]
+        archives = [archive for archive in read_archives(config_folder()).valid.values() if archive != own]
         problems: list[str] = []
         for archive in [*([own] if own else []), *archives]:
             if archive.store.encryption.client is None:
@@ -97,7 +97,7 @@ def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
 
 def _places(name: str) -> Iterator[tuple[Archive, str]]:
     """Yield the archives below whose store.url an object is, with its key there."""
-    for archive in read_archives(config_folder()).found.values():
+    for archive in read_archives(config_folder()).valid.values():
         url = archive.store.url.rstrip("/") + "/"
         if name.startswith(url):
             yield archive, name.removeprefix(url)

@@ -21,8 +21,7 @@ def master_keys(archive: Archive) -> dict[str, str]:
     own = archive.store.encryption.client
     if own is None:
         return {}
-    if own.kms_key_id:
-        found = {"kms_key_id": own.kms_key_id}
+    if found := own.remote:
         previous = own.previous and _secrets(Wanted(own.previous, "store.encryption.client.previous", _KIND))
     else:
         wanted = Wanted(own.connection or "", "store.encryption.client.connection", _KIND)

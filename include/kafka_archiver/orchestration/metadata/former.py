@@ -42,7 +42,7 @@ def former(archives: Archives) -> dict[str, Former]:
         with create_session() as session:
             known = {
                 name: Former(archive, *_why(archive, wrong.get(name)))
-                for name in _names(session, archives.found)
+                for name in _names(session, archives.valid)
                 if (archive := _last(dag_id(name), session)) and (name in wrong or _has_run(dag_id(name), session))
             }
     except SQLAlchemyError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -51,8 +52,13 @@ def stages_of(
     columns = [name for name in COLUMNS if name in kept or optional.get(name)]
     columns += of_spark(settings.transform)
     stages: list[Stage] = [Aside(aside)] if aside else []
-    if settings.null_value == "skip":
-        stages.append(skip_null_values)
+    match settings.null_value:
+        case "skip":
+            stages.append(skip_null_values)
+        case "archive":
+            pass
+        case unknown:
+            assert_never(unknown)
     stages.append(Unread(columns))
     stages.append(Select(columns))
     if settings.max_value_bytes is not None:
