@@ -13,7 +13,8 @@ from bench.usage import Usage
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.orchestration.submit.spark_conf import java_settings
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.work.commit import commit

@@ -23,7 +23,7 @@ from kafka_archiver.model.manifest import ChunkAccount, Commit, Manifest, Object
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import PartitionProgress, Progress
 from kafka_archiver.model.proof import HourProof
-from kafka_archiver.store.base import Stat, Version
+from kafka_archiver.store.base import Stat, StoredObject
 from kafka_archiver.values.intervals import Interval, hour_start, run_id, to_hour, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -67,9 +67,9 @@ class MadeUp:
         data = self.get(key)
         return None if data is None else data[start : start + length]
 
-    def version(self, key: str) -> Version | None:
+    def version(self, key: str) -> StoredObject | None:
         data = self.get(key)
-        return None if data is None else Version(data, "etag")
+        return None if data is None else StoredObject(data, "etag")
 
     def list(self, prefix: str) -> Iterator[Stat]:
         self.requests += 1
@@ -230,7 +230,7 @@ def _measure(stack: ExitStack, count: int) -> int:
     client: TestClient = page.user("admin")
 
     begun = time.perf_counter()
-    names = list(observatory.archives().found)
+    names = list(observatory.archives().valid)
     print(f"{count:,} YAML files read in {time.perf_counter() - begun:.1f} s")
     begun = time.perf_counter()
     found = observatory.snapshots(names, wait=3600)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit import readers
 from kafka_archiver.audit.content import read_through
-from kafka_archiver.audit.readers.base import Reader, Seen
+from kafka_archiver.audit.readers.base import FormatReader, RecordCoordinates
 from kafka_archiver.audit.report import Report
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.model.manifest import ObjectEntry
@@ -76,12 +76,12 @@ class Panic(BaseException):
 def test_whatever_a_reader_raises_is_what_is_wrong_with_the_object(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+    def failing(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
         raise error
         yield
 
     case = Case("avro", "none", "record")
-    monkeypatch.setitem(readers.READERS, "avro", Reader(records=failing))
+    monkeypatch.setitem(readers.READERS, "avro", FormatReader(records=failing))
     [found] = problems(case, stored(case)[2])
     assert found.startswith(f"it cannot be read: {type(error).__name__}")
     # It goes into the report, which is UTF-8, and is read by people.
@@ -94,7 +94,7 @@ def test_who_ends_the_audit_ends_it(error: BaseException, monkeypatch: pytest.Mo
         raise error
 
     case = Case("jsonl", "gzip", "value")
-    monkeypatch.setitem(readers.READERS, "jsonl", Reader(values=ended))
+    monkeypatch.setitem(readers.READERS, "jsonl", FormatReader(values=ended))
     with pytest.raises(type(error)):
         problems(case, stored(case)[2])
 
@@ -106,7 +106,7 @@ def test_a_store_that_does_not_answer_is_no_damage_whatever_the_reader_makes_of_
     entry, of, data = stored(case)
     reader = readers.READERS[case.format]
 
-    def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+    def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
         try:
             yield from reader.records(file, settings) if reader.records else ()
         except TransientError:
@@ -118,7 +118,7 @@ def test_a_store_that_does_not_answer_is_no_damage_whatever_the_reader_makes_of_
         except TransientError:
             raise ValueError("read failed") from None
 
-    monkeypatch.setitem(readers.READERS, case.format, Reader(records, values))
+    monkeypatch.setitem(readers.READERS, case.format, FormatReader(records, values))
     asked = iter([TransientError("no answer from the store")])
 
     def fetch(start: int, length: int) -> bytes:

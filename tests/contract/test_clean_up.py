@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.model.keys import Place, is_ledger, object_key, probe_prefix, run_document
+from kafka_archiver.model.keys import ObjectName, is_ledger, object_key, probe_prefix, run_document
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.store import Store
@@ -34,7 +34,7 @@ def soon() -> datetime:
 
 
 def key(start: int, revision: int = 0, path: str = HOUR, dead: bool = False, generation: int = 0) -> str:
-    return object_key(Place("orders", 0, start, generation, revision), path, ".jsonl.gz", dead)
+    return object_key(ObjectName("orders", 0, start, generation, revision), path, ".jsonl.gz", dead)
 
 
 class Lake(lakes.Lake):

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.records.pipeline.transform.questions import Answer
+from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.state.doctor import examine
 from kafka_archiver.state.doctor.records import check_records
 from kafka_archiver.state.doctor.store import check_store
@@ -112,7 +112,7 @@ def test_the_newest_records_are_decoded_as_a_run_would_do(services: Services) ->
     assert records().severity == "warning"
     assert list(check_records(services.archive_of(topic).context)) == []
     asking = services.archive_of(topic, more={"transform": {"where": "nope(offset)"}}).context
-    asked = replace(asking, spark=lambda question: Answer(error=f"no {question.sql.where}"))
+    asked = replace(asking, spark=lambda question: SqlAnswer(error=f"no {question.sql.where}"))
     assert [(check.kind, check.severity, check.observed) for check in check_records(asked)] == [
         (f"records of {topic}", "ok", "the newest 5 can be archived as the YAML says"),
         (f"SQL of {topic}", "problem", "no nope(offset)"),

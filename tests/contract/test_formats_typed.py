@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.content import check_records
 from kafka_archiver.audit.readers import READERS
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import RecordCoordinates
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.formats.registry import get_format
@@ -317,7 +317,7 @@ def test_the_audit_sees_what_an_object_has(name: str, metadata: tuple[str, ...])
     time = "timestamp" in metadata
     topic = target.topic if "topic" in metadata else None
     found = list(reader.records(file, target.settings))
-    assert found == [Seen(topic, None, row.offset, row.timestamp if time else None) for row in ROWS]
+    assert found == [RecordCoordinates(topic, None, row.offset, row.timestamp if time else None) for row in ROWS]
 
 
 @every_format
@@ -345,7 +345,7 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         data = store.get(entry.key)
         assert data
         rows += rows_of(read(replace(target, topic="orders"), data))
-        seen = (Seen(None, None, r["kafka_offset"], None) for r in rows_of(read(target, data)))
+        seen = (RecordCoordinates(None, None, r["kafka_offset"], None) for r in rows_of(read(target, data)))
         assert list(check_records(entry, Range(0, 100), seen)) == []
     assert len(entries) == 2
     assert sorted(rows, key=lambda row: int(row["kafka_offset"])) == [

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.ledger.documents import Stored
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.model.keys import hour_document, line_document, progress_document, run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourPage, HourProof, Judgement, ProofObject, prove
 from kafka_archiver.store import Stat, Store
-from kafka_archiver.store.base import Version
+from kafka_archiver.store.base import StoredObject
 from kafka_archiver.values.documents import Document
 from tests.support.values import FIVE, plan
 
@@ -158,7 +159,7 @@ class TestPlans:
             def create(self, key: str, data: bytes) -> bool:
                 return False
 
-            def version(self, key: str) -> Version | None:
+            def version(self, key: str) -> StoredObject | None:
                 return None
 
         with pytest.raises(TransientError, match=r"plan\.json existed when it was to be written, and is gone now"):

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from kafka_archiver.config import Archive
 from kafka_archiver.model.keys import split_object_key
 from kafka_archiver.model.plan import Evolution, Settings, TopicSchemas
-from kafka_archiver.model.schemas import Schema, Version
+from kafka_archiver.model.schemas import Schema, SubjectVersion
 from kafka_archiver.planning.schema_versions import subject_writers
-from kafka_archiver.records.pipeline.transform.questions import Answer
+from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.records.writer.result import Limits, WriteJob
@@ -96,7 +96,7 @@ def test_sql_sees_one_type_of_records_of_several_schemas_also_where_their_bytes_
     store = {"url": "memory://unused", "content": "record"}
     changed = {**lake.archive.model_dump(), "store": store, "transform": {"where": "value.n > 2"}}
     lake.configure(Archive.model_validate(changed))
-    lake.context = replace(lake.context, spark=lambda _: Answer(spark="4.2.0"))
+    lake.context = replace(lake.context, spark=lambda _: SqlAnswer(spark="4.2.0"))
     [decoded] = lake.planned(lake.run(1, until="planned")).schemas
     assert (len(decoded.written), len(decoded.writers)) == (1, len(SCHEMAS))
 
@@ -141,7 +141,7 @@ def test_records_of_several_subjects_have_objects_of_their_own_and_those_without
     }
 
 
-VERSIONS = [Version("s", k, 100 + k, Schema(kind="AVRO", text=json.dumps(s))) for k, s in enumerate(SCHEMAS)]
+VERSIONS = [SubjectVersion("s", k, 100 + k, Schema(kind="AVRO", text=json.dumps(s))) for k, s in enumerate(SCHEMAS)]
 LAST = VERSIONS[-1].schema.fingerprint
 DECODED = {
     column: TopicSchemas(

@@ -11,7 +11,7 @@ from threading import Barrier
 import pytest
 
 from kafka_archiver.messages.errors import PermanentError, TransientError
-from kafka_archiver.store import Part, PendingUpload, Store
+from kafka_archiver.store import PendingUpload, Store, UploadedPart
 from kafka_archiver.store.base import MAX_PARTS, MIN_PART
 from kafka_archiver.store.compare import compare
 from kafka_archiver.store.memory import MemoryStore
@@ -317,7 +317,7 @@ class TestUploads:
 
     def test_completing_with_a_part_that_was_not_sent_is_refused(self, store: Store) -> None:
         pending = upload(store, "k", [SLICES[0]])
-        other = Part(md5(b"other"), crc32(b"other"), 5)
+        other = UploadedPart(md5(b"other"), crc32(b"other"), 5)
         for parts in [(other,), (*pending.parts, other)]:
             with pytest.raises(PermanentError, match="does not have these parts"):
                 store.complete_upload(pending._replace(parts=parts))

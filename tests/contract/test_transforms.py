@@ -20,7 +20,7 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Sql, Transform
 from kafka_archiver.records.pipeline.decode import storable
 from kafka_archiver.records.pipeline.transform.code import load_function
-from kafka_archiver.records.pipeline.transform.questions import Answer
+from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.dead_letters import forecast_replay, runs_with_letters
@@ -233,10 +233,10 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
     asked: list[Any] = []
     version = importlib.metadata.version("pyspark")
 
-    def spark(question: Any) -> Answer:
+    def spark(question: Any) -> SqlAnswer:
         asked.append(question)
         made = '{"type": "struct", "fields": [{"name": "n", "type": "long"}]}'
-        return Answer(spark=version, java=java_version() or "", made=dict.fromkeys(question.topics, made))
+        return SqlAnswer(spark=version, java=java_version() or "", made=dict.fromkeys(question.topics, made))
 
     def yaml(where: str = "value.n > 1", kind: str = "int64") -> str:
         value = f"{{decode: json, schema: [{{name: n, type: {kind}}}]}}"
@@ -260,7 +260,7 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
         assert told
         assert told.sql
         assert told.sql.made.keys() == {"orders"}
-    lake.context = replace(lake.context, spark=lambda _: Answer(error="transform: no such function"))
+    lake.context = replace(lake.context, spark=lambda _: SqlAnswer(error="transform: no such function"))
     configure(lake, tmp_path, yaml("nope(1)"))
     lake.logs[P0] = Range(0, 30)
     with pytest.raises(ConfigError, match=r"orders\.yaml: transform: no such function"):

@@ -200,7 +200,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def context(orders: Path, brokers: Brokers) -> Context:
-    found = read_archives(orders.parent).found
+    found = read_archives(orders.parent).valid
     return Context.open(found["orders"], endpoints(found["orders"]))
 
 

@@ -203,7 +203,7 @@ class TestDag:
         run = type("run", (), {"conf": params})
         context = {"params": {"deep": False, "live": False, **params}, "ti": ti, "dag_run": run}
         monkeypatch.setattr(audit_dags, "get_current_context", lambda: context)
-        archives = read_archives(config_folder()).found
+        archives = read_archives(config_folder()).valid
         try:
             audit_dag(archives["orders"], "").get_task("audit").python_callable()  # type: ignore[attr-defined]
         except (IntegrityError, PolicyError) as error:

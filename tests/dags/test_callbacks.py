@@ -367,7 +367,7 @@ def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_caus
         PolicyError("5 offsets are gone.", "lost_offsets", actions=(record, command("kafka-topics --list"))),
         PolicyError("5 objects are gone.", advice=one.text, actions=one.actions),
         ConfigError("no connection `x`.", *advise(command("airflow connections add x"))),
-        BadRecordError.told(
+        BadRecordError.without_records(
             "no.", *advise(record, ". Once that is fixed, ", go_on("orders", RUN), plan_anew("orders", RUN))
         ),
         # What others wrote is no step.

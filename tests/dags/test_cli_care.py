@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.ledger.ledger import Stored
+from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.messages.errors import PermanentError, TransientError
-from kafka_archiver.model.keys import Place, object_key
+from kafka_archiver.model.keys import ObjectName, object_key
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.model.progress import Progress
@@ -179,7 +179,7 @@ def test_with_a_wrong_store_the_brokers_are_tried(
 def leave(context: Context) -> str:
     """An upload of a killed attempt, of offsets that are settled."""
     run(context, 2)
-    key = object_key(Place("orders", 0, 0), hour_path(498_650), ".jsonl.gz")
+    key = object_key(ObjectName("orders", 0, 0), hour_path(498_650), ".jsonl.gz")
     context.store.upload_part(context.store.start_upload(key), 1, b"sent", crc32(b"sent"))
     return key
 
@@ -312,7 +312,7 @@ def test_a_rebuild_that_nobody_finishes_stops_nobody(call: Call, context: Contex
     run(context, 2)
     [made] = rebuild_run(context, "20261120T020000Z").runs
     assert made == "20261120T020000Z+r1"
-    written = object_key(Place("orders", 0, 0, revision=1), hour_path(498_650), ".jsonl.gz")
+    written = object_key(ObjectName("orders", 0, 0, revision=1), hour_path(498_650), ".jsonl.gz")
     context.store.put(written, b"of the rebuild")
     intent = Intent(archive="orders", run=made, attempt=1, keys=(written,))
     assert context.ledger.put_intent(intent, Stored(None, None))

@@ -15,7 +15,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.encryption import Encryption
-from kafka_archiver.jobs.archive import ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, lookup
 from kafka_archiver.orchestration.connections.kafka import kafka_properties

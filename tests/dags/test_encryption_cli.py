@@ -35,7 +35,7 @@ def lake(archives: Path, tmp_path: Path, connection: AddConnection) -> Lake:
         f"archive: orders\nsource: {{topics: [{P0.topic}]}}\n"
         f"store: {{url: 'memory://{tmp_path.name}/lake', encryption: {{client: {{connection: master_key}}}}}}\n"
     )
-    archive = read_archives(archives).found["orders"]
+    archive = read_archives(archives).valid["orders"]
     ledger = open_ledger(archive)
     made = Lake(MemoryStore(tmp_path.name, "lake"), {P0: Range(0, 4)}, name="orders", keyring=ledger.keyring)
     made.configure(archive)

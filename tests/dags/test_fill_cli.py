@@ -18,7 +18,7 @@ P0 = TopicPartition("orders", 0)
 def left(monkeypatch: pytest.MonkeyPatch) -> list[dict[TopicPartition, int]]:
     """What is left out, before each run and at the end."""
     found = [{P0: 7}, {P0: 3}, {}]
-    monkeypatch.setattr(planning, "left_out_of", lambda _, since: found.pop(0))
+    monkeypatch.setattr(planning, "count_left_out", lambda _, since: found.pop(0))
     return found
 
 
@@ -58,7 +58,7 @@ def test_a_failed_run_or_a_paused_dag_fails_the_command(call: Call, session: Ses
 def test_runs_that_bring_nothing_end_it(
     call: Call, session: Session, ends: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "left_out_of", lambda _, since: {P0: 7})
+    monkeypatch.setattr(planning, "count_left_out", lambda _, since: {P0: 7})
     shown = call("fill", "orders", "--yes", "-o", "json")
     assert len(confs(session)) == 1
     assert shown.json["partitions"] == [{"partition": "orders[0]", "offsets": 7, "left": 7}]

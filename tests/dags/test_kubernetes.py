@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.jobs.archive import ENDPOINTS
+from kafka_archiver.jobs.endpoints import ENDPOINTS
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, SPARK_HOME
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive, context_of, logged, operator_of

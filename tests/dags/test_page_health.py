@@ -251,7 +251,7 @@ def _no_store() -> Any:
 
 
 def test_names_follow_the_convention(page: Page) -> None:
-    archive = page.observatory.archives().found["orders"]
+    archive = page.observatory.archives().valid["orders"]
     snapshot = page.observatory.snapshots(["orders"], 10)["orders"]
     text = exposition({"orders": archive}, {"orders": snapshot}, archive_time(), 0)
     if PROMTOOL:
@@ -271,7 +271,7 @@ def test_the_number_of_series_is_bounded_by_archives_and_topics(page: Page, toke
 
 
 def test_odd_names_cannot_break_the_format(page: Page) -> None:
-    archive = page.observatory.archives().found["orders"]
+    archive = page.observatory.archives().valid["orders"]
     name = 'a"b\\c\nd'
     snapshot: Any = Snapshot(archive=name, taken_at=archive_time())
     found = samples(exposition({name: archive}, {name: snapshot}, archive_time(), None))

@@ -14,7 +14,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.connections import endpoints
@@ -201,7 +202,7 @@ def test_what_the_job_leaves_as_a_value_is_raised_as_it_was(
     (spark_submit / "behave.sh").write_text(f'cat left > "${VERDICT}"; echo "{MARK}PolicyError: 5 offsets"; exit 64')
     with pytest.raises(PolicyError) as caught:
         operator_of(archive()).execute(context_of())
-    assert (caught.value.found, caught.value.advice, caught.value.actions) == failure[1:4]
+    assert (caught.value.message, caught.value.advice, caught.value.actions) == failure[1:4]
 
 
 def test_half_a_value_does_not_count(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
+from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 from kafka_archiver.records.writer.disk import locked_directory
 from scripts.stack.java import find_java
@@ -50,7 +51,9 @@ def test_a_driver_on_yarn_archives_and_nobody_else_reads_its_endpoints(
         monkeypatch.setenv(name, value)
     work = archiver.plan(hour(0))
     archive = with_settings(archiver, tmp_path)
-    task = ArchiveOperator(task_id="archive", archive=archive, job=ROOT / "spark_jobs" / "archive.py")
+    task = ArchiveOperator(
+        task_id="archive", archive=archive, job=ROOT / "spark_jobs" / "archive.py", document=ArchiveJob
+    )
     [run] = work.archive
     with locked_directory(tmp_path) as (folder, lock):
         task.hook(archive, run, folder, lock).submit(task.application)

@@ -8,7 +8,7 @@ import pytest
 from kafka_archiver.imports.base import Keys
 from kafka_archiver.imports.smt import CONNECT, transforms_of
 from kafka_archiver.model.transforms import Sql
-from kafka_archiver.records.pipeline.transform.questions import Question
+from kafka_archiver.records.pipeline.transform.questions import SqlQuestion
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.sql import prepare, schema_of, transformed
 
@@ -53,7 +53,7 @@ def sql_of(more: dict[str, str], **transforms: str) -> Sql:
 
 
 def rows_of(spark: "SparkSession", told: Sql) -> list[Any]:
-    assert answer(spark, Question(sql=told, topics={"orders": FIELDS}, parses_json=False)).error == ""
+    assert answer(spark, SqlQuestion(sql=told, topics={"orders": FIELDS}, parses_json=False)).error == ""
     record = (0, 42, "orders", 3, 42, None, 0, None, (7, "4111", "12", (9,)), [("trace", b"x")])
     deleted = (0, 43, "orders", 3, 43, None, 0, None, (8, "4112", "13", None), [])
     prepare(spark, told)

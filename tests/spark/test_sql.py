@@ -15,7 +15,7 @@ from kafka_archiver.context.local_spark import ask_spark
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.transforms import Sql
-from kafka_archiver.records.pipeline.transform.questions import Question
+from kafka_archiver.records.pipeline.transform.questions import SqlQuestion
 from kafka_archiver.records.pipeline.transform.spark_types import field_of
 from kafka_archiver.spark import culprit, sql_tasks
 from kafka_archiver.spark.analysis import answer
@@ -355,7 +355,7 @@ def test_what_spark_conf_says_of_values_is_taken_back(spark: "SparkSession", nam
 
 def test_planning_asks_a_spark_of_its_own() -> None:
     fields = {"_chunk": "long", "_offset": "long", "value": "binary"}
-    question = Question(sql=Sql(where="value IS NOT NULL", select=("length(value) AS n",)),
+    question = SqlQuestion(sql=Sql(where="value IS NOT NULL", select=("length(value) AS n",)),
                         topics={"a": fields}, parses_json=False)  # fmt: skip
     found = ask_spark(question)
     assert (found.error, found.spark) == ("", pyspark.__version__)

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from kafka_archiver.messages.errors import PermanentError, TransientError
-from kafka_archiver.store import Part, PendingUpload, Stat
+from kafka_archiver.store import PendingUpload, Stat, UploadedPart
 from kafka_archiver.store.memory import MemoryStore
 
 BUCKET = "archive"
@@ -288,7 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = self.headers.get("x-amz-checksum-crc32", "")
         # The parts' checksums are unknown here: one part gets the checksum of the whole, the others 0.
         whole = int.from_bytes(base64.b64decode(sent))
-        parts = tuple(Part(etag, 0 if number else whole, 0) for number, etag in enumerate(etags))
+        parts = tuple(UploadedPart(etag, 0 if number else whole, 0) for number, etag in enumerate(etags))
         try:
             etag = store.complete_upload(PendingUpload(key, upload_id, parts, checked=bool(sent)))
         except PermanentError:

@@ -20,7 +20,7 @@ from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.records.formats.base import COLUMNS, VALUE
-from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import require_transforms
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.letters import read_letters
@@ -137,7 +137,7 @@ class Lake:
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks: this object is the job's engine."""
         job = job.with_keys(self.context.keys)
-        require_transforms(plan.settings, Place(keys=job.keys))
+        require_transforms(plan.settings, BatchOrigin(keys=job.keys))
         columns = COLUMNS if plan.settings.whole_records or job.needs_all_columns else VALUE.names
         found = []
         for chunk in chunks:

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
-from kafka_archiver.driver.archive import main
+from kafka_archiver.driver.archive import run
+from kafka_archiver.driver.main import main
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.records.writer.chunk import write_chunk
@@ -60,4 +62,5 @@ class EndingEngine(PlainEngine):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], lambda job, to: PlainEngine(to.kafka, open_store(job.store, to.store), Limits())))
+    make = lambda job, to: PlainEngine(to.kafka, open_store(job.store, to.store), Limits())  # noqa: E731
+    sys.exit(main(sys.argv[1:], partial(run, make_engine=make)))

@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kafka_archiver.driver.archive import main
+from kafka_archiver.driver.main import main
 
 THREADS = 4
 

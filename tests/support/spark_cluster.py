@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import psutil
 
-from kafka_archiver.jobs.archive import ENDPOINTS
+from kafka_archiver.jobs.endpoints import ENDPOINTS
 from kafka_archiver.orchestration.submit.package import build_package
 from scripts.stack.airflow import FOREIGN
 from scripts.stack.java import find_java

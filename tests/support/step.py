@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.work.archive.read_policies import ReadPolicies

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_archiver.model.keys import Place, is_dead_letter, object_key
+from kafka_archiver.model.keys import ObjectName, is_dead_letter, object_key
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Chunk, PartitionPlan, Plan, Settings
@@ -83,7 +83,9 @@ def _objects(chunk: Chunk, records: int, dead: bool = False, each: int = 1) -> I
         mine = 1 if number < len(HOURS[:records]) - 1 else records - number
         path = hour_path(hour)
         yield ObjectEntry(
-            key=object_key(Place(chunk.topic, chunk.partition, chunk.start, chunk.generation), path, ".jsonl.gz", dead),
+            key=object_key(
+                ObjectName(chunk.topic, chunk.partition, chunk.start, chunk.generation), path, ".jsonl.gz", dead
+            ),
             topic=chunk.topic,
             partition=chunk.partition,
             generation=chunk.generation,

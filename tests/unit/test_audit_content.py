@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.content import PIECE, Pieces, check_records, read_through
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import RecordCoordinates
 from kafka_archiver.audit.readers.jsonl import lines
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import ObjectEntry
@@ -26,14 +26,14 @@ from tests.support.values import plan
 
 HOUR = 3_600_000
 TIME = 5 * HOUR
-RECORDS = [Seen("orders", 3, offset, TIME + offset) for offset in (10, 11, 13)]
+RECORDS = [RecordCoordinates("orders", 3, offset, TIME + offset) for offset in (10, 11, 13)]
 ENTRY = ObjectEntry(
     key="k", topic="orders", partition=3, generation=0, chunk_start=10, path=hour_path(5), rows=3, bytes=1,
     checksum="c", etag="e", first_offset=10, last_offset=13, min_timestamp=TIME + 10, max_timestamp=TIME + 13,
 )  # fmt: skip
 
 
-def faults(records: list[Seen], /, **entry: Any) -> list[str]:
+def faults(records: list[RecordCoordinates], /, **entry: Any) -> list[str]:
     return list(check_records(ENTRY.model_copy(update=entry), Range(10, 20), iter(records)))
 
 

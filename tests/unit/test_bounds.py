@@ -40,7 +40,7 @@ def test_a_file_with_values_that_nothing_can_hold_is_refused_and_the_others_go_o
     (tmp_path / "bad.yaml").write_text(text)
     (tmp_path / "good.yaml").write_text("archive: good\n" + REST)
     found = read_archives(tmp_path)
-    assert list(found.found) == ["good"]
+    assert list(found.valid) == ["good"]
     [error] = found.errors
     assert "bad.yaml" in str(error)
     assert problem in str(error)

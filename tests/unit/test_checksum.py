@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.store import Part, PendingUpload
+from kafka_archiver.store import PendingUpload, UploadedPart
 from kafka_archiver.store.s3_sums import Sums, crc_of, encoded
 from kafka_archiver.values.checksum import crc32, joined, spelt
 
@@ -60,5 +60,5 @@ def test_what_is_no_checksum_of_all_bytes_says_nothing(answer: dict[str, Any]) -
 
 
 def test_etags_of_another_kind_give_none_for_the_whole() -> None:
-    assert PendingUpload("k", "id", (Part("0" * 32, 1, 1), Part("0x8DC", 1, 1))).md5_etag == ""
-    assert PendingUpload("k", "id", (Part("0" * 32, 1, 1),)).md5_etag == "4ae71336e44bf9bf79d2752e234818a5-1"
+    assert PendingUpload("k", "id", (UploadedPart("0" * 32, 1, 1), UploadedPart("0x8DC", 1, 1))).md5_etag == ""
+    assert PendingUpload("k", "id", (UploadedPart("0" * 32, 1, 1),)).md5_etag == "4ae71336e44bf9bf79d2752e234818a5-1"

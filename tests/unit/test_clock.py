@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config.times import Timestamp
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.read_times import Parser, UnreadableTimeError
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.template import parsed
@@ -22,7 +22,7 @@ from kafka_archiver.model.layouts.zone import packed
 from kafka_archiver.model.plan import EventTime, Settings
 from kafka_archiver.planning import time_settings as freezing
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
-from kafka_archiver.records.pipeline.filing.clock import Clock
+from kafka_archiver.records.pipeline.filing.clock import TimeLabels
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.values.intervals import LAST_MS, to_ms
 from tests.support.chunks import Row, batch
@@ -42,13 +42,13 @@ LAST_DAY = datetime.max.replace(tzinfo=UTC).toordinal()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def clock(pattern: str, zone: str = "UTC", every: int = 0, locale: str = "en") -> Clock:
+def clock(pattern: str, zone: str = "UTC", every: int = 0, locale: str = "en") -> TimeLabels:
     data = packed(freezing._zone_file(zone)) if zone != "UTC" else ""
     names = freezing.locale_names(locale)
-    return Clock(Form(parsed(pattern), zone=zone, zone_data=data, every_ms=every, names=names))
+    return TimeLabels(PathForm(parsed(pattern), zone=zone, zone_data=data, every_ms=every, names=names))
 
 
-def texts(shown: Clock, times: list[int]) -> list[str | None]:
+def texts(shown: TimeLabels, times: list[int]) -> list[str | None]:
     codes, labels = shown.labels(np.array(times, np.int64))
     found = [labels[code] for code in codes.tolist()]
     return [None if label is None else "|".join(label) for label in found]
@@ -144,7 +144,7 @@ def test_a_plan_keeps_its_paths_if_the_time_zone_database_changes() -> None:
     try:
         ZoneInfo.clear_cache()
         times = [moment("2025-10-25T21:59"), moment("2025-10-25T22:00")]
-        assert texts(Clock(form_of(read)), times) == ["2025-10-25", "2025-10-26"]
+        assert texts(TimeLabels(form_of(read)), times) == ["2025-10-25", "2025-10-26"]
     finally:
         zoneinfo.reset_tzpath()
 

@@ -386,6 +386,6 @@ def test_a_planner_stops_exactly_where_a_problem_is_shown(
         with pytest.raises(PolicyError) as stopped:
             propose(context, hour(3), "scheduled")
         # A planner names all of them at once.
-        assert any(trouble.text.partition(". Choices: ")[0] in stopped.value.found for trouble in shown)
+        assert any(trouble.text.partition(". Choices: ")[0] in stopped.value.message for trouble in shown)
     else:
         assert found.lag == sum(p.count for p in propose(context, hour(3), "scheduled").partitions)

@@ -14,7 +14,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError
-from kafka_archiver.model.keys import Place, hour_document, object_key
+from kafka_archiver.model.keys import ObjectName, hour_document, object_key
 from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.state.coverage import ProofHeads, read_coverage, read_hour
@@ -89,7 +89,7 @@ def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch
     # Without the manifests, by the keys. These name no hour, which is said.
     monkeypatch.setattr("kafka_archiver.state.coverage.damage.RUNS", 0)
     assert (set(read_damage(context).hours), read_damage(context).cut) == ({FIRST + 2}, True)
-    key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro")
+    key = object_key(ObjectName("orders", 0, 0), "date=2026-11-20/hour=03", ".avro")
     for zone, hours in (("", (FIRST + 3,)), ("Asia/Tokyo", ())):
         settings = Settings(layout_options={"timezone": zone} if zone else {})
         assert hours_by_key(settings, key) == hours
@@ -120,9 +120,11 @@ def test_days_of_which_nothing_is_known_are_left_out_but_for_a_week(context: Con
 
 
 def test_hours_with_dead_letters_show_them(context: Context) -> None:
-    key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
+    key = object_key(ObjectName("orders", 0, 0), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
     context.store.put(key, b"a letter")
-    context.store.put(object_key(Place("orders", 0, 2), "of another layout", ".avro", dead_letter=True), b"a letter")
+    context.store.put(
+        object_key(ObjectName("orders", 0, 2), "of another layout", ".avro", dead_letter=True), b"a letter"
+    )
     found = read_coverage(context, LAST, 1, ProofHeads())
     assert (found.hours[3].state, found.hours[3].dead_letters) == ("letters", 1)
     assert not found.cut
@@ -131,7 +133,7 @@ def test_hours_with_dead_letters_show_them(context: Context) -> None:
 def test_more_dead_letters_than_are_looked_at_are_said_to_be(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_archiver.state.coverage.read.LETTERS", 1)
     for start in (0, 2):
-        key = object_key(Place("orders", 0, start), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
+        key = object_key(ObjectName("orders", 0, start), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
         context.store.put(key, b"a letter")
     found = read_coverage(context, LAST, 1, ProofHeads())
     assert found.cut

@@ -100,7 +100,6 @@ REVERSED = DecoderType("reversed", f"{__name__}:make_reversed", columns="always"
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     points = EntryPoints([EntryPoint("reversed", f"{__name__}:REVERSED", decoders.GROUP)])
     monkeypatch.setattr(decoders, "entry_points", lambda **match: points.select(**match))
-    monkeypatch.setitem(sys.modules, __name__, sys.modules[make_reversed.__module__])
     decoder_type.cache_clear()
     yield
     decoder_type.cache_clear()

@@ -74,12 +74,12 @@ def test_subjects_by_strategy(folder: Path) -> None:
 def test_schemas_are_read_from_beside_the_yaml_with_what_they_import(folder: Path) -> None:
     value = parsed(folder, "value: {decode: protobuf, schema: o.proto}").source.value
     m = Reference(name="schemas/m.proto", imported=Schema(kind="PROTOBUF", text='syntax = "proto3";\nmessage M {}\n'))
-    assert value.given == Schema(kind="PROTOBUF", text=(folder / "o.proto").read_text(), references=(m,))
-    assert parsed(folder, "value: {decode: avro, schema: o.avsc}").source.value.given == Schema(
+    assert value.declared_schema == Schema(kind="PROTOBUF", text=(folder / "o.proto").read_text(), references=(m,))
+    assert parsed(folder, "value: {decode: avro, schema: o.avsc}").source.value.declared_schema == Schema(
         kind="AVRO", text=(folder / "o.avsc").read_text()
     )
     columns = parsed(folder, "key: {decode: json, schema: [{name: n, type: int}]}").source.key
-    assert columns.given == Schema(kind="JSON", text='[{"name": "n", "type": "int"}]')
+    assert columns.declared_schema == Schema(kind="JSON", text='[{"name": "n", "type": "int"}]')
 
 
 def test_an_archive_as_json_is_the_same_archive_in_another_process(folder: Path) -> None:

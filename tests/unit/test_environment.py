@@ -99,7 +99,7 @@ def test_the_schema_of_a_variable_is_a_file_in_the_folder_of_archives(tmp_path: 
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "orders.avsc").write_text('{"type": "record", "name": "O", "fields": []}')
     more = {"SOURCE__VALUE__DECODE": "avro", "SOURCE__VALUE__SCHEMA": "orders.avsc", "STORE__FORMAT": "avro"}
-    given = described(tmp_path, **more).source.value.given
+    given = described(tmp_path, **more).source.value.declared_schema
     assert given
     assert given.kind == "AVRO"
 

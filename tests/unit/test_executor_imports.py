@@ -36,7 +36,7 @@ for name, which in [(name, which) for name in names() for which in get_format(na
     codec, content = which.split("-")
     require_known_bytes(Settings(format=name, codec=codec, content=content))
 if sys.argv[1] == "driver":
-    import kafka_archiver.driver.archive, kafka_archiver.spark.engine
+    import kafka_archiver.driver.main, kafka_archiver.driver.archive, kafka_archiver.spark.engine
 print(json.dumps([sorted(ours - set(sys.stdlib_module_names) - {"kafka_archiver"}), sorted(sys.modules)]))
 """
 # Spark brings the ones itself, boto3 the others.

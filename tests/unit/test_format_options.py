@@ -146,7 +146,7 @@ def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() ->
     [said] = report.findings
     assert (said.kind, said.severity, said.subject) == ("content-not-read", "warning", lake.stored()[0])
     assert f"{len(lake.stored())} objects of format table with content value" in said.observed
-    assert "their records were not read" in said.observed
+    assert "their records were not read: the audit has no reader of 'table', and no distribution adds" in said.observed
     assert "avro | block_gzip | bytes | csv | jsonl | mak | parquet | text" in said.expected
     assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in said.advice
     assert "1 warning" in report.summary

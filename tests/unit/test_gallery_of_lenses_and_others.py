@@ -16,7 +16,7 @@ import yaml
 from kafka_archiver.config import parse_archive
 from kafka_archiver.imports.base import OPEN
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.keys import Place
+from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
@@ -77,7 +77,7 @@ def key_of(settings: Settings, record: dict[str, Any]) -> str:
     form, marks = form_of(settings), Marks()
     paths = Paths(form, chunk, settings)
     [part] = paths.parts(batch([row]), marks).tolist()
-    return form.key(Place(chunk.topic, chunk.partition, chunk.start, 0), paths.path(part), extension)
+    return form.key(ObjectName(chunk.topic, chunk.partition, chunk.start, 0), paths.path(part), extension)
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if CASES[name]["records"]])

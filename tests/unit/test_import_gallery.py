@@ -12,7 +12,7 @@ import yaml
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.archive import Archive
 from kafka_archiver.imports.base import OPEN
-from kafka_archiver.model.keys import Place
+from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
@@ -59,7 +59,7 @@ def key_of(case: dict[str, Any], archive: Archive) -> str:
     paths = Paths(form, chunk, settings)
     [part] = paths.parts(rows, marks).tolist()
     assert not marks
-    return f"{archive.store.url}/{form.key(Place(topic, 3, 42), paths.path(part), '')}"
+    return f"{archive.store.url}/{form.key(ObjectName(topic, 3, 42), paths.path(part), '')}"
 
 
 @every

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafka_archiver.config import parse_archive
 from kafka_archiver.imports.aiven_template import place_of
 from kafka_archiver.imports.joda import braced, locale_of, pattern_of, zone_of
-from kafka_archiver.model.layouts.letters import ENGLISH, shown, tokens_of
-from kafka_archiver.model.layouts.tokens import Text
+from kafka_archiver.model.layouts.date_patterns import ENGLISH, shown, tokens_of
+from kafka_archiver.model.layouts.tokens import TextToken
 from kafka_archiver.orchestration.cli.imported_yaml import archives_of
 from tests.unit.test_import_gallery import key_of
 from tests.unit.test_imports import AVRO, FORMAT, LEAST, PARTITIONER, made_of, noted
@@ -34,7 +34,7 @@ def opens(imported: Any) -> list[str]:
 
 def shown_by(pattern: str, moment: datetime) -> str:
     return "".join(
-        token.text if isinstance(token, Text) else shown(token, moment, ENGLISH) for token in tokens_of(pattern)
+        token.text if isinstance(token, TextToken) else shown(token, moment, ENGLISH) for token in tokens_of(pattern)
     )
 
 
@@ -207,8 +207,8 @@ def test_a_pattern_in_braces_shows_the_same(parts: list[str]) -> None:
         assert "{" in pattern
         return
     for token in tokens_of(pattern):
-        if not isinstance(token, Text):
-            made = made.replace("{" + token.letters + "}", shown(token, moment, ENGLISH), 1)
+        if not isinstance(token, TextToken):
+            made = made.replace("{" + token.pattern + "}", shown(token, moment, ENGLISH), 1)
     assert made == shown_by(pattern, moment)
 
 

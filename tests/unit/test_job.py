@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.jobs.archive import ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import (
     ArchiverError,
     BadRecordError,

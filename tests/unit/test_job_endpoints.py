@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.jobs.archive import ENDPOINTS, ArchiveJob, Endpoints
+from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE
 from kafka_archiver.spark.failures import MARK, PERMANENT_EXIT
 from scripts.stack.paths import ROOT

@@ -38,8 +38,8 @@ class Place(NamedTuple):
     schemas: str = ""
 
     @property
-    def name(self) -> keys.Place:
-        return keys.Place(self.topic, self.partition, self.chunk_start, self.generation, self.revision)
+    def name(self) -> keys.ObjectName:
+        return keys.ObjectName(self.topic, self.partition, self.chunk_start, self.generation, self.revision)
 
     @property
     def key(self) -> str:

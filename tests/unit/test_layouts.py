@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, DocumentError
-from kafka_archiver.model.keys import Place, object_key, revision_in, split_object_key
-from kafka_archiver.model.layouts.form import Form, fixed
+from kafka_archiver.model.keys import ObjectName, object_key, revision_in, split_object_key
+from kafka_archiver.model.layouts.form import PathForm, fixed
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
-from kafka_archiver.model.layouts.tokens import FIXED, Text, Topic
+from kafka_archiver.model.layouts.tokens import FIXED, TextToken, TopicToken
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.pipeline.base import PART, Marks
 from kafka_archiver.records.pipeline.filing.paths import Paths
@@ -77,7 +77,7 @@ def key_of(settings: Settings, rows: Sequence[Row], extension: str = "", **place
     form = form_of(settings)
     paths = Paths(form, chunk, settings)
     parts = paths.parts(batch(rows), Marks())
-    own = Place(chunk.topic, chunk.partition, chunk.start, chunk.generation)
+    own = ObjectName(chunk.topic, chunk.partition, chunk.start, chunk.generation)
     return [form.key(own, paths.path(part), extension) for part in parts.tolist()]
 
 
@@ -109,7 +109,7 @@ def test_a_place_is_read_from_each_key(
     layout: Any, topic: str, numbers: tuple[int, ...], schemas: str, extension: str, path: int
 ) -> None:
     settings = settings_of(layout)
-    place = Place(topic, *numbers)
+    place = ObjectName(topic, *numbers)
     form = form_of(settings)
     chunk = chunk_of(place.start, place.start + 1, topic).model_copy(update={"partition": place.partition})
     paths = Paths(form, chunk, settings)
@@ -134,7 +134,7 @@ def test_a_place_may_be_in_a_key_twice_with_other_zeros(
     path: str, name: str, topic: str, numbers: tuple[int, ...]
 ) -> None:
     settings = settings_of({"path": path}, name=name)
-    place = Place(topic, *numbers)
+    place = ObjectName(topic, *numbers)
     form = form_of(settings)
     folder = "".join(fixed(piece, place) if isinstance(piece, FIXED) else "2026" for piece in form.path)
     assert place_in(settings, form.key(place, folder, ".gz")) == place
@@ -144,7 +144,7 @@ def test_a_place_may_be_in_a_key_twice_with_other_zeros(
 
 
 def test_the_keys_of_hourly_are_those_of_earlier_releases() -> None:
-    form, place = form_of(Settings()), Place("a b", 3, 42, 1, 2)
+    form, place = form_of(Settings()), ObjectName("a b", 3, 42, 1, 2)
     key = form.key(place, hour_path(5), ".avro", "+s7")
     assert key == object_key(place, hour_path(5), ".avro", schemas="+s7")
     assert plain_place(key) == split_object_key(key) == place
@@ -186,8 +186,8 @@ class Buckets:
     name = "buckets"
     options = Value
 
-    def form(self, options: Value) -> Form:
-        return Form((Topic(), Text("/bucket="), Tens()))
+    def form(self, options: Value) -> PathForm:
+        return PathForm((TopicToken(), TextToken("/bucket="), Tens()))
 
 
 @pytest.fixture
@@ -272,8 +272,8 @@ OWN = """
 from dataclasses import dataclass
 import pyarrow.compute as pc
 from kafka_archiver.values.documents import Value
-from kafka_archiver.model.layouts.form import Form
-from kafka_archiver.model.layouts.tokens import Partition, Text, Topic
+from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.tokens import Partition, TextToken, TopicToken
 
 @dataclass(frozen=True)
 class Length:
@@ -288,7 +288,9 @@ class ByLength:
     name = "by_length"
     options = Options
     def form(self, options):
-        return Form((Topic(), Text("/p="), Partition(), Text("/length="), Length(options.most)), missing="null")
+        text = TextToken
+        tokens = (TopicToken(), text("/p="), Partition(), text("/length="), Length(options.most))
+        return PathForm(tokens, missing="null")
 """
 RUNS = """
 import uuid
@@ -320,7 +322,7 @@ def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: by-length\nVersion: 1.0\n")
     points = {"by_length": "ByLength", "one": "ONE", "other": "OTHER", "none": "NONE"}
     lines = [f"{name} = by_length:{value}" for name, value in points.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.model.layouts]", *lines]))
+    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.layouts]", *lines]))
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", RUNS],

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from kafka_archiver.kafka import leaders as module
-from kafka_archiver.kafka.leaders import Node, at_leaders, leaders, majority_of
+from kafka_archiver.kafka.leaders import BrokerNode, at_leaders, leaders, majority_of
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.values.ranges import TopicPartition
 
 pytestmark = pytest.mark.unit
 
 NAME = TopicPartition("orders", 0)
-ONE, TWO, THREE = NODES = [Node(number, f"broker{number}:9092") for number in (1, 2, 3)]
+ONE, TWO, THREE = NODES = [BrokerNode(number, f"broker{number}:9092") for number in (1, 2, 3)]
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *said: int | None) -> Any:
@@ -38,7 +38,10 @@ def named(monkeypatch: pytest.MonkeyPatch, *said: int | None) -> Any:
     ],
 )
 def test_a_majority_of_all_brokers_names_the_leader(
-    monkeypatch: pytest.MonkeyPatch, said: tuple[int | None, ...], node: Node | None, others: tuple[Node, ...]
+    monkeypatch: pytest.MonkeyPatch,
+    said: tuple[int | None, ...],
+    node: BrokerNode | None,
+    others: tuple[BrokerNode, ...],
 ) -> None:
     found = named(monkeypatch, *said)
     assert (found.node, found.others) == (node, others)
@@ -58,7 +61,7 @@ def test_a_newer_epoch_of_another_leader_makes_the_answer_unsure(
     said = {ONE: SimpleNamespace(offset=9, leader_epoch=epoch), TWO: SimpleNamespace(offset=10, leader_epoch=5)}
     monkeypatch.setattr(module, "_asked", lambda properties, node, names, spec, timeout: {NAME: said[node]})
     found = at_leaders({}, leading, SimpleNamespace(), 1.0)[NAME]
-    assert found.found.offset == 10
+    assert found.offset_info.offset == 10
     assert found.unsure.startswith(unsure)
     assert bool(found.unsure) == bool(unsure)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Chunk, DeadLetters, Settings
-from kafka_archiver.model.replayed import with_letters
+from kafka_archiver.model.replayed import with_dead_letters
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.unread import HEADER_KEY, OLD_TIME
 from kafka_archiver.records.writer import letters
@@ -124,7 +124,7 @@ def test_an_object_that_is_not_the_manifests_is_refused() -> None:
 def test_the_account_takes_no_other_number_of_letters_than_it_has() -> None:
     before = ChunkAccount(**chunk_of(0, 5).model_dump(), archived=3, dead_lettered=2)
     read = ChunkAccount(**chunk_of(0, 5).model_dump(), archived=1, filtered=1, absent=3, absent_ranges=((2, 5),))
-    after = with_letters(before, read)
+    after = with_dead_letters(before, read)
     assert (after.archived, after.filtered, after.dead_lettered, after.absent) == (4, 1, 0, 0)
     with pytest.raises(IntegrityError, match="has 2 dead letters, but 1 were read"):
-        with_letters(before, read.model_copy(update={"archived": 0}))
+        with_dead_letters(before, read.model_copy(update={"archived": 0}))

@@ -16,7 +16,7 @@ from kafka_archiver.model.schemas import Schema
 from kafka_archiver.model.transforms import Mapper, Transform
 from kafka_archiver.records.pipeline.runner import Runner
 from kafka_archiver.records.pipeline.stages import stages_of
-from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.records.pipeline.transform.code import digest_of, require_function
 from kafka_archiver.records.pipeline.transform.python_values import PythonColumn, Unreadable, python
 from tests.support.chunks import Row, batch, chunk_of, write
@@ -79,7 +79,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def runner(mapper: Mapper, **settings: Any) -> Runner:
     given_ = {"content": "record", "format": "jsonl", **settings}
-    return Runner(stages_of(Settings(transform=Transform(mapper=mapper), **given_), (), Place("orders", 3)))
+    return Runner(stages_of(Settings(transform=Transform(mapper=mapper), **given_), (), BatchOrigin("orders", 3)))
 
 
 def rows(values: list[str | None]) -> list[Row]:
@@ -332,7 +332,9 @@ def test_a_mapper_has_all_of_a_record_also_if_objects_have_only_values(tmp_path:
     settings = Settings(content="value", format="text", transform=Transform(mapper=mapper))
     assert settings.whole_records
     kept = (
-        Runner(stages_of(settings, (), Place("orders", 3))).run(batch([Row(1, 5, 1, b"k", b"v", (("h", None),))])).kept
+        Runner(stages_of(settings, (), BatchOrigin("orders", 3)))
+        .run(batch([Row(1, 5, 1, b"k", b"v", (("h", None),))]))
+        .kept
     )
     assert kept.schema.names == ["offset", "timestamp", "value"]
     assert kept.column("value").to_pylist() == [b"('orders', 3, 1, 5, 1, b'k', (('h', None),))"]

@@ -4,20 +4,22 @@ import base64
 import json
 import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Self
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.config.encryption import Client
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.model.data_keys import DataKey, DataKeyDocument, Wrapped
+from kafka_archiver.model.data_keys import MASTERS, REMOTE_MASTERS, DataKey, DataKeyDocument, Wrapped
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.kms import KmsMaster
@@ -157,6 +159,32 @@ def test_wrong_keys_are_an_error_that_shows_none(keys: dict[str, str], message: 
     with pytest.raises(ConfigError, match=message) as caught:
         keyring_of(Endpoints({}, {}, master_keys=keys))
     assert not any(value in str(caught.value) for name, value in keys.items() if name != "kms_key_id" and value != "?")
+
+
+class LetterMaster(LocalMaster):
+    """Somebody's class of master keys, whose key is named by one letter."""
+
+    @classmethod
+    def parse(cls, text: str, where: str, options: Mapping[str, str]) -> Self:
+        if len(text) != 1:
+            raise ConfigError(f"{where}: expected one letter")
+        return cls(text.encode() * 32)
+
+
+def test_another_master_key_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MASTERS, "letter", f"{__name__}:LetterMaster")
+    keys = {"letter": "1", "previous_secrets": text(SECOND)}
+    keyring = keyring_of(Endpoints({}, {"region_name": "eu-west-1"}, master_keys=keys))
+    assert keyring
+    for secret in (FIRST, SECOND):
+        key, document = Keyring([LocalMaster(secret)]).new("orders", NOW)
+        assert keyring.open(document) == key
+    with pytest.raises(ConfigError, match="letter: expected one letter"):
+        keyring_of(Endpoints({}, {}, master_keys={"letter": "12"}))
+
+
+def test_the_yaml_has_a_field_for_each_master_key_of_a_service() -> None:
+    assert set(REMOTE_MASTERS) <= set(Client.model_fields)
 
 
 def test_no_text_has_a_key(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.model.keys import Place
+from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import form_of, named, place_in, resolve
 from kafka_archiver.model.layouts.text import segment
 from kafka_archiver.model.plan import EventTime, Settings
@@ -85,7 +85,7 @@ def filed(settings: Settings, rows: Sequence[Row], most: int | None = None) -> t
     paths = Paths(form, chunk, settings, most)
     parts = paths.parts(batch(rows), marks).tolist()
     gone = set(marks.offsets().tolist())
-    own = Place(chunk.topic, chunk.partition, chunk.start)
+    own = ObjectName(chunk.topic, chunk.partition, chunk.start)
     keys = [
         form.key(own, paths.path(p), ".x") if r.offset not in gone else "" for r, p in zip(rows, parts, strict=True)
     ]
@@ -112,7 +112,7 @@ def test_records_share_a_key_if_and_only_if_they_have_the_same_values(
         for other, another in zip(keys, pairs, strict=True):
             assert (key == other) == ([*map(text, pair)] == [*map(text, another)])
         assert len(key.encode()) <= LONGEST_KEY
-        assert place_in(settings, key) == Place("orders", 3, 0)
+        assert place_in(settings, key) == ObjectName("orders", 3, 0)
         assert not {"", ".", ".."} & set(key.split("/"))
         assert key.split("/")[0] not in ("_ledger", "_dead_letter")
 
@@ -282,7 +282,7 @@ def test_a_layout_that_makes_no_sense_is_refused(layout: Any, name: str, message
 )
 def test_names_of_the_archive_s_own(name: str, expected: str) -> None:
     settings = settings_of("hourly", name=name)
-    place = Place("a-1", 3, 42, 0, 7)
+    place = ObjectName("a-1", 3, 42, 0, 7)
     key = form_of(settings).key(place, "date=x-y-z/hour=05", ".avro", "+s3")
     assert key == f"a-1/date=x-y-z/hour=05/{expected}+r7+s3.avro"
     assert place_in(settings, key) == place

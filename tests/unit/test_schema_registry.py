@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
-from kafka_archiver.model.schemas import Reference, Schema, Version
+from kafka_archiver.model.schemas import Reference, Schema, SubjectVersion
 from kafka_archiver.records.decode.asking import Server
 from kafka_archiver.records.decode.registry import Registry
 from kafka_archiver.records.decode.wire import schema_id
@@ -124,8 +124,8 @@ def test_versions_are_complete_and_those_that_were_deleted_are_marked() -> None:
     found = answering(*answers, version(1, **importing("m")), version(1), version(2, **importing("m"))).versions("o")
     money = Reference(name="x.Money", imported=Schema(kind="AVRO", text="v1"))
     assert found == [
-        Version("o", 1, 11, Schema(kind="AVRO", text="v1", references=(money,)), deleted=True),
-        Version("o", 2, 12, Schema(kind="AVRO", text="v2", references=(money,)), deleted=False),
+        SubjectVersion("o", 1, 11, Schema(kind="AVRO", text="v1", references=(money,)), deleted=True),
+        SubjectVersion("o", 2, 12, Schema(kind="AVRO", text="v2", references=(money,)), deleted=False),
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_archiver.model.keys import schema_document, split_schema_document
 from kafka_archiver.model.plan import Evolution, Plan, Settings, TopicSchemas
-from kafka_archiver.model.schemas import Reference, Schema, SchemaDocument, Version
+from kafka_archiver.model.schemas import Reference, Schema, SchemaDocument, SubjectVersion
 from kafka_archiver.planning.schema_versions import merge_writers, subject_writers, unframed_writer, written_schema
 from kafka_archiver.values.documents import Document
 from tests.support.plans import partition, plan
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.unit
 V1, V2, V3 = (Schema(kind="AVRO", text=f'"v{n}"') for n in (1, 2, 3))
 
 
-def versions(*deleted: int) -> list[Version]:
-    return [Version("o-value", n, 10 + n, schema, n in deleted) for n, schema in enumerate((V1, V2, V3), 1)]
+def versions(*deleted: int) -> list[SubjectVersion]:
+    return [SubjectVersion("o-value", n, 10 + n, schema, n in deleted) for n, schema in enumerate((V1, V2, V3), 1)]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_is_only_checked_is_written_as_it_is_and_a_given_schema_counts() ->
 
 def test_an_id_is_there_once_and_those_of_the_first_plan_stay() -> None:
     # Registered again after it was deleted.
-    again = [*versions(1), Version("o-value", 4, 11, V1)]
+    again = [*versions(1), SubjectVersion("o-value", 4, 11, V1)]
     assert [w.id for w in subject_writers(again, V1)] == [11, 12, 13]
     before, now = subject_writers(versions(), V1), subject_writers(versions()[2:], V3)
     assert [(w.id, w.written_as) for w in merge_writers(now, before, True)] == [

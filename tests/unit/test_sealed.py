@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.readers.sealed import Unsealed
-from kafka_archiver.encryption import Opened, Sealer, sealed
+from kafka_archiver.encryption import OpenedObject, Sealer, sealed
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.data_keys import DataKey
 
@@ -35,7 +35,7 @@ def seal(pieces: Iterable[bytes], name: str = NAME, key: DataKey = KEY) -> bytes
 
 
 def by_the_reader(data: bytes, name: str = NAME, key: DataKey = KEY) -> bytes:
-    return Opened(lambda at, length: data[at : at + length], len(data), lambda _: key, "x", name).read()
+    return OpenedObject(lambda at, length: data[at : at + length], len(data), lambda _: key, "x", name).read()
 
 
 def by_the_audit(data: bytes, name: str = NAME, key: DataKey = KEY) -> bytes:
@@ -79,7 +79,7 @@ def test_the_bytes_are_a_promise() -> None:
 @given(plain=PLAIN, start=st.integers(0, 110), length=st.integers(0, 110))
 def test_any_place_is_read_alone(plain: bytes, start: int, length: int) -> None:
     data = seal([plain])
-    opened = Opened(lambda at, count: data[at : at + count], len(data), lambda _: KEY, "x", NAME)
+    opened = OpenedObject(lambda at, count: data[at : at + count], len(data), lambda _: KEY, "x", NAME)
     opened.seek(start)
     found = b""
     while len(found) < length and (piece := opened.read(length - len(found))):

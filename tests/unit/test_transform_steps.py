@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, parts_of
+from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, segments_of
 from kafka_archiver.records.formats.shared.columns import HEADER, KEY, VALUE_DECODED
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.transform.base import Fields, Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin, Fields
 from kafka_archiver.records.pipeline.transform.chain import chain_of, require_transforms
 
 pytestmark = pytest.mark.unit
@@ -103,7 +103,7 @@ def flat(value: dict[str, Any]) -> dict[str, Any]:
 
 def run(steps: Any, array: pa.Array, fields: Fields, settings: dict[str, Any] | None = None) -> pa.Array:
     told = Settings(transform=Transform(steps=steps), **(settings or {}))
-    chain = chain_of(told, fields, Place(keys=KEYS))
+    chain = chain_of(told, fields, BatchOrigin(keys=KEYS))
     batch = pa.record_batch([array], [VALUE_DECODED])
     for transform in chain.transforms:
         batch = transform(batch, Marks())
@@ -131,7 +131,7 @@ def test_keys_and_headers_have_steps_too() -> None:
         Mask(fields=("key",), character="#"),
         Hash(fields=("headers.`x.y`",), key="pii", fingerprint=fingerprint(SECRET)),
     )
-    chain = chain_of(Settings(transform=Transform(steps=steps)), fields, Place(keys=KEYS))
+    chain = chain_of(Settings(transform=Transform(steps=steps)), fields, BatchOrigin(keys=KEYS))
     batch = pa.record_batch([pa.array(["ab", None]), pa.array([b"\xff", None])], [KEY, HEADER + "x.y"])
     for transform in chain.transforms:
         batch = transform(batch, Marks())
@@ -179,13 +179,13 @@ def test_two_columns_of_one_name_are_not_made_flat() -> None:
 def test_another_key_than_that_of_the_plan_is_refused_and_never_shown() -> None:
     step = Hash(fields=("id",), key="pii", fingerprint=fingerprint(SECRET))
     settings = Settings(transform=Transform(steps=(step,)))
-    require_transforms(settings, Place(keys=KEYS))
-    assert SECRET not in repr(Place(keys=KEYS)) + settings.model_dump_json()
+    require_transforms(settings, BatchOrigin(keys=KEYS))
+    assert SECRET not in repr(BatchOrigin(keys=KEYS)) + settings.model_dump_json()
     with pytest.raises(PermanentError, match="another key than the run was planned with") as caught:
-        require_transforms(settings, Place(keys={"pii": "other" * 5}))
+        require_transforms(settings, BatchOrigin(keys={"pii": "other" * 5}))
     assert "other" * 5 not in str(caught.value)
     with pytest.raises(PermanentError, match="the job has no key 'pii'"):
-        require_transforms(settings, Place())
+        require_transforms(settings, BatchOrigin())
 
 
 YAML = "archive: a\nsource: {topics: [orders]}\nstore: {url: s3://b/c}\ntransform: "
@@ -236,14 +236,16 @@ def test_no_transform_leaves_no_trace_in_a_plan() -> None:
 
 
 def test_paths_have_backticks_for_dots() -> None:
-    assert parts_of("a.`b.c`.d") == ("value", "a", "b.c", "d")
-    assert parts_of("key.id") == ("key", "id")
+    assert segments_of("a.`b.c`.d") == ("value", "a", "b.c", "d")
+    assert segments_of("key.id") == ("key", "id")
 
 
 def test_steps_behind_sql_are_checked_once_spark_has_said_which_columns_there_are() -> None:
     sql = Sql(select=("value.id AS x",))
     step = Mask(fields=("x",))
-    unknown = chain_of(Settings(transform=Transform(sql=sql, steps=(step,))), Fields(value=FIELD), Place("orders"))
+    unknown = chain_of(
+        Settings(transform=Transform(sql=sql, steps=(step,))), Fields(value=FIELD), BatchOrigin("orders")
+    )
     assert len(unknown.transforms) == 1
     made = '{"type": "struct", "fields": [{"name": "x", "type": "string"}]}'
     known = sql.model_copy(update={"made": {"orders": made}})
@@ -251,9 +253,9 @@ def test_steps_behind_sql_are_checked_once_spark_has_said_which_columns_there_ar
         settings = Settings(transform=Transform(sql=known, steps=steps))
         if said:
             with pytest.raises(ConfigError, match=said):
-                chain_of(settings, Fields(value=FIELD), Place("orders"))
+                chain_of(settings, Fields(value=FIELD), BatchOrigin("orders"))
         else:
-            assert len(chain_of(settings, Fields(value=FIELD), Place("orders")).transforms) == 2
+            assert len(chain_of(settings, Fields(value=FIELD), BatchOrigin("orders")).transforms) == 2
 
 
 LISTED = pa.field(

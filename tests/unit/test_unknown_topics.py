@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka_archiver.kafka import cluster as module
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.leaders import Node
+from kafka_archiver.kafka.leaders import BrokerNode
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -29,7 +29,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, *answers: dict[TopicPartition, Any]
         return answer
 
     monkeypatch.setattr(module, "first_records", first_records)
-    monkeypatch.setattr(Cluster, "nodes", lambda _: [Node(number, "address") for number in range(brokers)])
+    monkeypatch.setattr(Cluster, "nodes", lambda _: [BrokerNode(number, "address") for number in range(brokers)])
     return Cluster({"bootstrap.servers": "nobody:9092"})
 
 

@@ -14,7 +14,7 @@ from kafka_archiver.messages.errors import BadRecordError, IntegrityError, Perma
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
 from kafka_archiver.records.writer.commit import abort, complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.store.base import Body, Part, PendingUpload
+from kafka_archiver.store.base import Body, PendingUpload, UploadedPart
 from kafka_archiver.store.memory import MemoryStore
 from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
@@ -52,7 +52,7 @@ class Faulty(MemoryStore):
         self.began.append(upload.upload_id)
         return upload
 
-    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
         with self._lock:
             self.sending += 1
             self.most = max(self.most, self.sending)
@@ -111,7 +111,7 @@ def test_parts_do_not_pile_up_when_the_store_is_slow() -> None:
     ahead = threading.Event()
 
     class Slow(Faulty):
-        def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+        def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
             # Only as long as it takes to see that nobody gets ahead.
             ahead.wait(0.3 if number == 1 else 0)
             return super().upload_part(upload, number, data, crc32)
@@ -180,7 +180,7 @@ def test_a_part_on_its_way_arrives_before_the_abort() -> None:
     began, aborting = threading.Event(), threading.Event()
 
     class Slow(Faulty):
-        def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+        def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
             began.set()
             assert not aborting.wait(0.3)
             return super().upload_part(upload, number, data, crc32)

@@ -17,7 +17,7 @@ from kafka_archiver.records.writer.open_object import OpenObject
 from kafka_archiver.records.writer.part import DOUBLE_AFTER, PartBuffer
 from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.store.base import Body, Part, PendingUpload, pieces
+from kafka_archiver.store.base import Body, PendingUpload, UploadedPart, pieces
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
@@ -37,8 +37,8 @@ class Discard:
     def start_upload(self, key: str) -> PendingUpload:
         return PendingUpload(key, key)
 
-    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
-        return Part("", crc32, sum(map(len, pieces(data))))
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
+        return UploadedPart("", crc32, sum(map(len, pieces(data))))
 
 
 def batches(rows: int, hours: int) -> Iterator[pa.RecordBatch]:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from kafka_archiver.audit.readers import READERS
-from kafka_archiver.audit.readers.base import Beside, Fetch, Reader, Seen
+from kafka_archiver.audit.readers import reader_of
+from kafka_archiver.audit.readers.base import Fetch, RecordCoordinates, SidecarOwner
 from kafka_archiver.audit.readers.sealed import Unsealed
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.keys import is_dead_letter
@@ -33,7 +33,7 @@ def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
 
 def is_readable(settings: Settings) -> bool:
     """Return True if the audit can read the records of objects with these settings, not only their bytes."""
-    reader = READERS.get(settings.format, Reader())
+    reader = reader_of(settings.format)
     return (reader.records if _has_offsets(settings) else reader.values) is not None
 
 
@@ -68,7 +68,7 @@ class Pieces(Segmented):
 
 
 def read_through(
-    entry: ObjectEntry, plan: Plan, fetch: Fetch, beside: Beside | None = None, secret: bytes | None = None
+    entry: ObjectEntry, plan: Plan, fetch: Fetch, beside: SidecarOwner | None = None, secret: bytes | None = None
 ) -> list[str]:
     """The faults of an object whose size is right. Reads it once, completely.
 
@@ -91,7 +91,7 @@ def read_through(
         return asked
 
     pieces = Pieces(entry.bytes, noting(fetch))
-    other = beside and Beside(beside.entry, noting(beside.fetch))
+    other = beside and SidecarOwner(beside.entry, noting(beside.fetch))
 
     def check() -> list[str]:
         whole = io.BufferedReader(pieces, 1 << 20)
@@ -108,7 +108,7 @@ def read_through(
 
 
 def _check_sealed(
-    entry: ObjectEntry, plan: Plan, whole: BinaryIO, beside: Beside | None, secret: bytes
+    entry: ObjectEntry, plan: Plan, whole: BinaryIO, beside: SidecarOwner | None, secret: bytes
 ) -> Iterator[str]:
     """The faults of an encrypted object, and of its content."""
 
@@ -119,7 +119,7 @@ def _check_sealed(
     content = Unsealed(fetch, entry.bytes, entry.key, secret)
     if beside:
         other = Unsealed(beside.fetch, beside.entry.bytes, beside.entry.key, secret)
-        beside = Beside(beside.entry.model_copy(update={"bytes": other.size}), other.fetch)
+        beside = SidecarOwner(beside.entry.model_copy(update={"bytes": other.size}), other.fetch)
     yield from _check(entry, plan, io.BufferedReader(content, 1 << 20), beside)
     content.read_to_end()
 
@@ -140,9 +140,9 @@ def _other_checksum(pieces: Pieces, entry: ObjectEntry) -> list[str]:
     return [] if checksum == entry.checksum else [f"its bytes have the checksum {checksum}"]
 
 
-def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: Beside | None) -> Iterator[str]:
+def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: SidecarOwner | None) -> Iterator[str]:
     settings = settings_of(plan, entry)
-    reader = READERS.get(settings.format, Reader())
+    reader = reader_of(settings.format)
     if entry.sidecar_of is not None:
         if beside and reader.sidecar:
             yield from reader.sidecar(file, settings, beside)
@@ -156,7 +156,9 @@ def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: Beside | None
         yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings), timed)
 
 
-def check_records(entry: ObjectEntry, chunk: Range, records: Iterator[Seen], timed: bool = True) -> Iterator[str]:
+def check_records(
+    entry: ObjectEntry, chunk: Range, records: Iterator[RecordCoordinates], timed: bool = True
+) -> Iterator[str]:
     """The faults of an object's records: each kind once, with the first offset.
 
     :param chunk: the offsets of the object's chunk.

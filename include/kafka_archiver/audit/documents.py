@@ -120,15 +120,15 @@ def _intent(archive: str, intent: Intent, plan: Plan, manifest: Manifest) -> Ite
     lacking = sorted(wrote - set(intent.keys))
     if not intent.closed and lacking and manifest.chunks:
         key = run_document(archive, manifest.run, "intent")
-        found = f"an intent that does not name {len(lacking)} objects, {lacking[0]} among them"
-        yield error("intent-changed", key, found, "all objects of the manifest", RESTORE)
+        description = f"an intent that does not name {len(lacking)} objects, {lacking[0]} among them"
+        yield error("intent-changed", key, description, "all objects of the manifest", RESTORE)
 
 
-def _changed(archive: str, run: str, name: str, found: str, expected: str, by: str) -> Finding:
+def _changed(archive: str, run: str, name: str, actual: str, expected: str, by: str) -> Finding:
     return error(
         f"{name}-changed",
         run_document(archive, run, name),
-        f"SHA-256 {found}",
+        f"SHA-256 {actual}",
         f"{expected}, as {by} says",
         advise(repair(archive), f" restores it if the other documents have its content. Else: {RESTORE}"),
         run,

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_archiver.audit.report import AT_BROKERS, error, warning
+from kafka_archiver.audit.report import error, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import run_now
+from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.beginnings import advice_for_errors, beginnings_or_errors, policy_errors
@@ -14,35 +15,29 @@ from kafka_archiver.values.ranges import Range
 
 # Warn if the archive's position is within this share of the log from its start: retention will soon pass it.
 NEAR = 0.1
-_EXPECTED = {
-    "topic-recreated": "the log that was archived so far",
-    "group-moved": "the group at the archive's position",
-    "group-missing": "an offset of the group",
-    "retention-passed": "a log that begins at the archive's position or before",
-}
 
 
 def check_live(
-    archive: Archive, seen: Sequence[PartitionState], known: Known, first: Sequence[str] = ()
+    archive: Archive, partitions: Sequence[PartitionState], known: Known, first: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """What would stop the next run, what its policies would decide, and which offsets retention will soon remove.
+    """Yield what would stop the next run, what its policies would decide, and which offsets retention will soon remove.
 
     :param known: the progress of settled and planned runs, by partition.
     :param first: kinds of findings that stop every run, for any policy. Each advice to start a run names them.
     """
-    stops = policy_errors(archive, list(seen), known)
+    stops = policy_errors(archive, list(partitions), known)
     several = len({stop.policy for stop in stops}) > 1
     for stop in stops:
         what_to_do = advice_for_errors(archive, stops) if several else Advice(stop.advice, stop.actions)
-        kind = AT_BROKERS[stop.policy]
-        yield error(kind, stop.where, stop.found.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
-    for name, found in beginnings_or_errors(archive, list(seen), known).items():
-        for decided in found.decided if isinstance(found, Beginning) else ():
+        policy = POLICIES[stop.policy]
+        yield error(policy.finding, stop.where, stop.message.rstrip("."), policy.expected, after(first, what_to_do))
+    for name, situation in beginnings_or_errors(archive, list(partitions), known).items():
+        for decided in situation.decided if isinstance(situation, Beginning) else ():
             settles = f"Nothing: the next run applies policies.{decided.policy}: {decided.choice}"
-            kind = AT_BROKERS[decided.policy]
-            yield warning(kind, str(name), decided.observed, _EXPECTED[kind], settles)
-    first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
-    for state in seen:
+            policy = POLICIES[decided.policy]
+            yield warning(policy.finding, str(name), decided.observed, policy.expected, settles)
+    first = [*first, *dict.fromkeys(POLICIES[stop.policy].finding for stop in stops)]
+    for state in partitions:
         yield from _retention(archive, state, known, first)
 
 
@@ -51,8 +46,8 @@ def after(first: Sequence[str], what_to_do: Advice) -> Advice:
     if not first:
         return what_to_do
     kinds = ", ".join(f"`{kind}`" for kind in first)
-    then = f"{what_to_do.text[0].lower()}{what_to_do.text[1:]}"
-    return Advice(f"No run continues before {kinds} is solved. Then: {then}", what_to_do.actions)
+    instruction = f"{what_to_do.text[0].lower()}{what_to_do.text[1:]}"
+    return Advice(f"No run continues before {kinds} is solved. Then: {instruction}", what_to_do.actions)
 
 
 def _retention(archive: Archive, state: PartitionState, known: Known, first: Sequence[str]) -> Iterator[Finding]:
@@ -77,24 +72,24 @@ def group_busy(archive: Archive, members: Sequence[str]) -> Iterator[Finding]:
     """Consumers in the archive's group: they stop planning."""
     if members:
         what_to_do = "Stop those consumers, or give the archive a group of its own (source.group)"
-        found = f"live members: {', '.join(members[:5])}"
-        yield warning("group-busy", archive.group, found, "no members in the archive's group", what_to_do)
+        actual = f"live members: {', '.join(members[:5])}"
+        yield warning("group-busy", archive.group, actual, "no members in the archive's group", what_to_do)
 
 
-def topics_gone(archive: Archive, progress: Progress, there: Mapping[str, int]) -> Iterator[Finding]:
+def topics_gone(archive: Archive, progress: Progress, existing: Mapping[str, int]) -> Iterator[Finding]:
     """Archived topics or partitions that do not exist any more.
 
-    :param there: the existing topics, each with its number of partitions.
+    :param existing: the existing topics, each with its number of partitions.
     """
     out = "exclude it in source.pattern" if archive.source.pattern else "remove it from source.topics"
     missing = f"Archived data stays. If the topic was deleted for good, {out}; else create it, or grant Describe, again"
     for partition in progress.partitions:
-        if partition.partition >= there.get(partition.topic, 0) and partition.next is not None:
-            what = f"partition {partition.partition} in topic" if partition.topic in there else "topic"
+        if partition.partition >= existing.get(partition.topic, 0) and partition.next is not None:
+            what = f"partition {partition.partition} in topic" if partition.topic in existing else "topic"
             yield warning(
                 "topic-gone",
                 str(partition.name),
                 f"no {what} {partition.topic}",
                 f"{partition.topic_id}, archived up to {partition.next}",
-                "Archived data stays" if partition.topic in there else missing,
+                "Archived data stays" if partition.topic in existing else missing,
             )

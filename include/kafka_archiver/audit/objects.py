@@ -31,17 +31,17 @@ def missing(archive: str, key: str, promised: str, run: str | None) -> Finding:
     return error("object-missing", key, "nothing", f"{promised} (run {run})", again(archive), run)
 
 
-def changed(archive: str, key: str, found: str, promised: str, run: str | None) -> Finding:
+def changed(archive: str, key: str, actual: str, promised: str, run: str | None) -> Finding:
     """An object has another size."""
-    return error("object-changed", key, found, f"{promised} (run {run})", again(archive), run)
+    return error("object-changed", key, actual, f"{promised} (run {run})", again(archive), run)
 
 
-def rewritten(archive: str, key: str, found: str, promised: str, run: str | None) -> Finding:
+def rewritten(archive: str, key: str, actual: str, promised: str, run: str | None) -> Finding:
     """An object of the right size was written again."""
     return error(
         REWRITTEN,
         key,
-        found,
+        actual,
         f"{promised} (run {run})",
         advise("The object was written again; `--deep` checks its bytes. If they differ: ", again(archive)),
         run,
@@ -70,12 +70,12 @@ def left(archive: str, key: str, run: str) -> Finding:
     )
 
 
-def unexplained(archive: str, key: str, found: str) -> Finding:
+def unexplained(archive: str, key: str, actual: str) -> Finding:
     """An object is in no ledger."""
     return error(
         UNEXPLAINED,
         key,
-        f"an object of {found} that no manifest names and no unfinished run may have written",
+        f"an object of {actual} that no manifest names and no unfinished run may have written",
         "only objects that the ledger of an archive explains",
         advise(
             clean(archive),

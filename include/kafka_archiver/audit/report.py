@@ -8,19 +8,11 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from kafka_archiver.messages.actions import Advice, from_dicts, to_dicts
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.messages.policies import AT_BROKERS
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.findings import Finding, Severity
 from kafka_archiver.values.documents import Document, UtcTime, Value, isoformat
 
-# The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
-# stored is damaged.
-AT_BROKERS = {
-    "recreated_topic": "topic-recreated",
-    "moved_group": "group-moved",
-    "missing_group": "group-missing",
-    "lost_offsets": "retention-passed",
-}
-LIVE = frozenset(AT_BROKERS.values())
 # The findings about one object.
 OBJECT_DAMAGE = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
 
@@ -32,22 +24,22 @@ def in_words(finding: Finding) -> str:
 
 
 def error(
-    kind: str, where: str, found: str, expected: str, what_to_do: str | Advice, run: str | None = None
+    kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice, run: str | None = None
 ) -> Finding:
     """Return a finding that makes the archive damaged, or stops the next run."""
-    return _finding("problem", kind, where, found, expected, what_to_do, run)
+    return _finding("problem", kind, where, actual, expected, what_to_do, run)
 
 
-def warning(kind: str, where: str, found: str, expected: str, what_to_do: str | Advice) -> Finding:
+def warning(kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice) -> Finding:
     """Return a finding that does not make the archive damaged."""
-    return _finding("warning", kind, where, found, expected, what_to_do, None)
+    return _finding("warning", kind, where, actual, expected, what_to_do, None)
 
 
 def _finding(
     severity: Severity,
     kind: str,
     where: str,
-    found: str,
+    actual: str,
     expected: str,
     what_to_do: str | Advice,
     run: str | None,
@@ -57,7 +49,7 @@ def _finding(
         kind=kind,
         severity=severity,
         subject=where,
-        observed=found,
+        observed=actual,
         expected=expected,
         advice=text,
         actions=actions,
@@ -101,7 +93,8 @@ StoredFinding = Annotated[Finding, BeforeValidator(from_stored), PlainSerializer
 
 
 class Counts(Value):
-    """What was checked: the committed runs that count (only the last revision of a rebuilt run), and their contents.
+    """The things that were checked: the committed runs that count (only the last revision of a rebuilt run), and their
+    contents.
 
     `read`: objects of which every byte was read (deep). `lost`: offsets that the runs recorded as lost.
     """
@@ -116,7 +109,9 @@ class Counts(Value):
 
 
 class Mended(Value):
-    """What runs have written again since the audit: the number of objects, read again and right; the last time."""
+    """The objects that runs have written again since the audit: the number of objects, read again and right; the last
+    time.
+    """
 
     at: UtcTime
     objects: int
@@ -148,12 +143,12 @@ class Report(Document):
     @property
     def damage(self) -> tuple[Finding, ...]:
         """The errors in what is stored."""
-        return tuple(f for f in self.findings if f.severity == "problem" and f.kind not in LIVE)
+        return tuple(f for f in self.findings if f.severity == "problem" and f.kind not in AT_BROKERS)
 
     @property
     def stops(self) -> tuple[Finding, ...]:
         """The errors at the brokers, which stop the next run."""
-        return tuple(f for f in self.findings if f.severity == "problem" and f.kind in LIVE)
+        return tuple(f for f in self.findings if f.severity == "problem" and f.kind in AT_BROKERS)
 
     @property
     def summary(self) -> str:
@@ -162,8 +157,8 @@ class Report(Document):
         stops = ", but the next run stops" if self.stops else ""
         errors = len(self.damage) + len(self.stops)
         warnings = len(self.findings) - errors
-        found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
-        return f"{self.archive}: {self.verdict}{stops}{lost}: {found}"
+        counts = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
+        return f"{self.archive}: {self.verdict}{stops}{lost}: {counts}"
 
 
 def same_findings(findings: Iterable[tuple[str, str]]) -> str:
@@ -177,4 +172,4 @@ def same_findings(findings: Iterable[tuple[str, str]]) -> str:
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:
     """Only errors in what is stored make an archive damaged. Recorded losses are warnings: they are in the account."""
-    return "damaged" if any(f.severity == "problem" and f.kind not in LIVE for f in findings) else "clean"
+    return "damaged" if any(f.severity == "problem" and f.kind not in AT_BROKERS for f in findings) else "clean"

@@ -82,7 +82,7 @@ class Tiling:
 
 
 def check_lost(manifest: Manifest) -> Iterator[Finding]:
-    """What a run lost: no damage, since the account has it, but every audit shows it."""
+    """Yield the offsets that a run lost: no damage, since the account has it, but every audit shows it."""
     for account in manifest.chunks:
         rows = unpack(account.start, account.end, account.lost_ranges).tolist()
         # There may be a hundred thousand ranges, between records that were read.

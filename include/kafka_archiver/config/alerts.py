@@ -66,24 +66,26 @@ class Alerts(Section):
     ] = None
 
     @model_validator(mode="after")
-    def _somebody_is_told(self) -> Self:
-        for limit, told in (("max_lag_records", "on_lag"), ("max_age", "on_late_hour")):
-            if getattr(self, limit) is not None and not self.of(told):
-                raise ValueError(f"receivers in `on_failure` or `{told}` for `{limit}`")
+    def _has_receivers(self) -> Self:
+        for limit, receivers in (("max_lag_records", "on_lag"), ("max_age", "on_late_hour")):
+            if getattr(self, limit) is not None and not self.of(receivers):
+                raise ValueError(f"receivers in `on_failure` or `{receivers}` for `{limit}`")
         return self
 
     def of(self, key: str) -> Receivers:
         """The receivers of a kind of alert, by its key here."""
-        found: Receivers | None = getattr(self, key)
-        return self.on_failure if found is None else found
+        receivers: Receivers | None = getattr(self, key)
+        return self.on_failure if receivers is None else receivers
 
     @property
     def all(self) -> tuple[tuple[str, Receiver], ...]:
         """Every receiver once, after the first key that names it."""
-        found: list[tuple[str, Receiver]] = []
+        receivers: list[tuple[str, Receiver]] = []
         for key in (name for name in type(self).model_fields if name.startswith("on_")):
-            found += [(key, one) for one in self.of(key) if one not in (known for _, known in found)]
-        return tuple(found)
+            receivers += [
+                (key, receiver) for receiver in self.of(key) if receiver not in (known for _, known in receivers)
+            ]
+        return tuple(receivers)
 
 
 def default_alerts(environ: Mapping[str, str]) -> Alerts:

@@ -91,8 +91,8 @@ class Archive(Section):
                 "objects have no columns"
             )
         for column, decoding in self.source.decoded.items():
-            one = self.schema_evolution != "NONE" or decoding.given
-            if content != "record" and one and len(decoding.subjects) > 1:
+            needs_one_schema = self.schema_evolution != "NONE" or decoding.declared_schema
+            if content != "record" and needs_one_schema and len(decoding.subjects) > 1:
                 raise ValueError(
                     f"`schema_evolution: NONE` without a schema in the YAML, `store.content: record`, or only one of "
                     f"`source.{column}.subjects`: `{content}` stores the columns of one schema"
@@ -144,7 +144,7 @@ class Archive(Section):
 
     @property
     def has_columns(self) -> bool:
-        """Whether keys or values are decoded to columns."""
+        """Return True if keys or values are decoded to columns."""
         return self.settings.has_columns or bool(self.source.with_schemas)
 
     @property
@@ -159,8 +159,8 @@ class Archive(Section):
             isolation=self.source.isolation,
             value_decode=self.source.value.decode,
             key_decode=self.source.key.decode,
-            headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
-            schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
+            headers=tuple(Header(name=name, decode=decoding.decode) for name, decoding in self.source.headers.items()),
+            schema_id_headers=tuple(c for c, decoding in self.source.decoded.items() if decoding.schema_id == "header"),
             unknown=self.source.unknown,
             schema_evolution=self.schema_evolution,
             transform=self.transform.timed(self.timestamp.sql),

@@ -22,7 +22,7 @@ _HEAD = 1 << 16
 class Archives(NamedTuple):
     """The archives by name, sorted; the file of each (or the name of its variables); the errors of the others."""
 
-    found: dict[str, Archive]
+    valid: dict[str, Archive]
     files: dict[str, Path]
     errors: list[ConfigError]
 
@@ -116,9 +116,9 @@ def read_archive(folder: Path, name: str) -> Archives:
             archive = load_archive(mine[0])
             if archive.archive == name:
                 return Archives({name: archive}, {name: mine[0]}, [])
-    found, files, errors = read_archives(folder)
+    archives, files, errors = read_archives(folder)
     return Archives(
-        {n: a for n, a in found.items() if n == name}, {n: f for n, f in files.items() if n == name}, errors
+        {n: a for n, a in archives.items() if n == name}, {n: f for n, f in files.items() if n == name}, errors
     )
 
 
@@ -137,11 +137,11 @@ def _twice(name: str, file: Path, other: Path) -> str:
 
 def missing(archives: Archives) -> dict[str, str]:
     """Return the archives that a wrong file keeps from running, with the errors of their files."""
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for error in archives.errors:
-        if isinstance(error, WrongFileError) and error.archive not in archives.found:
-            found[error.archive] = "\n".join(filter(None, [found.get(error.archive), str(error)]))
-    return found
+        if isinstance(error, WrongFileError) and error.archive not in archives.valid:
+            errors[error.archive] = "\n".join(filter(None, [errors.get(error.archive), str(error)]))
+    return errors
 
 
 def _name_in(file: Path) -> str:

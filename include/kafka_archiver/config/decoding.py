@@ -29,7 +29,7 @@ def _schema(value: Any, info: ValidationInfo) -> Any:
     return read_schema(value, kind, (info.context or {}).get("folder"))
 
 
-class Given(Section):
+class DecoderSection(Section):
     """A decoder and its schema.
 
     `message`: of a Protobuf schema with several messages; else it is the first one.
@@ -49,7 +49,7 @@ class Given(Section):
         return decoder_type(self.decode)
 
     @property
-    def given(self) -> Schema | None:
+    def declared_schema(self) -> Schema | None:
         """The schema in the YAML, or in the file beside it."""
         return self.schema_ if isinstance(self.schema_, Schema) else None
 
@@ -85,17 +85,17 @@ class Given(Section):
         return self
 
 
-class HeaderDecoding(Given):
+class HeaderDecoding(DecoderSection):
     """The decoding of a header's values. They have no registry's frame."""
 
     @model_validator(mode="after")
     def _has_its_schema(self) -> Self:
-        if self.infers or (self.decoder.from_registry and self.given is None):
+        if self.infers or (self.decoder.from_registry and self.declared_schema is None):
             raise ValueError(f"`schema` (a file beside the YAML) for `decode: {self.decode}` of a header")
         return self
 
 
-class Decoding(Given):
+class Decoding(DecoderSection):
     """The decoding of keys or values. `json` without a schema checks that they are JSON documents, and keeps the bytes.
 
     `subject`: the registry's subject is named after the topic, after the record, or after both. A topic's records may

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 from kafka_archiver.config.properties import ConnectionId
 from kafka_archiver.config.section import Section
 from kafka_archiver.messages.secrets import SECRET
+from kafka_archiver.model.data_keys import REMOTE_MASTERS
 
 _PLAIN: dict[str, dict[str, Any]] = {"none": {}, "sse-s3": {"sse-s3": True}, "sse-kms": {"sse-kms": {}}}
 _EXPECTED = "none, sse-s3, sse-kms, or a mapping with only one of sse-kms, sse-c and client"
@@ -41,11 +42,17 @@ class Client(Section):
 
     @model_validator(mode="after")
     def _one_master(self) -> Self:
-        if bool(self.connection) == bool(self.kms_key_id):
-            raise ValueError("`connection` or `kms_key_id`, and only one of them: the master key")
-        if self.previous and not self.kms_key_id:
-            raise ValueError("`previous` only beside `kms_key_id`: a connection has `previous_secrets` in its extra")
+        names = " or ".join(f"`{name}`" for name in REMOTE_MASTERS)
+        if len([value for value in (self.connection, *self.remote.values()) if value]) != 1:
+            raise ValueError(f"`connection` or {names}, and only one of them: the master key")
+        if self.previous and not self.remote:
+            raise ValueError(f"`previous` only beside {names}: a connection has `previous_secrets` in its extra")
         return self
+
+    @property
+    def remote(self) -> dict[str, str]:
+        """The master key that stays in a key service, by the name of its field; empty for one in a connection."""
+        return {name: key for name in REMOTE_MASTERS if (key := getattr(self, name))}
 
 
 class Encryption(Section):

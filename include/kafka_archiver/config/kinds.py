@@ -17,7 +17,7 @@ _DOTTED = (("source", "kafka"), ("source", "registry"))
 _CASED = (("spark", "conf"),)
 
 
-class Place(NamedTuple):
+class ValueTypes(NamedTuple):
     """The keys of a value in the YAML, and the types that it takes, without `Annotated` and unions."""
 
     keys: tuple[str, ...]
@@ -34,7 +34,7 @@ class Place(NamedTuple):
         return any(map(_is_structure, self.types))
 
 
-def place_of(keys: Sequence[str]) -> Place:
+def place_of(keys: Sequence[str]) -> ValueTypes:
     """The place of a value.
 
     :param keys: as in the YAML, or as in the name of a variable: in small letters, and with `_` for `-`.
@@ -54,7 +54,7 @@ def place_of(keys: Sequence[str]) -> Place:
         else:
             raise ValueError(f"`{'.'.join(path)}` has no keys with variables of their own; give it as {{…}} in one")
         path = (*path, name)
-    return Place(path, tuple(_branches(kind)))
+    return ValueTypes(path, tuple(_branches(kind)))
 
 
 def items_of(text: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""What is kept of an archive while its YAML file is wrong or gone: where its state is, and whom to tell. Pure.
+"""The settings that stay of an archive while its YAML file is wrong or gone: where its state is, and whom to tell.
+Pure.
 
 It has no secrets: a mapping with properties that may not be shown is left out, and a connection of a telling name takes
 its place. It is not what a run needs: nothing is archived by it.
@@ -21,16 +22,16 @@ _PLAIN = ("archive", "description", "schedule", "timezone", "health", "audit")
 
 def last_known(archive: Archive) -> dict[str, Any]:
     """Return the part of an archive's YAML that is kept, as JSON, with its file."""
-    given = archive.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    source = {key: given["source"][key] for key in ("topics", "pattern", "group") if key in given["source"]}
-    store = {key: given["store"][key] for key in ("url", "bucket_owner") if key in given["store"]}
+    declared = archive.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    source = {key: declared["source"][key] for key in ("topics", "pattern", "group") if key in declared["source"]}
+    store = {key: declared["store"][key] for key in ("url", "bucket_owner") if key in declared["store"]}
     encryption = archive.store.encryption.model_dump(mode="json", by_alias=True)
-    kept = {key: given[key] for key in _PLAIN if key in given}
+    kept = {key: declared[key] for key in _PLAIN if key in declared}
     return {
         **kept,
         "source": {**source, **_connection("source", "kafka", archive.source.kafka)},
         "store": {**store, "encryption": encryption, **_connection("store", "aws", archive.store.aws)},
-        "alerts": _without_options(given.get("alerts", {})),
+        "alerts": _without_options(declared.get("alerts", {})),
         "file": archive.file,
     }
 
@@ -60,11 +61,11 @@ def _connection(section: str, key: str, value: str | Mapping[str, Any]) -> dict[
 def _without_options(alerts: Mapping[str, Any]) -> dict[str, Any]:
     """The receivers that a connection describes: the options of others may have secrets."""
     lists = {
-        key: [one for one in value if isinstance(one, str) or not one.get("options")]
+        key: [receiver for receiver in value if isinstance(receiver, str) or not receiver.get("options")]
         for key, value in alerts.items()
         if isinstance(value, list)
     }
     # A limit without receivers would be refused.
     limits = {"max_age": "on_late_hour", "max_lag_records": "on_lag"}
-    told = {limit for limit, key in limits.items() if lists.get(key, lists.get("on_failure"))}
-    return {**lists, **{key: value for key, value in alerts.items() if key in told}}
+    used_limits = {limit for limit, key in limits.items() if lists.get(key, lists.get("on_failure"))}
+    return {**lists, **{key: value for key, value in alerts.items() if key in used_limits}}

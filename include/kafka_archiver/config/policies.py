@@ -1,18 +1,24 @@
-"""`policies`: what to do when the brokers' state is strange."""
-
-from typing import Literal
+"""`policies`: the archive's choices. `messages/policies.py` has the policies themselves."""
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.model.plan import BadRecord, NullValue
+from kafka_archiver.messages.policies import (
+    BadRecord,
+    ChangedCode,
+    LostOffsets,
+    MissingGroup,
+    MovedGroup,
+    NullValue,
+    RecreatedTopic,
+)
 
 
 class Policies(Section):
-    """The choice for each strange state of the brokers."""
+    """The choice of each policy."""
 
-    lost_offsets: Literal["fail", "record_loss"] = "fail"
-    recreated_topic: Literal["fail", "new_generation"] = "fail"
-    missing_group: Literal["resume_from_ledger", "fail"] = "resume_from_ledger"
-    moved_group: Literal["fail", "follow_ledger", "new_generation"] = "fail"
-    changed_code: Literal["fail", "plan_anew"] = "fail"
+    lost_offsets: LostOffsets = "fail"
+    recreated_topic: RecreatedTopic = "fail"
+    missing_group: MissingGroup = "resume_from_ledger"
+    moved_group: MovedGroup = "fail"
+    changed_code: ChangedCode = "fail"
     bad_record: BadRecord = "fail"
     null_value: NullValue = "archive"

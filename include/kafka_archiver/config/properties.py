@@ -78,7 +78,7 @@ def kubernetes_name(value: Any) -> Any:
 
 
 def is_plain_address(url: str) -> bool:
-    """Whether it is an HTTP address without user, password, query and fragment."""
+    """Return True if it is an HTTP address without user, password, query and fragment."""
     return re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url) is not None
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from kafka_archiver.config.decoding import Decoding, Given, HeaderDecoding
+from kafka_archiver.config.decoding import DecoderSection, Decoding, HeaderDecoding
 from kafka_archiver.config.properties import ConnectionOrProperties, without_credentials
 from kafka_archiver.config.section import Section
 from kafka_archiver.model.plan import Isolation
@@ -66,7 +66,7 @@ class Source(Section):
         return str(self.start).removeprefix(GROUP) if is_group else None
 
     @property
-    def wanted(self) -> tuple[str, ...] | re.Pattern[str]:
+    def selection(self) -> tuple[str, ...] | re.Pattern[str]:
         """The topics' names, or the pattern that whole names have to match."""
         return re.compile(self.pattern) if self.pattern is not None else self.topics or ()
 
@@ -76,9 +76,9 @@ class Source(Section):
         return {"key": self.key, "value": self.value}
 
     @property
-    def with_schemas(self) -> dict[str, Given]:
+    def with_schemas(self) -> dict[str, DecoderSection]:
         """Return the columns that are decoded with schemas: the key, the value and `headers.<name>`."""
-        every: dict[str, Given] = {"key": self.key, "value": self.value}
+        every: dict[str, DecoderSection] = {"key": self.key, "value": self.value}
         every |= {f"headers.{name}": decoding for name, decoding in self.headers.items()}
         return {column: decoding for column, decoding in every.items() if decoding.has_schema()}
 
@@ -92,7 +92,7 @@ class Source(Section):
     def _schemas_are_somewhere(self) -> Self:
         for column, decoding in self.decoded.items():
             if decoding.decoder.from_registry and self.registry is None:
-                if decoding.given is None:
+                if decoding.declared_schema is None:
                     raise ValueError(
                         f"`registry`, or `{column}.schema` (a file beside the YAML), for `{column}.decode: "
                         f"{decoding.decode}`"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from kafka_archiver.config import Archive
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.context.local_spark import ask_spark
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.store import Store, open_store
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # Not at runtime: it loads Kafka's client, and Airflow parses modules that import this one all day.
     from kafka_archiver.kafka.cluster import Cluster
     from kafka_archiver.records.decode.registry import Registry
-    from kafka_archiver.records.pipeline.transform.questions import Answer, Question
+    from kafka_archiver.records.pipeline.transform.questions import SqlAnswer, SqlQuestion
 
 
 def connect(properties: Mapping[str, str]) -> "Cluster":
@@ -53,7 +53,7 @@ class Context:
     clock: Callable[[], datetime] = _utc_now
     registry: "Callable[[], Registry] | None" = None
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-    spark: "Callable[[Question], Answer]" = ask_spark
+    spark: "Callable[[SqlQuestion], SqlAnswer]" = ask_spark
 
     @classmethod
     def open(

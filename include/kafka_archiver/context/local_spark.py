@@ -14,19 +14,19 @@ from kafka_archiver.messages.errors import ConfigError, TransientError
 
 if TYPE_CHECKING:
     # Not at runtime: it loads Arrow, and Airflow parses modules that import this one all day.
-    from kafka_archiver.records.pipeline.transform.questions import Answer, Question
+    from kafka_archiver.records.pipeline.transform.questions import SqlAnswer, SqlQuestion
 
 SECONDS = 300
 _SHOWN = re.compile(r'version "(\d+)')
 _RELEASE = re.compile(r'^JAVA_VERSION="(\d+)', re.MULTILINE)
 
 
-def ask_spark(question: "Question") -> "Answer":
+def ask_spark(question: "SqlQuestion") -> "SqlAnswer":
     """Start Spark on this machine, and ask.
 
     :raises TransientError: it does not answer. ConfigError: there is none.
     """
-    from kafka_archiver.records.pipeline.transform.questions import Answer
+    from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 
     package = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
@@ -41,7 +41,7 @@ def ask_spark(question: "Question") -> "Answer":
         raise TransientError(f"Spark did not say within {SECONDS} seconds whether it takes `transform`") from None
     last = done.stdout.strip().rpartition("\n")[2]
     try:
-        return Answer.model_validate(json.loads(last))
+        return SqlAnswer.model_validate(json.loads(last))
     except ValueError:
         text = " ".join(done.stderr.split())[-500:]
         raise ConfigError(

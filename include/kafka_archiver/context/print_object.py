@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from kafka_archiver.encryption.opened import Fetch, FindKey, Opened
+from kafka_archiver.encryption.opened import Fetch, FindKey, OpenedObject
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.keys import SEALED
 from kafka_archiver.model.plan import Content, Settings
@@ -63,7 +63,7 @@ def from_file(path: Path, find_key: FindKey | None = None) -> BinaryIO:
 
 def _opened(fetch: Fetch, size: int, find_key: FindKey, name: str, key: str | None) -> BinaryIO:
     """The content of an encrypted object."""
-    return cast(BinaryIO, io.BufferedReader(Opened(fetch, size, find_key, name, key), 1 << 20))
+    return cast(BinaryIO, io.BufferedReader(OpenedObject(fetch, size, find_key, name, key), 1 << 20))
 
 
 def from_store(store: Store, key: str, find_key: FindKey | None = None) -> BinaryIO:

@@ -4,7 +4,7 @@ Only this package and the audit's own reader import `cryptography`.
 """
 
 from kafka_archiver.encryption.masters import Keyring
-from kafka_archiver.encryption.opened import Opened
+from kafka_archiver.encryption.opened import OpenedObject
 from kafka_archiver.encryption.sealed import Sealer
 
-__all__ = ["Keyring", "Opened", "Sealer"]
+__all__ = ["Keyring", "OpenedObject", "Sealer"]

@@ -4,10 +4,10 @@ import base64
 import binascii
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 
@@ -25,14 +25,32 @@ class Master(Protocol):
         """Decrypt a data key. None: this master key has not encrypted it."""
 
 
+class MasterClass(Master, Protocol):
+    """A class of master keys; `model.data_keys.MASTERS` has a line for each.
+
+    `opens_without_key`: with an empty text, it opens what any key of this class has wrapped.
+    """
+
+    opens_without_key: ClassVar[bool]
+
+    @classmethod
+    def parse(cls, text: str, where: str, options: Mapping[str, str]) -> Self:
+        """Return the master key of a text.
+
+        :param where: the place of the text, for errors. :param options: the store's: addresses and credentials.
+        :raises ConfigError: the text is no key. The message does not show it.
+        """
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class LocalMaster:
     """A master key of 32 bytes. AES key wrap, RFC 3394."""
 
+    opens_without_key: ClassVar[bool] = False
     secret: bytes
 
     @classmethod
-    def parse(cls, text: str, where: str) -> "LocalMaster":
+    def parse(cls, text: str, where: str, options: Mapping[str, str]) -> Self:  # noqa: ARG003 - the protocol's
         """From base64. Raises ConfigError, without the text."""
         try:
             secret = base64.b64decode(text, validate=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from cryptography.exceptions import InvalidTag
 
-from kafka_archiver.encryption.sealed import HEADER, NONCE, TAG, Header, cipher, salt_of
+from kafka_archiver.encryption.sealed import HEADER, NONCE, TAG, SealedHeader, cipher, salt_of
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.data_keys import DataKey
 from kafka_archiver.values.segmented import Segmented
@@ -15,7 +15,7 @@ Fetch = Callable[[int, int], bytes]
 FindKey = Callable[[str], DataKey]
 
 
-class Opened(Segmented):
+class OpenedObject(Segmented):
     """The content of a sealed object, as a file. One segment is in memory, besides what `fetch` holds.
 
     :param size: the sealed object's.
@@ -26,7 +26,7 @@ class Opened(Segmented):
     def __init__(self, fetch: Fetch, size: int, find_key: FindKey, name: str, key: str | None = None) -> None:
         self._fetch, self._name = fetch, name
         self._head = fetch(0, HEADER.size)
-        header = Header.parse(self._head, name)
+        header = SealedHeader.parse(self._head, name)
         if key is not None and header.salt != salt_of(key):
             raise IntegrityError(
                 f"{name} is another object, which somebody has put there: its header is not of this key"

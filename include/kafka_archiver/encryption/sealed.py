@@ -29,7 +29,7 @@ NONCE = struct.Struct(">QI")
 _PURPOSE = b"kafka-archiver/object"
 
 
-class Header(NamedTuple):
+class SealedHeader(NamedTuple):
     """The header of a sealed object. `salt`: the SHA-256 of the object's name when it was written."""
 
     segment: int
@@ -37,7 +37,7 @@ class Header(NamedTuple):
     salt: bytes
 
     @classmethod
-    def parse(cls, data: bytes, name: str) -> "Header":
+    def parse(cls, data: bytes, name: str) -> "SealedHeader":
         """The inverse of `to_bytes`.
 
         :param name: the object in messages.
@@ -69,7 +69,7 @@ class Sealer:
     """Encrypts the bytes of one object, in order. Holds at most a segment of them."""
 
     def __init__(self, data_key: DataKey, key: str) -> None:
-        self._header = Header(SEGMENT, data_key.id, salt_of(key)).to_bytes()
+        self._header = SealedHeader(SEGMENT, data_key.id, salt_of(key)).to_bytes()
         self._cipher = cipher(data_key, salt_of(key))
         self._number = 0
         self._held = bytearray()

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafka_archiver.imports import connect
-from kafka_archiver.imports.aiven_template import Place, place_of
+from kafka_archiver.imports.aiven_template import TemplateKeys, place_of
 from kafka_archiver.imports.base import (
     FEW,
     Draft,
@@ -113,14 +113,14 @@ def _codec(keys: Keys) -> str:
     return codec
 
 
-def _format(keys: Keys, value: connect.Decoded) -> tuple[dict[str, Any], connect.Decoded]:
+def _format(keys: Keys, value: connect.DecodeChoice) -> tuple[dict[str, Any], connect.DecodeChoice]:
     """Return what `store` says of the format, and how the values are decoded for it."""
     kind = keys.get("format.output.type", "csv").lower()
     fields = words(keys.get("format.output.fields", "value"))
     envelope = keys.flag("format.output.envelope", True)
     alone = fields == ["value"]
     encoding = keys.get("format.output.fields.value.encoding", "base64").lower()
-    raw = connect.Decoded("bytes", given=value.given)
+    raw = connect.DecodeChoice("bytes", is_declared=value.is_declared)
     if kind == "csv":
         _converted(keys, value, "bytes")
         if alone and encoding == "none":
@@ -145,9 +145,9 @@ def _format(keys: Keys, value: connect.Decoded) -> tuple[dict[str, Any], connect
     if kind == "json":
         _say(keys, "format.output.type", "store.format: jsonl, a document in each line; the connector wrote an array")
     if alone and not envelope:
-        if not value.given:
+        if not value.is_declared:
             _converted(keys, value, "json" if form == "jsonl" else "avro")
-            value = connect.Decoded("json" if form == "jsonl" else "avro", given=False)
+            value = connect.DecodeChoice("json" if form == "jsonl" else "avro", is_declared=False)
         same_text(keys, form, value)
         if form in ("parquet", "avro") and value.decode not in connect.FRAMED:
             section["content"] = "record"
@@ -172,8 +172,8 @@ def _kept_format(keys: Keys) -> None:
     keys.kept("format.output.fields.value.encoding", "store.format; other formats than csv have none")
 
 
-def _converted(keys: Keys, value: connect.Decoded, expected: str) -> None:
-    if not value.given:
+def _converted(keys: Keys, value: connect.DecodeChoice, expected: str) -> None:
+    if not value.is_declared:
         keys.remark(
             "decide" if expected != "bytes" else "differs",
             "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
@@ -181,7 +181,7 @@ def _converted(keys: Keys, value: connect.Decoded, expected: str) -> None:
         )
 
 
-def _place(keys: Keys, codec: str) -> Place:
+def _place(keys: Keys, codec: str) -> TemplateKeys:
     """Return where the objects are: by the prefix of older releases, or by the template of the name."""
     old = _PREFIX in keys
     if old:

@@ -10,7 +10,7 @@ _NUMBERS = {"partition": ("partition", 10), "start_offset": ("start", 20)}
 _ENDING = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9]*)+$")
 
 
-class Place(NamedTuple):
+class TemplateKeys(NamedTuple):
     """`store.layout`, `store.name` and `timestamp`; `wrong`: what a person has to decide; empty for nothing."""
 
     layout: Any
@@ -19,7 +19,7 @@ class Place(NamedTuple):
     wrong: str
 
 
-def place_of(template: str, zone: str, by_record: bool) -> Place:
+def place_of(template: str, zone: str, by_record: bool) -> TemplateKeys:
     """Return where a template puts objects.
 
     :param zone: of the parts of times. :param by_record: their time is the record's, not the wall clock's.
@@ -45,27 +45,27 @@ def place_of(template: str, zone: str, by_record: bool) -> Place:
         wrong.append(f"{variable[0]} has no equal here: " + _WHY.get(name, "no placeholder of ours says it"))
         return ""
 
-    ours = _VARIABLE.sub(placeholder, template.strip())
-    folder, _, name = ours.rpartition("/")
+    form = _VARIABLE.sub(placeholder, template.strip())
+    folder, _, name = form.rpartition("/")
     name = _ENDING.sub("", name)
     if set(_VARIABLE.sub("", template)) & set("{}"):
         wrong.append(f"a brace of the template {template} belongs to no variable")
     if wrong:
         # No layout has such a name, so the YAML is refused until a person chooses one.
-        return Place(
+        return TemplateKeys(
             template, "", {}, "; ".join(wrong) + ". No layout is chosen: write store.layout and store.name by hand"
         )
     if re.search(r"\{(yyyy|MM|dd|HH|yyyy-MM-dd)\}", name):
         wrong.append("a name has no times here, only folders have: write store.layout.path and store.name by hand")
     folder = folder.strip("/")
-    if folder != ours.rpartition("/")[0]:
+    if folder != form.rpartition("/")[0]:
         wrong.append("folders without a name are left out")
     if not folder:
         folder = "{topic}"
         wrong.append("an object is in a folder of its topic, because each layout has one; the connector's had none")
     timestamp = {"from": "record" if by_record else "wallclock"} if timed else {}
     layout = {"path": folder, **({"timezone": zone} if timed and zone != "UTC" else {})}
-    return Place(layout, name, timestamp, "; ".join(wrong))
+    return TemplateKeys(layout, name, timestamp, "; ".join(wrong))
 
 
 _WHY = {

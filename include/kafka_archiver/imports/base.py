@@ -1,4 +1,4 @@
-"""What an import has read and made: the archives, and a note for every key of the other tool."""
+"""The result of an import: the archives, and a note for every key of the other tool."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ FEW = 10_000
 
 
 class Note(NamedTuple):
-    """What became of one key, or what a person should know. `key`: as the file has it; empty for a remark."""
+    """The outcome of one key, or a remark for a person. `key`: as the file has it; empty for a remark."""
 
     kind: Kind
     key: str
@@ -75,14 +75,14 @@ class Keys:
         text = self.get(key)
         if key not in self._values:
             return None
-        found = whole(text, least)
-        if found is None:
+        number = whole(text, least)
+        if number is None:
             shown = self.shown(key).removeprefix(f"{key}=")
             self.decide(key, f"expected a whole number from {least}, found {shown!r}; {instead}")
-        return None if found is None else min(found, most)
+        return None if number is None else min(number, most)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Whether a key is true."""
+        """Return True if a key is true."""
         return self.get(key, str(default)).lower() == "true"
 
     def starting(self, *prefixes: str) -> list[str]:
@@ -133,8 +133,8 @@ class Keys:
         """All notes, in the order of the file's keys; the remarks first."""
         place = {key: number for number, key in enumerate(self._values)}
         noted = {note.key for note in self._notes}
-        rest = [Note("unknown", key, f"{tool} documents no such key") for key in self._values if key not in noted]
-        return tuple(sorted([*self._notes, *rest], key=lambda note: place.get(note.key, -1)))
+        unknown = [Note("unknown", key, f"{tool} documents no such key") for key in self._values if key not in noted]
+        return tuple(sorted([*self._notes, *unknown], key=lambda note: place.get(note.key, -1)))
 
     def shown(self, key: str) -> str:
         """A key with its value, as a comment may show it."""
@@ -176,14 +176,14 @@ def small(records: int) -> str:
 
 def whole(text: str, least: int = 1) -> int | None:
     """The whole number that a text is, if it is not below `least`."""
-    found = int(text) if re.fullmatch(r"[+-]?[0-9]{1,40}", text) else None
-    return None if found is None or found < least else found
+    number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,40}", text) else None
+    return None if number is None or number < least else number
 
 
 def schedule_of(milliseconds: int | None) -> str | None:
     """The schedule of an interval, if an hour or a day is a multiple of it, and it is not shorter than five minutes."""
-    minutes, rest = divmod(milliseconds or 1, 60_000)
-    if rest:
+    minutes, remainder = divmod(milliseconds or 1, 60_000)
+    if remainder:
         return None
     if minutes == 1440:
         return "0 0 * * *"

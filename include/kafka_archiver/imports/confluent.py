@@ -71,7 +71,7 @@ def draft(keys: Keys) -> Imported:
     form = format_of(keys, value)
     if form["format"] == "bytes" and value.decode in connect.TYPED:
         keys.remark("differs", f"values are not decoded ({value.decode}): the format bytes stores them as they are")
-        value = connect.Decoded("bytes", given=True)
+        value = connect.DecodeChoice("bytes", is_declared=True)
     columns = {"key": connect.converter(keys, "key", used="key" in form.get("metadata", ())), "value": value}
     has_columns = value.decode in connect.FRAMED and form["format"] != "bytes" and "content" not in form
     keyed = bool({"key", "headers"} & set(form.get("metadata", ()))) or form.get("content") == "record"
@@ -116,14 +116,14 @@ def draft(keys: Keys) -> Imported:
 def url_of(keys: Keys, bucket: str, folder: str, default: str) -> str | None:
     """Return `store.url`; None, which no YAML may have, if the file names no bucket."""
     keys.kept(bucket, "store.url")
-    given = keys.get(folder, default)
-    if given.startswith("/") or given.endswith("/") or "//" in given:
+    value = keys.get(folder, default)
+    if value.startswith("/") or value.endswith("/") or "//" in value:
         keys.differs(folder, "store.url, without the folders that have no name; the connector's keys had them")
     keys.kept(folder, "store.url")
     if not keys.get(bucket):
         keys.remark("decide", f"the file has no {bucket}, which the connector needs: write store.url by hand")
         return None
-    return bucket_url(keys.get(bucket), given)
+    return bucket_url(keys.get(bucket), value)
 
 
 def time_of(keys: Keys, timestamp: dict[str, Any], transforms: Transforms) -> dict[str, Any]:
@@ -159,51 +159,53 @@ _ACCESS = {
 }
 
 
-def _assumed(keys: Keys, value: connect.Decoded) -> connect.Decoded:
+def _assumed(keys: Keys, value: connect.DecodeChoice) -> connect.DecodeChoice:
     """The decoder of the values, also if only the worker knows the converter."""
-    if value.given:
+    if value.is_declared:
         return value
     form = FORMATS.get(keys.get("format.class"), "")
     decode = {"avro": "avro", "parquet": "avro", "jsonl": "json"}.get(form, "bytes")
     if form == "bytes":
         # ByteArrayFormat takes what ByteArrayConverter has read, and nothing else.
-        return connect.Decoded(decode, given=True)
+        return connect.DecodeChoice(decode, is_declared=True)
     keys.remark(
         "decide",
         "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
         f"--worker FILE. Assumed: source.value.decode: {decode}",
     )
-    return connect.Decoded(decode, given=False)
+    return connect.DecodeChoice(decode, is_declared=False)
 
 
 def schedule(keys: Keys) -> str | None:
     """Return `schedule`, if the key is an interval that a schedule can say."""
     key = "rotate.schedule.interval.ms"
-    found = schedule_of(keys.number(key, "`schedule` is left out: hourly", least=-1))
-    keys.differs(key, f"schedule: {found}" if found else f"`schedule` says when runs start (hourly); {_ROTATION}")
-    return found
+    expression = schedule_of(keys.number(key, "`schedule` is left out: hourly", least=-1))
+    keys.differs(
+        key, f"schedule: {expression}" if expression else f"`schedule` says when runs start (hourly); {_ROTATION}"
+    )
+    return expression
 
 
 def chunk_of(keys: Keys) -> int | None:
     """Return `store.chunk_records`."""
-    found = keys.number("flush.size", "store.chunk_records is left out: 1000000", most=100_000_000)
+    records = keys.number("flush.size", "store.chunk_records is left out: 1000000", most=100_000_000)
     keys.differs(
         "flush.size",
         "store.chunk_records: a chunk is so many offsets of a partition, and an object has a path's records of "
         "one chunk",
     )
-    if found and found < FEW:
-        keys.remark("by_hand", small(found))
-    return found
+    if records and records < FEW:
+        keys.remark("by_hand", small(records))
+    return records
 
 
 def _evolution(keys: Keys, decode: str) -> str | None:
-    key, found = "schema.compatibility", keys.get("schema.compatibility", "NONE").upper()
+    key, compatibility = "schema.compatibility", keys.get("schema.compatibility", "NONE").upper()
     if decode not in connect.FRAMED:
         keys.note("kept", key, "no effect without a schema, here as there")
         return None
-    keys.kept(key, f"schema_evolution: {found}")
-    return None if found == "NONE" else found
+    keys.kept(key, f"schema_evolution: {compatibility}")
+    return None if compatibility == "NONE" else compatibility
 
 
 def null_values(keys: Keys) -> str | None:

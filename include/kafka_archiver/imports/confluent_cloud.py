@@ -71,7 +71,7 @@ def draft(keys: Keys) -> Imported:
     value = _decoded(keys)
     form = _format(keys, value)
     if form["format"] == "bytes":
-        value = connect.Decoded("bytes", given=True)
+        value = connect.DecodeChoice("bytes", is_declared=True)
     has_columns = value.decode in connect.FRAMED and form["format"] != "bytes" and "content" not in form
     keyed = bool(form.get("metadata")) or form.get("content") == "record"
     nulls = null_values(keys)
@@ -110,18 +110,18 @@ def draft(keys: Keys) -> Imported:
     return Imported(TOOL, (Draft(without_empty(content)),), keys.notes(TOOL))
 
 
-def _decoded(keys: Keys) -> connect.Decoded:
+def _decoded(keys: Keys) -> connect.DecodeChoice:
     key = "input.data.format" if "input.data.format" in keys else _BOTH
     decode = _DECODED.get(keys.get(key).upper())
     if decode is None:
         text = f"expected one of {', '.join(_DECODED)}; the values are taken as bytes"
         keys.decide(key, text) if key in keys else keys.remark("decide", f"the file has no {key}: {text}")
-        return connect.Decoded("bytes", given=True)
+        return connect.DecodeChoice("bytes", is_declared=True)
     keys.kept(key, f"source.value.decode: {decode}")
-    return connect.Decoded(decode, given=True)
+    return connect.DecodeChoice(decode, is_declared=True)
 
 
-def _format(keys: Keys, value: connect.Decoded) -> dict[str, Any]:
+def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
     key = "output.data.format" if "output.data.format" in keys else _BOTH
     codec_key = "compression.codec"
     form = _FORMATS.get(keys.get(key).upper())

@@ -30,7 +30,7 @@ _TYPED_AS_JSON = (
 )
 
 
-def format_of(keys: Keys, value: connect.Decoded, key: str = "format.class") -> dict[str, Any]:
+def format_of(keys: Keys, value: connect.DecodeChoice, key: str = "format.class") -> dict[str, Any]:
     """Return what `store` says of the format, for values that are decoded so."""
     form = FORMATS.get(keys.get(key))
     section: dict[str, Any] = {"format": form or "jsonl"}
@@ -65,7 +65,7 @@ def extensions(keys: Keys, form: str, codec: str) -> None:
         keys.remark("differs", f"objects end with .parquet; the connector's with {_PARQUET[codec]}")
 
 
-def same_text(keys: Keys, form: str, value: connect.Decoded) -> None:
+def same_text(keys: Keys, form: str, value: connect.DecodeChoice) -> None:
     """Note what is stored in another way than by the connector."""
     if form == "jsonl" and value.decode in connect.FRAMED:
         keys.remark("decide", _TYPED_AS_JSON)

@@ -24,7 +24,7 @@ _NULL = {"missing": "null", "null_name": "null"}
 _TEXT_IS = "a number is milliseconds, a text is ISO 8601, without an offset UTC (there: the worker's zone)"
 
 
-class Layout(NamedTuple):
+class LayoutKeys(NamedTuple):
     """`store.layout`, `store.name`, the section `timestamp`, and the columns of the value that are also folders."""
 
     layout: Any
@@ -33,7 +33,7 @@ class Layout(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartitioner") -> Layout:
+def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartitioner") -> LayoutKeys:
     """Return where a connector's partitioner files records. Each of its keys gets a note.
 
     :param inside: what stands before the path of a field of the value.
@@ -58,7 +58,7 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
                     "timestamp.field", "partition.field.name", "partition.field.format.path"):  # fmt: skip
             keys.by_hand(key, "into `store.layout` or `timestamp`, if the class has this key")
         # No layout has such a name, so the YAML is refused until a person chooses one.
-        return Layout(class_name, "", {})
+        return LayoutKeys(class_name, "", {})
     keys.kept("partitioner.class", f"store.layout: {layout}")
     by_time = layout in _TIMES
     options: dict[str, Any] = {}
@@ -74,12 +74,12 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
         keys.note("kept", key, "store.layout" if by_time else "no effect with this partitioner")
     timestamp = _timestamp(keys, by_time, inside)
     if layout == "path":
-        return Layout(*_fields_and_time(keys, options, fields, inside), timestamp, tuple(fields))
+        return LayoutKeys(*_fields_and_time(keys, options, fields, inside), timestamp, tuple(fields))
     # The format's own letters are the zone's, the locale's and the delimiters'.
     options |= {"file_delimiter": keys.get("file.delim"), "directory_delimiter": keys.get("directory.delim")}
     options["zero_pad"] = _pad(keys)
     options = without_empty(options)
-    return Layout({"name": layout, **options} if options else layout, "", timestamp, tuple(fields))
+    return LayoutKeys({"name": layout, **options} if options else layout, "", timestamp, tuple(fields))
 
 
 def _pad(keys: Keys) -> int | None:

@@ -1,4 +1,4 @@
-"""What all connectors of Kafka Connect share: names, topics, converters, the consumer group."""
+"""The keys that all connectors of Kafka Connect share: names, topics, converters, the consumer group."""
 
 from typing import Any, NamedTuple
 
@@ -55,18 +55,18 @@ RULE = (
 )
 
 
-class Decoded(NamedTuple):
-    """How keys or values are decoded. `given`: the file says so; else its worker does.
+class DecodeChoice(NamedTuple):
+    """The decoding of keys or values. `is_declared`: the file says so; else its worker does.
 
     `inside`: what stands before the path of a field: `payload.` in the envelope of JsonConverter.
     """
 
     decode: str
-    given: bool
+    is_declared: bool
     inside: str = ""
 
 
-def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
+def converter(keys: Keys, column: str, used: bool = True) -> DecodeChoice:
     """The decoder in the place of a converter.
 
     :param column: key or value.
@@ -78,22 +78,22 @@ def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
             keys.differs(
                 name, f"no effect there: without {key} the connector takes its worker's, with the worker's options"
             )
-        return Decoded("bytes", given=False)
+        return DecodeChoice("bytes", is_declared=False)
     if not used:
         for name in keys.starting(key):
             keys.differs(name, f"the {column}s need no decoder: nothing is filed by them or stored as their columns")
-        return Decoded("bytes", given=True)
+        return DecodeChoice("bytes", is_declared=True)
     decode = _CONVERTERS.get(keys.get(key))
     if decode is None:
         keys.decide(key, f"no decoder does what this class does; the {column}s are taken as bytes")
         for name in keys.starting(f"{key}."):
             keys.lacks(name, f"see {key}")
-        return Decoded("bytes", given=True)
+        return DecodeChoice("bytes", is_declared=True)
     keys.kept(key, f"source.{column}.decode: {decode}")
     envelope = f"{key}.schemas.enable"
     if decode != "json" or not keys.flag(envelope, True):
         keys.kept(envelope, "JSON is stored as it is")
-        return Decoded(decode, given=True)
+        return DecodeChoice(decode, is_declared=True)
     text = (
         f"the {column}s are {{schema, payload}}, and are stored so; the connector stored the payload. Paths of fields "
         f"begin with `payload.`: correct them if the {column}s have no such envelope"
@@ -101,13 +101,13 @@ def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
     keys.decide(envelope, text)
     if envelope not in keys:
         keys.remark("decide", f"{envelope} is true by default: {text}")
-    return Decoded(decode, given=True, inside="payload.")
+    return DecodeChoice(decode, is_declared=True, inside="payload.")
 
 
-def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | None:
+def registry(keys: Keys, columns: dict[str, DecodeChoice]) -> str | dict[str, str] | None:
     """The schema registry, if a decoder needs it."""
-    needs = [column for column, found in columns.items() if found.decode in FRAMED]
-    found: str | dict[str, str] | None = REGISTRY if needs else None
+    needs = [column for column, address in columns.items() if address.decode in FRAMED]
+    address: str | dict[str, str] | None = REGISTRY if needs else None
     for column in columns:
         prefix = f"{column}.converter."
         key = f"{prefix}schema.registry.url"
@@ -116,7 +116,7 @@ def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | 
         for name in secret:
             keys.by_hand(name, f"into the Airflow connection {REGISTRY} (type http)")
         if column in needs and urls and is_plain_address(urls[0]) and not secret:
-            found = {"url": urls[0]}
+            address = {"url": urls[0]}
             keys.kept(key, "source.registry" + (" (the first address only)" if urls[1:] else ""))
         else:
             keys.by_hand(key, f"into the Airflow connection {REGISTRY} (type http)")
@@ -124,31 +124,31 @@ def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | 
         if keys.get(strategy).endswith(".TopicNameStrategy"):
             keys.kept(strategy, f"source.{column}.subject: topic, the default")
         keys.decide(strategy, f"write `source.{column}.subject` and `subjects`, which lists the records' names")
-    return found
+    return address
 
 
-def source(keys: Keys, columns: dict[str, Decoded], group_prefix: str = "connect-") -> dict[str, Any]:
+def source(keys: Keys, columns: dict[str, DecodeChoice], group_prefix: str = "connect-") -> dict[str, Any]:
     """The section `source`, with the start at the old group's offsets. `group_prefix`: see `start`."""
     keys.table("differs", _DIFFERS)
-    made: dict[str, Any] = {}
+    section: dict[str, Any] = {}
     if "topics.regex" in keys:
-        made["pattern"] = keys.get("topics.regex")
+        section["pattern"] = keys.get("topics.regex")
         keys.kept("topics.regex", "source.pattern (whole names, by Python's regular expressions)")
         keys.kept("topics", "no effect with `topics.regex`")
     else:
-        made["topics"] = words(keys.get("topics"))
+        section["topics"] = words(keys.get("topics"))
         keys.kept("topics", "source.topics")
-    made |= start(keys, group_prefix)
+    section |= start(keys, group_prefix)
     if isolation := keys.get("consumer.override.isolation.level"):
-        made["isolation"] = isolation
+        section["isolation"] = isolation
         keys.kept("consumer.override.isolation.level", "source.isolation")
-    for column, found in columns.items():
-        if found.decode != "bytes":
-            made[column] = {"decode": found.decode}
+    for column, decoded in columns.items():
+        if decoded.decode != "bytes":
+            section[column] = {"decode": decoded.decode}
     if address := registry(keys, columns):
-        made["registry"] = address
+        section["registry"] = address
     keys.table("lacks", _LACKS)
-    return made
+    return section
 
 
 def start(keys: Keys, prefix: str = "connect-") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 
-from kafka_archiver.model.layouts.letters import split
+from kafka_archiver.model.layouts.date_patterns import split
 from kafka_archiver.model.layouts.tokens import Time
 
 # Java's letter: the longest run of it that has an equal, and our letter.
@@ -12,23 +12,23 @@ _LETTERS |= {"u": (9, "y"), "L": (4, "M"), "Y": (9, "x"), "w": (2, "w")}
 _RUNS = {"Z": "Z", "ZZ": "Z", "ZZZ": "Z", "xx": "Z", "xxx": "ZZ"}
 
 
-def ours(pattern: str) -> str:
+def pattern_of(pattern: str) -> str:
     """The same pattern by our letters.
 
     :raises ValueError: names what has no equal here.
     """
-    found = []
+    fields = []
     for token in split(pattern):
         if not isinstance(token, Time):
             if re.search(r"[][{}#]", token.text):
                 raise ValueError(f"{token.text!r} in {pattern!r} has no equal here")
-            found.append(re.sub(r"[A-Za-z]+", r"'\g<0>'", token.text.replace("'", "''")))
+            fields.append(re.sub(r"[A-Za-z]+", r"'\g<0>'", token.text.replace("'", "''")))
             continue
-        run = token.letters
+        run = token.pattern
         longest, letter = _LETTERS.get(run[0], (0, ""))
         if len(run) > longest and run not in _RUNS:
             raise ValueError(f"{run!r} in {pattern!r} has no equal here")
-        found.append(_RUNS.get(run) or letter * len(run))
-    if not found:
+        fields.append(_RUNS.get(run) or letter * len(run))
+    if not fields:
         raise ValueError("it is empty")
-    return "".join(found)
+    return "".join(fields)

@@ -2,7 +2,7 @@
 
 import re
 
-from kafka_archiver.model.layouts.letters import split, tokens_of
+from kafka_archiver.model.layouts.date_patterns import split, tokens_of
 from kafka_archiver.model.layouts.tokens import Time
 
 # Zones that have had this offset, and no other, since 1970.
@@ -24,11 +24,11 @@ def pattern_of(pattern: str, delimiter: str, zone: str) -> str:
     :raises ValueError: a letter has no equal here.
     """
     trimmed = pattern.removesuffix(delimiter) if delimiter else pattern
-    if any(isinstance(token, Time) and token.letters[:3] == "ZZZ" for token in split(trimmed)):
+    if any(isinstance(token, Time) and token.pattern[:3] == "ZZZ" for token in split(trimmed)):
         parts = []
         for token in split(trimmed):
-            text = zone if isinstance(token, Time) and token.letters[:3] == "ZZZ" else getattr(token, "text", None)
-            parts.append(token.letters if text is None else quoted(text))  # type: ignore[union-attr]
+            text = zone if isinstance(token, Time) and token.pattern[:3] == "ZZZ" else getattr(token, "text", None)
+            parts.append(token.pattern if text is None else quoted(text))  # type: ignore[union-attr]
         trimmed = "".join(parts)
     tokens_of(trimmed)
     return trimmed
@@ -47,7 +47,7 @@ def braced(pattern: str) -> str:
     parts = []
     for token in tokens_of(pattern):
         if isinstance(token, Time):
-            parts.append("{" + token.letters + "}")
+            parts.append("{" + token.pattern + "}")
         elif set(token.text) & set("{}"):
             raise ValueError(f"{token.text!r} has a brace")
         else:
@@ -81,7 +81,7 @@ def locale_of(pattern: str, locale: str) -> tuple[str, str]:
     exist: its names are those of Java's root.
     """
     try:
-        times = [token.letters for token in split(pattern) if isinstance(token, Time)]
+        times = [token.pattern for token in split(pattern) if isinstance(token, Time)]
     except ValueError:
         return "", ""
     named = [run for run in times if run[0] in "EaG" or (run[0] == "M" and len(run) > 2)]

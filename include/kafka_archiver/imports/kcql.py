@@ -191,17 +191,17 @@ class _Reader:
     def _address(self) -> str:
         """Bucket and prefix; quotes may be around each or both."""
         last = self._any("a bucket")
-        found = _plain(last)
+        address = _plain(last)
         while last.endswith(":") or self._next().startswith(":"):
             last = self._any("a prefix")
-            found += _plain(last)
-        return found
+            address += _plain(last)
+        return address
 
     def _joined(self) -> str:
         return _plain(self._any("a topic"))
 
     def _paths(self) -> list[tuple[str, ...]]:
-        found = []
+        paths = []
         while True:
             text = self._any("a field")
             # `_value.`a.b`` is three tokens without white space; none of them is a clause.
@@ -210,22 +210,22 @@ class _Reader:
             parts = tuple(_plain(part) for part in re.findall(r"`[^`]*`|'[^']*'|[^.`']+", text))
             if not all(parts) or not parts:
                 raise self._error("a field", text)
-            found.append(parts)
+            paths.append(parts)
             if self._next() != ",":
-                return found
+                return paths
             self._tokens.pop(0)
 
     def _properties(self) -> dict[str, str]:
         self._words("(")
-        found = {}
+        properties = {}
         while self._next() != ")":
             name = _plain(self._any("a property"))
             self._words("=")
-            found[name.lower()] = _plain(self._any("a value"))
+            properties[name.lower()] = _plain(self._any("a value"))
             if self._next() == ",":
                 self._tokens.pop(0)
         self._tokens.pop(0)
-        return found
+        return properties
 
-    def _error(self, expected: str, found: str) -> ConfigError:
-        return ConfigError(f"KCQL, statement {self._number}: expected {expected}; found {found[:40] or 'the end'!r}")
+    def _error(self, expected: str, actual: str) -> ConfigError:
+        return ConfigError(f"KCQL, statement {self._number}: expected {expected}; found {actual[:40] or 'the end'!r}")

@@ -96,14 +96,14 @@ def draft(keys: Keys) -> Imported:
     texts = keys.get("header.converter").endswith(".StringConverter")
     connector = Connector(columns, padding, headers, texts, is_old, _codec(keys))
     shares, odd = shares_of(parsed.statements, source)
-    rest = {key: value for key, value in source.items() if key not in ("topics", "pattern")}
+    other_keys = {key: value for key, value in source.items() if key not in ("topics", "pattern")}
     for text in odd:
         keys.remark("decide", text)
     drafts, faults = [], list(parsed.faults)
     several = len(statements) + len(parsed.faults) > 1
     for number, statement in parsed.statements.items():
         try:
-            content, notes = sections_of(statement, connector, {**shares[number], **rest})
+            content, notes = sections_of(statement, connector, {**shares[number], **other_keys})
         except ConfigError as error:
             faults.append(f"KCQL, statement {number}: {error}")
             continue
@@ -132,27 +132,27 @@ def _check_class(name: str) -> None:
         raise ConfigError(f"expected the sink; found {name}, which stores the offsets of groups: no archive is made")
 
 
-def _assumed(keys: Keys, column: str, statements: list[Statement], timed: bool) -> connect.Decoded:
+def _assumed(keys: Keys, column: str, statements: list[Statement], timed: bool) -> connect.DecodeChoice:
     """Return the decoder; JSON if only the worker knows the converter and a path needs fields of this column.
 
     :param timed: whether a time in a path is a field of it.
     """
     by_fields = timed or any(needs(statement, column) for statement in statements)
     decoded = connect.converter(keys, column, used=by_fields or column == "value")
-    if column == "value" and not decoded.given:
+    if column == "value" and not decoded.is_declared:
         keys.remark(
             "decide",
             "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
             "--worker FILE",
         )
-    if decoded.given or not (timed or any(needs_fields(statement, column) for statement in statements)):
+    if decoded.is_declared or not (timed or any(needs_fields(statement, column) for statement in statements)):
         return decoded
     keys.remark(
         "decide",
         f"the file has no {column}.converter, so the connector took its worker's. Assumed, because PARTITIONBY "
         f"has fields of the {column}: source.{column}.decode: json; correct it if the {column}s are something else",
     )
-    return connect.Decoded("json", given=False)
+    return connect.DecodeChoice("json", is_declared=False)
 
 
 def _aws(keys: Keys) -> Any:

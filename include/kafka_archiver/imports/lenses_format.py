@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import FEW, Note, small, whole, without_empty
-from kafka_archiver.imports.connect import FRAMED, Decoded
+from kafka_archiver.imports.connect import FRAMED, DecodeChoice
 from kafka_archiver.imports.kcql import Statement
 from kafka_archiver.messages.errors import ConfigError
 
 
 class _Format(NamedTuple):
-    """`store`: the keys of the YAML; `extension`: of the connector's files; `ours`: of ours, if it is another one."""
+    """`store`: the keys of the YAML; `extension`: of the connector's files; `own_extension`: of ours, if it is another
+    one.
+    """
 
     store: Mapping[str, Any]
     extension: str
-    ours: str = ""
+    own_extension: str = ""
     envelope: bool = False
 
 
@@ -66,7 +68,7 @@ def has_envelope(statement: Statement) -> bool:
 
 
 def stored(
-    statement: Statement, options: dict[str, str], value: Decoded, codec: str, notes: list[Note]
+    statement: Statement, options: dict[str, str], value: DecodeChoice, codec: str, notes: list[Note]
 ) -> dict[str, Any]:
     """Return format, content, chunks and codec. Takes its options out of `options`.
 
@@ -96,13 +98,17 @@ def stored(
     elif store["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
         store["content"] = "record"
         text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
-        notes.append(Note("decide" if value.given else "differs", "", text))
-    elif value.given and (why := _other_values(name, value)):
+        notes.append(Note("decide" if value.is_declared else "differs", "", text))
+    elif value.is_declared and (why := _other_values(name, value)):
         notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
     codec = _codec(name, codec, notes)
-    if form.ours:
+    if form.own_extension:
         notes.append(
-            Note("differs", "", f"names end with {form.ours} here, with {form.extension} there (compressed: .gz)")
+            Note(
+                "differs",
+                "",
+                f"names end with {form.own_extension} here, with {form.extension} there (compressed: .gz)",
+            )
         )
     if name == "JSON" and value.decode == "json" and not value.inside:
         text = "the connector writes each document anew, without spaces and its keys in another order; here it stays"
@@ -148,7 +154,7 @@ def _chunks(options: dict[str, str], store: dict[str, Any], notes: list[Note]) -
         notes.append(Note("by_hand", "", small(store["chunk_records"])))
 
 
-def _other_values(name: str, value: Decoded) -> str:
+def _other_values(name: str, value: DecodeChoice) -> str:
     """Return why the values in the objects are others; empty if they are the same."""
     decode = value.decode
     if name == "BYTES":

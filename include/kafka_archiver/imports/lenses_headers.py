@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from kafka_archiver.imports.base import Keys, whole, without_empty, words
-from kafka_archiver.imports.java_times import ours
+from kafka_archiver.imports.java_times import pattern_of
 from kafka_archiver.imports.smt import LENSES_HEADERS
 from kafka_archiver.messages.errors import ConfigError
 
@@ -38,7 +38,7 @@ _ADDS_HEADERS = ("InsertHeader", "HeaderFrom", "RenameHeader", "InsertSourcePart
 _HARMLESS = ("org.apache.kafka.connect.transforms.", "io.confluent.connect.transforms.", "io.debezium.transforms.")
 
 
-class Clock(NamedTuple):
+class HeaderClock(NamedTuple):
     """The time that a header shows. `timestamp`: the section of the YAML; `window`: seconds, 0 for none."""
 
     timestamp: Mapping[str, Any]
@@ -47,32 +47,32 @@ class Clock(NamedTuple):
     window: int = 0
 
 
-class Header(NamedTuple):
+class InsertedHeader(NamedTuple):
     """An inserted header: its pattern by our letters, and its clock."""
 
     pattern: str
-    clock: Clock
+    clock: HeaderClock
 
 
-class Headers(NamedTuple):
-    """`shown`: the headers of times by their names; `others`: the transforms that may add other headers."""
+class InsertedHeaders(NamedTuple):
+    """`shown`: the headers of times by their names; `other_transforms`: the transforms that may add other headers."""
 
-    shown: Mapping[str, Header] = {}
-    others: tuple[str, ...] = ()
+    shown: Mapping[str, InsertedHeader] = {}
+    other_transforms: tuple[str, ...] = ()
 
     def columns(self, used: Iterable[str]) -> set[str]:
         """Return where the times of these headers come from: record, wallclock, key, value."""
         return {self.shown[name].clock.timestamp["from"] for name in used if name in self.shown}
 
 
-def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> Headers:
+def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> InsertedHeaders:
     """Return the headers that the transforms insert. Each key of such a transform gets a note.
 
     :param used: the headers after PARTITIONBY.
     :param inside: what stands before the path of a field of `key` and `value`.
     """
-    shown: dict[str, Header] = {}
-    others: list[str] = []
+    shown: dict[str, InsertedHeader] = {}
+    inserting: list[str] = []
     changed = ""
     for name in words(keys.get("transforms")):
         prefix = f"transforms.{name}."
@@ -80,7 +80,7 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> He
         kind = path.rpartition(".")[2].partition("$")[0]
         if not path.startswith(LENSES_HEADERS) or kind in _ADDS_HEADERS:
             if kind in _ADDS_HEADERS or not path.startswith(_HARMLESS):
-                others.append(name)
+                inserting.append(name)
             changed = changed or (name if path.endswith("$Value") or not path.startswith(_HARMLESS) else "")
             continue
         try:
@@ -90,7 +90,7 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> He
                     f"its field is what {changed} before it leaves, and `timestamp` reads the record in Kafka"
                 )
         except ValueError as error:
-            others.append(name)
+            inserting.append(name)
             _note(keys, prefix, "decide", f"the header has no equal here: {error}")
             continue
         shown |= inserted
@@ -98,10 +98,10 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> He
             _note(keys, prefix, "kept", "store.layout has the parts of the time in the place of the headers")
         else:
             _note(keys, prefix, "differs", "PARTITIONBY does not use its headers; headers are stored as Kafka has them")
-    return Headers(shown, tuple(others))
+    return InsertedHeaders(shown, tuple(inserting))
 
 
-def _inserted(keys: Keys, prefix: str, kind: str, inside: Mapping[str, str]) -> dict[str, Header]:
+def _inserted(keys: Keys, prefix: str, kind: str, inside: Mapping[str, str]) -> dict[str, InsertedHeader]:
     """Return the headers of one transform.
 
     :raises ValueError: says what has no equal here.
@@ -114,22 +114,25 @@ def _inserted(keys: Keys, prefix: str, kind: str, inside: Mapping[str, str]) -> 
         raise ValueError(f"{kind} is not known")
     if keys.get(f"{prefix}predicate"):
         raise ValueError("it has a predicate, and a layout is for all records")
-    clock = Clock(_source(get, kind, inside), get("timezone", "UTC"), get("locale", "en"), _window(get, kind))
+    clock = HeaderClock(_source(get, kind, inside), get("timezone", "UTC"), get("locale", "en"), _window(get, kind))
     if kind in ("InsertWallclock", "InsertRollingWallclock"):
         if get("value.type", "format").lower() != "format" or not get("format"):
             raise ValueError("its value is a number or the whole time; give `format`")
-        return {get("header.name"): Header(ours(get("format")), clock)}
+        return {get("header.name"): InsertedHeader(pattern_of(get("format")), clock)}
     if kind == "InsertWallclockDateTimePart":
         part = get("date.time.part").upper()
         if part not in _BARE:
             raise ValueError(f"date.time.part: expected {', '.join(_BARE).lower()}; found {part.lower()!r}")
-        return {get("header.name"): Header(_BARE[part], clock)}
+        return {get("header.name"): InsertedHeader(_BARE[part], clock)}
     if kind == "TimestampConverter":
         if get("target.type") != "string" or not get("format.to.pattern"):
             raise ValueError("expected target.type=string and format.to.pattern")
-        return {get("header.name"): Header(ours(get("format.to.pattern")), clock)}
+        return {get("header.name"): InsertedHeader(pattern_of(get("format.to.pattern")), clock)}
     lead = get("header.prefix.name")
-    return {f"{lead}{part}": Header(ours(get(f"{part}.format", usual)), clock) for part, usual in _PARTS.items()}
+    return {
+        f"{lead}{part}": InsertedHeader(pattern_of(get(f"{part}.format", usual)), clock)
+        for part, usual in _PARTS.items()
+    }
 
 
 def _source(get: Any, kind: str, inside: Mapping[str, str]) -> dict[str, Any]:
@@ -141,10 +144,10 @@ def _source(get: Any, kind: str, inside: Mapping[str, str]) -> dict[str, Any]:
         return {"from": "wallclock"}
     if "Record" in kind:
         return {"from": "record"}
-    head, *rest = get("field", "_value").split(".")
+    head, *fields = get("field", "_value").split(".")
     if head == "_timestamp":
         return {"from": "record"}
-    column, path = (head[1:], rest) if head in ("_value", "_key") else ("value", [head, *rest])
+    column, path = (head[1:], fields) if head in ("_value", "_key") else ("value", [head, *fields])
     if not path:
         raise ValueError(f"the whole {column} is the time; `timestamp.path` is a field")
     # TimestampConverter reads text without an offset as UTC, the others in their own time zone.
@@ -176,7 +179,7 @@ def _window(get: Any, kind: str) -> int:
     return size * _SECONDS[name]
 
 
-def options_of(headers: Iterable[Header]) -> dict[str, Any]:
+def options_of(headers: Iterable[InsertedHeader]) -> dict[str, Any]:
     """Return the options of the layout with these headers in one path: `timezone`, `locale`, `every`.
 
     :raises ConfigError: a layout has one clock, and theirs are several, or their windows have no equal.
@@ -195,7 +198,7 @@ def options_of(headers: Iterable[Header]) -> dict[str, Any]:
     )
 
 
-def _every(clock: Clock) -> str:
+def _every(clock: HeaderClock) -> str:
     """Return `every` for a window. Theirs are windows of UTC, ours of the local time.
 
     :raises ConfigError: the two are not the same in this zone.
@@ -212,11 +215,11 @@ def _every(clock: Clock) -> str:
 def _offsets(zone: str) -> set[int]:
     """Return the zone's offsets of this century, in seconds; none of a zone that the loader will refuse."""
     try:
-        there = ZoneInfo(zone)
+        location = ZoneInfo(zone)
     except (ValueError, OSError, KeyError):
         return set()
     moments = (datetime(year, month, 1, tzinfo=UTC) for year in range(2000, 2038) for month in range(1, 13))
-    return {int((moment.astimezone(there).utcoffset() or timedelta()).total_seconds()) for moment in moments}
+    return {int((moment.astimezone(location).utcoffset() or timedelta()).total_seconds()) for moment in moments}
 
 
 def _note(keys: Keys, prefix: str, kind: Any, text: str) -> None:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.imports.java_times import ours
+from kafka_archiver.imports.java_times import pattern_of
 from kafka_archiver.imports.kcql import Statement
-from kafka_archiver.imports.lenses_headers import Clock, Header, Headers, options_of
+from kafka_archiver.imports.lenses_headers import HeaderClock, InsertedHeader, InsertedHeaders, options_of
 from kafka_archiver.imports.lenses_padding import Padding
 from kafka_archiver.messages.errors import ConfigError
 
@@ -17,7 +17,7 @@ _MISSING = {"missing": "null", "null_name": "[missing]"}
 
 
 class Filing(NamedTuple):
-    """How objects are called.
+    """The names of objects.
 
     `prefix`: what of the statement's prefix stays in `store.url`; the rest is in the layout. `name`: None if it is the
     layout's own. `timestamp`: the section of the YAML; empty for its default.
@@ -34,7 +34,7 @@ def filing_of(
     keys_too: bool | None,
     padding: Padding,
     inside: Mapping[str, str] | None = None,
-    headers: Headers | None = None,
+    headers: InsertedHeaders | None = None,
 ) -> Filing:
     """Return the layout and the names of a statement.
 
@@ -54,7 +54,9 @@ def filing_of(
     if not statement.partition_by:
         return Filing({"name": "lenses", **options}, statement.prefix)
     hive = keys_too is not False
-    paths = [_path(path, partition, inside or {}, (headers or Headers()).shown) for path in statement.partition_by]
+    paths = [
+        _path(path, partition, inside or {}, (headers or InsertedHeaders()).shown) for path in statement.partition_by
+    ]
     missing = _MISSING if any(path.may_miss for path in paths) else {}
     names = [path.name.lower() for path in paths]
     if all(path.field for path in paths) and len(set(names)) == len(names):
@@ -100,7 +102,7 @@ class _Path(NamedTuple):
     name: str
     shown: str
     field: str = ""
-    time: Header | None = None
+    time: InsertedHeader | None = None
     may_miss: bool = False
 
     def filed(self, hive: bool) -> Any:
@@ -112,28 +114,30 @@ class _Path(NamedTuple):
         )
 
 
-def _path(path: tuple[str, ...], partition: str, inside: Mapping[str, str], shown: Mapping[str, Header]) -> _Path:
-    head, *rest = path
-    name = ".".join(rest)
-    if head == "_date" and rest:
+def _path(
+    path: tuple[str, ...], partition: str, inside: Mapping[str, str], shown: Mapping[str, InsertedHeader]
+) -> _Path:
+    head, *path_in_value = path
+    name = ".".join(path_in_value)
+    if head == "_date" and path_in_value:
         pattern = _date(path)[0]
-        return _Path("date", pattern, time=Header(pattern, Clock({"from": "record"})))
+        return _Path("date", pattern, time=InsertedHeader(pattern, HeaderClock({"from": "record"})))
     if head in _TIMES or head in ("_header", "_value"):
-        if bool(rest) != (head in ("_header", "_value")):
+        if bool(path_in_value) != (head in ("_header", "_value")):
             raise ConfigError(
                 f"PARTITIONBY {'.'.join(path)}: expected a path after _header, _value and _date, and none else"
             )
         if head in _TIMES:
             return _Path(head[1:], "topic" if head == "_topic" else partition.strip("{}"))
     if head == "_header":
-        if name in shown and len(rest) == 1:
+        if name in shown and len(path_in_value) == 1:
             return _Path(name, shown[name].pattern, time=shown[name])
-        if len(rest) > 1:
+        if len(path_in_value) > 1:
             raise ConfigError(f"PARTITIONBY {'.'.join(path)}: a field within a header has no place in a layout")
         return _Path(name, f"header.{name}", f"header.{name}")
-    if head == "_key" and not rest:
+    if head == "_key" and not path_in_value:
         return _Path("key", "key", "key")
-    column, fields = (head[1:], rest) if head in ("_key", "_value") else ("value", list(path))
+    column, fields = (head[1:], path_in_value) if head in ("_key", "_value") else ("value", list(path))
     field = f"{column}.{inside.get(column, '')}{'.'.join(fields)}"
     return _Path(".".join(fields), field, field, may_miss=True)
 
@@ -178,6 +182,6 @@ def odd_paths(statement: Statement) -> list[str]:
 def _date(path: tuple[str, ...]) -> tuple[str, str]:
     """Return our pattern of `_date.<pattern>`, and why it is another one; empty if it is the same."""
     try:
-        return ours(".".join(path[1:])), ""
+        return pattern_of(".".join(path[1:])), ""
     except ValueError as error:
         return _DAY, f"PARTITIONBY {'.'.join(path)}: {error}; {_DAY} stands in its place"

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import Note, bucket_url, without_empty
-from kafka_archiver.imports.connect import TYPED, Decoded
+from kafka_archiver.imports.connect import TYPED, DecodeChoice
 from kafka_archiver.imports.kcql import Statement
 from kafka_archiver.imports.lenses_format import VALUES_ONLY, stored
-from kafka_archiver.imports.lenses_headers import Headers
+from kafka_archiver.imports.lenses_headers import InsertedHeaders
 from kafka_archiver.imports.lenses_layout import Filing, filing_of, needs, needs_fields, object_name, odd_paths
 from kafka_archiver.imports.lenses_padding import padding_of
 from kafka_archiver.messages.errors import ConfigError
@@ -33,9 +33,9 @@ class Connector(NamedTuple):
     `codec`: by our name.
     """
 
-    columns: Mapping[str, Decoded]
+    columns: Mapping[str, DecodeChoice]
     padding: tuple[str, str]
-    headers: Headers
+    headers: InsertedHeaders
     texts: bool
     is_old: bool
     codec: str
@@ -81,7 +81,7 @@ def sections_of(
 
 def _key(
     statement: Statement,
-    columns: Mapping[str, Decoded],
+    columns: Mapping[str, DecodeChoice],
     store: dict[str, Any],
     own: dict[str, Any],
     notes: list[Note],
@@ -158,14 +158,15 @@ def _of_partitions(statement: Statement, connector: Connector) -> list[Note]:
     """Return the notes about PARTITIONBY."""
     notes = [Note("decide", "", text) for text in odd_paths(statement)]
     headers = [".".join(path[1:]) for path in statement.partition_by if path[0] == "_header"]
-    rest = [name for name in headers if name not in connector.headers.shown]
-    if rest and connector.headers.others:
+    hidden = [name for name in headers if name not in connector.headers.shown]
+    if hidden and connector.headers.other_transforms:
+        inserting = ", ".join(connector.headers.other_transforms)
         text = (
-            f"PARTITIONBY _header.{', _header.'.join(rest)}: {', '.join(connector.headers.others)} may insert it; then "
+            f"PARTITIONBY _header.{', _header.'.join(hidden)}: {inserting} may insert it; then "
             "the record in Kafka does not have it, and is a bad record here"
         )
         notes.append(Note("decide", "", text))
-    if rest and not connector.texts:
+    if hidden and not connector.texts:
         text = (
             "headers are text as they stand; the connector's converter reads 007 as 7 and takes quotes off, unless "
             "header.converter is StringConverter"
@@ -179,7 +180,7 @@ def _of_partitions(statement: Statement, connector: Connector) -> list[Note]:
         notes.append(Note("differs", "", text))
     if (
         any(path[0] == "_key" and len(path) == 1 for path in statement.partition_by)
-        and not connector.columns["key"].given
+        and not connector.columns["key"].is_declared
     ):
         text = "PARTITIONBY _key: the file has no key.converter, and keys are taken as text; else correct source.key"
         notes.append(Note("decide", "", text))

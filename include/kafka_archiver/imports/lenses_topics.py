@@ -1,4 +1,4 @@
-"""Which topics each statement has: the connector takes the first statement that fits a topic. Pure."""
+"""The topics of each statement: the connector takes the first statement that fits a topic. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ def shares_of(
             if not pattern and topic not in topics:
                 odd.append(f"KCQL, statement {number}: `topics` has no {topic}, so the connector never read it")
         elif pattern:
-            rest = f"(?!(?:{'|'.join(map(re.escape, taken))})$)" if taken else ""
-            shares[number] = {"pattern": f"{rest}(?:{pattern})" if rest else pattern}
+            lookahead = f"(?!(?:{'|'.join(map(re.escape, taken))})$)" if taken else ""
+            shares[number] = {"pattern": f"{lookahead}(?:{pattern})" if lookahead else pattern}
         else:
             shares[number] = {"topics": [name for name in topics if name not in taken]}
         if topic in taken or _ALL in taken:

@@ -43,19 +43,19 @@ def documents_of(text: str, file: str) -> list[str]:
         )
     if not re.match(r"\{|\[\s*[{\]]", stripped):
         is_list = not is_hocon(stripped) and is_yaml(stripped, file)
-        return [json.dumps(one) for one in connectors(stripped, file)] if is_list else [text]
+        return [json.dumps(connector) for connector in connectors(stripped, file)] if is_list else [text]
     content = _loaded(stripped, file)
     if isinstance(content, dict) and "apiVersion" in content:
-        return [json.dumps(one) for one in connectors_in([content], file)]
+        return [json.dumps(connector) for connector in connectors_in([content], file)]
     if isinstance(content, dict):
         # `GET /connectors?expand=info` has the name of each connector as a key.
-        infos = [one.get("info") for one in content.values() if isinstance(one, dict)]
+        infos = [connector.get("info") for connector in content.values() if isinstance(connector, dict)]
         if not infos or len(infos) < len(content) or not all(isinstance(info, dict) for info in infos):
             return [text]
         content = infos
     if not content:
         raise ConfigError(f"{file}: expected a list of connectors; found an empty list")
-    return [json.dumps(one) for one in content]
+    return [json.dumps(connector) for connector in content]
 
 
 def read_keys(text: str, file: str) -> dict[str, str]:
@@ -67,26 +67,26 @@ def read_keys(text: str, file: str) -> dict[str, str]:
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("{"):
-        found = _json(stripped, file)
+        values = _json(stripped, file)
     elif is_hocon(stripped):
-        found = read_hocon(stripped, file)
+        values = read_hocon(stripped, file)
     elif is_yaml(stripped, file):
         several = connectors(stripped, file)
         if several[1:]:
             raise ConfigError(f"{file}: expected one connector; found {len(several)}")
-        found = _json(json.dumps(several[0]), file)
+        values = _json(json.dumps(several[0]), file)
     elif _SECTION.fullmatch(_first_line(stripped)):
-        found = _ini(stripped, file)
+        values = _ini(stripped, file)
     else:
-        found = _variables(stripped) or _properties(stripped, file)
-    if not found:
+        values = _variables(stripped) or _properties(stripped, file)
+    if not values:
         raise ConfigError(
             f"{file}: expected JSON, YAML, properties (key=value), an ini file or variables; found no key"
         )
-    if halves := [key for key, value in found.items() if re.search("[\ud800-\udfff]", key + value)]:
+    if halves := [key for key, value in values.items() if re.search("[\ud800-\udfff]", key + value)]:
         shown = halves[0].encode("ascii", "backslashreplace").decode()
         raise ConfigError(f"{file}: {shown}: expected text; found one half of a surrogate pair (\\ud800 to \\udfff)")
-    return found
+    return values
 
 
 def _loaded(text: str, file: str) -> Any:
@@ -143,12 +143,12 @@ def _properties(text: str, file: str) -> dict[str, str]:
         pairs: list[tuple[str, str]] = javaproperties.loads(text, object_pairs_hook=list)
     except javaproperties.InvalidUEscapeError as error:
         raise ConfigError(f"{file}: not Java properties: expected \\u and four hexadecimal digits; {error}") from None
-    found = dict(pairs)
+    values = dict(pairs)
     # Java takes the last value of a key that is there twice. A second class or name is another connector.
     for key, value in pairs:
-        if key in ("connector.class", "name") and value != found[key]:
+        if key in ("connector.class", "name") and value != values[key]:
             raise ConfigError(f"{file}: expected one connector; found `{key}` twice: give each a file of its own")
-    return found
+    return values
 
 
 def _variables(text: str) -> dict[str, str]:

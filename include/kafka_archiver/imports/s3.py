@@ -1,4 +1,4 @@
-"""How a tool reaches its bucket: region, endpoint, credentials."""
+"""The access of a tool to its bucket: region, endpoint, credentials."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -29,7 +29,7 @@ _OWN_PROVIDER = (
 
 
 def _advice(provider: str) -> str:
-    """What to do in the place of a class that gives credentials."""
+    """Return the advice for a class that gives credentials."""
     known = provider.startswith(("com.amazonaws.", "software.amazon.", "io.confluent."))
     fitting = (text for part, text in _PROVIDERS.items() if known and part in provider)
     return next(fitting, _OWN_PROVIDER) if provider else _OF_MACHINE
@@ -78,26 +78,26 @@ def access(keys: Keys, names: Mapping[str, str]) -> dict[str, Any]:
 
 def requests(keys: Keys) -> dict[str, Any]:
     """Encryption, ACL and tags, as Confluent names them."""
-    made: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     algorithm, key_id = keys.get("s3.ssea.name"), keys.get("s3.sse.kms.key.id")
     if keys.get("s3.sse.customer.key"):
-        made["encryption"] = {"sse-c": {"connection": "sse_c_key"}}
+        options["encryption"] = {"sse-c": {"connection": "sse_c_key"}}
         keys.by_hand("s3.sse.customer.key", "into the password of an Airflow connection, here called sse_c_key")
     elif algorithm == "AES256":
-        made["encryption"] = "sse-s3"
+        options["encryption"] = "sse-s3"
     elif algorithm == "aws:kms":
-        made["encryption"] = {"sse-kms": {"key_id": key_id}} if key_id else "sse-kms"
+        options["encryption"] = {"sse-kms": {"key_id": key_id}} if key_id else "sse-kms"
     elif algorithm:
         keys.lacks("s3.ssea.name", "expected AES256 or aws:kms; objects are stored without encryption by S3's request")
     for key in ("s3.ssea.name", "s3.sse.kms.key.id", "s3.sse.customer.key"):
         keys.kept(key, "store.encryption")
     acl = keys.get("s3.acl.canned")
     if acl in get_args(Acl):
-        made["acl"] = acl
+        options["acl"] = acl
     elif acl:
         keys.lacks("s3.acl.canned", f"objects get the bucket's default; store.acl has {', '.join(get_args(Acl))}")
     keys.kept("s3.acl.canned", "store.acl")
     keys.differs(
         "s3.object.tagging", "the manifest has offsets and rows of every object; `store.tags` are tags of your own"
     )
-    return made
+    return options

@@ -111,12 +111,12 @@ class _Chain:
         """Read all of them."""
         names = words(self._keys.get("transforms"))
         for name in names:
-            self._one(name)
+            self._read_step(name)
         if names:
             done = self.steps or self.where or self.columns.select()
             self._keys.note("kept" if done else "lacks", "transforms", "transform: see each" if done else "see each")
 
-    def _one(self, name: str) -> None:
+    def _read_step(self, name: str) -> None:
         prefix = f"transforms.{name}."
         path = self._keys.get(f"{prefix}type")
         kind, _, of = path.rpartition(".")[2].partition("$")
@@ -164,7 +164,7 @@ class _Chain:
         elif steps:
             self.steps += steps
             self._touched |= _names(steps)
-            self._note(prefix, "differs" if kind == "MaskField" else "kept", _said(kind, steps))
+            self._note(prefix, "differs" if kind == "MaskField" else "kept", _note_of(kind, steps))
         elif own and of == "Value" and self._has_columns and not self._unclear and self._as_sql(prefix, kind):
             pass
         else:
@@ -332,7 +332,7 @@ def _shown(steps: list[dict[str, Any]]) -> str:
     return str(steps)[1:-1].replace("'", "")
 
 
-def _said(kind: str, steps: list[dict[str, Any]]) -> str:
+def _note_of(kind: str, steps: list[dict[str, Any]]) -> str:
     if kind == "MaskField":
         return "transform.steps: mask: each character of a text becomes *, and other values null; theirs are empty or 0"
     return f"transform.steps: {_shown(steps)}"

@@ -1,4 +1,4 @@
-"""What transforms make of a value's columns, as `transform.select`. Pure."""
+"""The columns that transforms make of a value's columns, as `transform.select`. Pure."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

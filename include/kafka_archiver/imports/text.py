@@ -64,12 +64,14 @@ def _printable(text: str) -> str:
 
 
 def unfilled(value: Any, where: str = "") -> Iterator[str]:
-    """What a person must fill in: values that something else replaced before the other tool read them."""
+    """Yield the values that a person must fill in: values that something else replaced before the other tool read
+    them.
+    """
     if isinstance(value, str):
-        for found in dict.fromkeys(re.findall(r"\$\{[^{}]*\}", value)):
-            if not _START.fullmatch(found):
+        for variable in dict.fromkeys(re.findall(r"\$\{[^{}]*\}", value)):
+            if not _START.fullmatch(variable):
                 yield (
-                    f"`{where}`: {found} is not replaced here; write what it stands for, or ${{NAME}}, which is an "
+                    f"`{where}`: {variable} is not replaced here; write what it stands for, or ${{NAME}}, which is an "
                     "environment variable of Airflow's scheduler, DAG processor and workers"
                 )
         return
@@ -85,7 +87,7 @@ _START = re.compile(rf"\$\{{(?:env:({NAME})\}})?")
 def _with_variables(value: Any) -> Any:
     """The content with environment variables as our YAML has them; any other `${` is text."""
     if isinstance(value, str):
-        return _START.sub(lambda found: f"${{{found[1]}}}" if found[1] else "$${", value)
+        return _START.sub(lambda match: f"${{{match[1]}}}" if match[1] else "$${", value)
     if isinstance(value, dict):
         return {key: _with_variables(item) for key, item in value.items()}
     return [_with_variables(item) for item in value] if isinstance(value, list) else value

@@ -29,13 +29,13 @@ class _Texts(yaml.SafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-        seen = set()
+        keys = set()
         for key_node, _ in node.value:
             if isinstance(key_node, yaml.ScalarNode):
-                if key_node.value in seen and key_node.value != "<<":
+                if key_node.value in keys and key_node.value != "<<":
                     line = key_node.start_mark.line + 1
                     raise ConfigError(f"line {line}: key `{key_name(key_node.value)}` is given twice")
-                seen.add(key_node.value)
+                keys.add(key_node.value)
         return super().construct_mapping(node, deep)
 
 
@@ -135,11 +135,11 @@ def walked(content: Any, file: str) -> Iterator[tuple[tuple[str, ...], dict[str,
     :raises ConfigError: there are too many: references within a YAML can stand for any number.
     """
     waiting: list[tuple[tuple[str, ...], Any, Any]] = [((), content, None)]
-    seen = 0
+    visited = 0
     while waiting:
         names, value, above = waiting.pop()
-        seen += 1
-        if seen > _MOST or len(names) > 100:
+        visited += 1
+        if visited > _MOST or len(names) > 100:
             raise ConfigError(f"{file}: expected at most {_MOST} values, 100 deep; found more")
         if isinstance(value, dict):
             yield names, {str(key): item for key, item in value.items()}, above

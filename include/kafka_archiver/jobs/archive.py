@@ -1,71 +1,23 @@
-"""The input of the job `archive`: a document and, separately, the endpoints. Pure.
+"""The document of the job `archive`. Pure."""
 
-The task `archive` writes both and the job's main program reads both. The document is an argument, which everybody may
-read. `orchestration/submit/handover.py` hands over the endpoints, addresses and credentials together; on Kubernetes a
-person has written them into a Secret. A job of another name has another document.
-"""
-
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import BadRecord
-from kafka_archiver.values.documents import Value
+from kafka_archiver.jobs.base import JobDocument
+from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.messages.policies import BadRecord, LostOffsets
 
 if TYPE_CHECKING:
     # Not at runtime: it imports YAML, which the driver does not need.
     from kafka_archiver.config import Archive
 
-# Environment variables. ENDPOINTS: the endpoints. VERDICT: the file in which a driver on the task's machine writes the
-# failure, as JSON of kafka_archiver.messages.errors.Failure.
-ENDPOINTS, VERDICT = "KAFKA_ARCHIVER_ENDPOINTS", "KAFKA_ARCHIVER_VERDICT"
 # `auto` means native.
 Reader = Literal["auto", "spark", "native"]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoints:
-    """Addresses and credentials of brokers and store, and keys of transforms, resolved from Airflow's connections.
-
-    `kafka`: librdkafka's client properties. `store`: the options of :func:`~kafka_archiver.store.open_store`.
-    `keys`: the secret keys of transforms by name.
-    `master_keys`: what decrypts data keys of objects that are encrypted before they are sent, see `context/keyring`.
-    Credentials are kept out of `repr`.
-    """
-
-    kafka: Mapping[str, str] = field(repr=False)
-    store: Mapping[str, str] = field(repr=False)
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-    master_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def to_json(self) -> str:
-        """For the environment of the Spark job."""
-        more = {"keys": dict(self.keys), "master_keys": dict(self.master_keys)}
-        optional = {name: value for name, value in more.items() if value}
-        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store), **optional})
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """The inverse of `to_json`; on Kubernetes a person wrote the text.
-
-        :raises ConfigError: the text is something else. The message quotes nothing of it: it holds credentials.
-        """
-        try:
-            document = json.loads(text)
-            kafka, store = ({str(k): str(v) for k, v in document[name].items()} for name in ("kafka", "store"))
-            keys, masters = (
-                {str(k): str(v) for k, v in document.get(name, {}).items()} for name in ("keys", "master_keys")
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ConfigError(f"{ENDPOINTS} is not JSON with `kafka` and `store`, each a mapping of strings") from None
-        return cls(kafka, store, keys, masters)
-
-
-class ArchiveJob(Value):
+class ArchiveJob(JobDocument):
     """The runs to archive, with limits and policies. It holds no secrets.
 
     `store`: its URL. `requests`: what requests to the store have besides, as options of the store; not written if
@@ -85,7 +37,7 @@ class ArchiveJob(Value):
     max_paths: Annotated[int, Field(gt=0)] = 10_000
     record_seconds: Annotated[int, Field(ge=0)] = 0
     record_memory_bytes: Annotated[int, Field(ge=0)] = 0
-    lost_offsets: Literal["fail", "record_loss"]
+    lost_offsets: LostOffsets
     bad_record: BadRecord
 
     @classmethod
@@ -108,26 +60,3 @@ class ArchiveJob(Value):
     def options(self, endpoints: Endpoints) -> dict[str, str]:
         """The options of the store. The endpoints may be a person's, who need not know what requests have besides."""
         return {**endpoints.store, **dict(self.requests)}
-
-    def to_argument(self) -> str:
-        """The document as one argument: JSON in one line.
-
-        YARN replaces doubled braces in arguments. So all braces but the outer ones, which are in strings, are escaped.
-        """
-        inner = self.model_dump_json()[1:-1].replace("{", "\\u007b").replace("}", "\\u007d")
-        return f"{{{inner}}}"
-
-    @classmethod
-    def from_arguments(cls, arguments: Sequence[str]) -> Self:
-        """The inverse of `to_argument`.
-
-        :raises ConfigError: the arguments are something else.
-        """
-        expected = "expected one argument, the document of a job `archive` as the DAG's task `archive` writes it"
-        if len(arguments) != 1:
-            raise ConfigError(f"{expected}; found {len(arguments)}")
-        try:
-            return cls.model_validate_json(arguments[0])
-        except ValidationError as error:
-            faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
-            raise ConfigError(f"{expected}; found {faults}") from None

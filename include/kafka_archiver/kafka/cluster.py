@@ -15,7 +15,7 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.kafka.leaders import Node, at_leaders, described, leaders, majority_of, names_of
+from kafka_archiver.kafka.leaders import BrokerNode, at_leaders, described, leaders, majority_of, names_of
 from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.messages.kafka_tools import KafkaTools
@@ -75,9 +75,9 @@ class Cluster:
         """The number of brokers."""
         return len(self.nodes())
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[BrokerNode]:
         """The brokers that are alive, by the one that answers."""
-        return [Node(node.id, f"{node.host}:{node.port}") for node in self._description().nodes]
+        return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in self._description().nodes]
 
     def _description(self) -> Any:
         [answer] = self._ask(
@@ -101,7 +101,7 @@ class Cluster:
             for name, answer in zip(names, answers, strict=True)
         }
 
-    def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
+    def topics(self, selection: Collection[str] | re.Pattern[str]) -> list[Topic]:
         """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.
 
         They are those that a majority of the brokers names.
@@ -110,17 +110,17 @@ class Cluster:
         :raises TransientError: too few brokers answer to know whether it exists.
         """
         nodes = self.nodes()
-        names = self._matching(wanted, nodes) if isinstance(wanted, re.Pattern) else sorted(wanted)
+        names = self._matching(selection, nodes) if isinstance(selection, re.Pattern) else sorted(selection)
         if len(nodes) == 1 or not names:
-            found = self._ask(
+            descriptions = self._ask(
                 lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
                 lambda name: f"describe topic {name}",
             )
-            return [_topic(topic) for topic in found]
+            return [_topic(topic) for topic in descriptions]
         views = described(self.properties, nodes, names)
         by_name = {name: majority_of(name, views) for name in names}
         gone = [name for name, topic in by_name.items() if topic is None]
-        if gone and not isinstance(wanted, re.Pattern):
+        if gone and not isinstance(selection, re.Pattern):
             error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
             raise translate(error, f"describe topic {gone[0]}", self.brokers) from KafkaException(error)
         return [_topic(topic) for topic in by_name.values() if topic is not None]
@@ -138,7 +138,7 @@ class Cluster:
                 return dict.fromkeys(names)
         return {name: identity for each in names for name, identity in self.topic_ids([each]).items()}
 
-    def _matching(self, pattern: re.Pattern[str], nodes: Sequence[Node]) -> list[str]:
+    def _matching(self, pattern: re.Pattern[str], nodes: Sequence[BrokerNode]) -> list[str]:
         known = self._asking.topics(self.timeout) if len(nodes) == 1 else names_of(self.properties, nodes)
         names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
         if not names:
@@ -164,15 +164,20 @@ class Cluster:
         asked, nodes = list(names), self.nodes()
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         if not asked or len(nodes) == 1:
-            return {n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in self._found(asked, latest).items()}
+            return {
+                n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in self._answers_of(asked, latest).items()
+            }
         leading = leaders(self.properties, nodes, asked)
         answers = at_leaders(self.properties, leading, latest, self.timeout)
-        ends = {n: LogEnd(a.found.offset, known_epoch(a.found.leader_epoch), a.unsure) for n, a in answers.items()}
-        others = self._found([name for name in asked if name not in ends], latest)
+        ends = {
+            n: LogEnd(a.offset_info.offset, known_epoch(a.offset_info.leader_epoch), a.unsure)
+            for n, a in answers.items()
+        }
+        remaining = self._answers_of([name for name in asked if name not in ends], latest)
         silent = "the leader does not answer"
         return ends | {
-            name: LogEnd(found.offset, known_epoch(found.leader_epoch), leading[name].unsure or silent)
-            for name, found in others.items()
+            name: LogEnd(answer.offset, known_epoch(answer.leader_epoch), leading[name].unsure or silent)
+            for name, answer in remaining.items()
         }
 
     def look_anew(self) -> None:
@@ -188,8 +193,8 @@ class Cluster:
         self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
     ) -> dict[TopicPartition, int | None]:
         """The first offset of each partition with this timestamp or a later one; None if there is no such record."""
-        found = self._offsets(names, OffsetSpec.for_timestamp(milliseconds), isolation)
-        return {name: offset if offset >= 0 else None for name, offset in found.items()}
+        offsets = self._offsets(names, OffsetSpec.for_timestamp(milliseconds), isolation)
+        return {name: offset if offset >= 0 else None for name, offset in offsets.items()}
 
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The latest timestamp (ms) that the brokers know of each partition, -1 for none.
@@ -199,62 +204,62 @@ class Cluster:
         """
         asked = list(names)
         try:
-            found = self._found(asked, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
+            latest = self._answers_of(asked, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
         except TransientError as error:
             cause = error.__cause__
             if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNSUPPORTED_VERSION:
                 return dict.fromkeys(asked, -1)
             raise
-        return {name: latest.timestamp for name, latest in found.items()}
+        return {name: record.timestamp for name, record in latest.items()}
 
-    def _of_known(self, ask: Callable[[], Result]) -> Result:
+    def _retried_if_unknown(self, ask: Callable[[], Result]) -> Result:
         """Ask about topics that are there: a broker that does not know one is not believed if there are others.
 
         :raises TransientError: three brokers in turn do not know one.
         """
-        said: PermanentError | None = None
+        failure: PermanentError | None = None
         for _ in range(_BROKERS):
             try:
                 return ask()
             except PermanentError as error:
                 if not is_unknown_topic(error) or self.size() == 1:
                     raise
-                said = error
+                failure = error
                 # A new client may ask another broker.
                 self._asking = Asking(self.properties)
         raise TransientError(
-            f"{said}. A majority of the brokers knew it a moment ago: the next attempt asks again"
-        ) from said
+            f"{failure}. A majority of the brokers knew it a moment ago: the next attempt asks again"
+        ) from failure
 
     def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
-        return {name: found.offset for name, found in self._found(names, spec, isolation).items()}
+        return {name: found.offset for name, found in self._answers_of(names, spec, isolation).items()}
 
-    def _found(
+    def _answers_of(
         self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str = "read_uncommitted"
     ) -> dict[TopicPartition, Any]:
         asked = list(names)
-        return self._of_known(lambda: self._found_once(asked, spec, isolation))
+        return self._retried_if_unknown(lambda: self._answers_once(asked, spec, isolation))
 
-    def _found_once(
+    def _answers_once(
         self, asked: Sequence[TopicPartition], spec: OffsetSpec, isolation: str
     ) -> dict[TopicPartition, Any]:
         if not asked:
             return {}
-        wanted = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
+        specs = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
         unknown: list[TopicPartition] = []
         for _ in range(_TRIES):
             answers = self._ask(
                 lambda admin: admin.list_offsets(
-                    wanted, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
+                    specs, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
                 ),
                 lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
             )
-            found = dict(zip(asked, answers, strict=True))
+            answered = dict(zip(asked, answers, strict=True))
             # -1: no record at or after this time. -1001: the connection broke. librdkafka then waits until the timeout
             # and returns no error.
-            unknown = sorted(name for name, answer in found.items() if answer.offset < -1)
+            unknown = sorted(name for name, answer in answered.items() if answer.offset < -1)
             if not unknown:
-                return found
+                return answered
         raise TransientError(
             f"{self.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
         )
@@ -288,14 +293,14 @@ class Cluster:
             wrong = self._moved(group, offsets, stamp)
         if not wrong:
             return
-        name, there = min(wrong.items())
-        said = f"group {group}: committed offset {offsets[name]} of {name}, but read back {there}"
+        name, committed = min(wrong.items())
+        message = f"group {group}: committed offset {offsets[name]} of {name}, but read back {committed}"
         if all(offset is None for offset in wrong.values()):
             raise TransientError(
-                f"{said}: the group's coordinator does not have it yet; the next attempt commits again"
+                f"{message}: the group's coordinator does not have it yet; the next attempt commits again"
             )
         raise PermanentError(
-            f"{said}: another client commits in this group; give the archive a group of its own (source.group)"
+            f"{message}: another client commits in this group; give the archive a group of its own (source.group)"
         )
 
     def _moved(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str) -> dict[TopicPartition, int | None]:
@@ -317,7 +322,7 @@ class Cluster:
 
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
-        return self._of_known(lambda: first_records(self.properties, starts, seconds, self.brokers))
+        return self._retried_if_unknown(lambda: first_records(self.properties, starts, seconds, self.brokers))
 
     def times_behind(
         self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
@@ -328,7 +333,7 @@ class Cluster:
 
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
-        return self._of_known(lambda: times_behind(self.properties, places, seconds, self.brokers))
+        return self._retried_if_unknown(lambda: times_behind(self.properties, places, seconds, self.brokers))
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
@@ -339,4 +344,4 @@ class Cluster:
 
         :param ends: the end of each log under an earlier leader, or an offset before that end; with the leader epoch.
         """
-        return self._of_known(lambda: truncated(self.properties, ends, seconds, self.brokers))
+        return self._retried_if_unknown(lambda: truncated(self.properties, ends, seconds, self.brokers))

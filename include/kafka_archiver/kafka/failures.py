@@ -53,7 +53,7 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
 
 
 def _no_token(answer: str, what: str, brokers: str) -> ArchiverError:
-    said = f"{brokers}: the identity provider gave no token to {what}: {foreign(' '.join(answer.split()))}"
+    message = f"{brokers}: the identity provider gave no token to {what}: {foreign(' '.join(answer.split()))}"
     if _REFUSED.search(answer):
-        return PermanentError(f"{said}; correct the client id, secret or scope in the Kafka connection")
-    return TransientError(f"{said}; check that it runs, `sasl.oauthbearer.token.endpoint.url` and https.ca.location")
+        return PermanentError(f"{message}; correct the client id, secret or scope in the Kafka connection")
+    return TransientError(f"{message}; check that it runs, `sasl.oauthbearer.token.endpoint.url` and https.ca.location")

@@ -66,13 +66,13 @@ def first_records(
     :raises TransientError, PermanentError: a broker refuses a read.
     """
     places = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in starts.items()]
-    found: dict[TopicPartition, FirstRecord | None] = {}
+    records: dict[TopicPartition, FirstRecord | None] = {}
     for name, message in _answers(properties, places, seconds):
         error = message.error()
         if error is not None and error.code() not in _NO_RECORD:
             raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
-        found[name] = None if error else _record(message)
-    return found
+        records[name] = None if error else _record(message)
+    return records
 
 
 def truncated(
@@ -88,21 +88,21 @@ def truncated(
         confluent_kafka.TopicPartition(n.topic, n.partition, end.offset, leader_epoch=end.leader_epoch)
         for n, end in ends.items()
     ]
-    found: dict[TopicPartition, int | None] = {}
+    cuts: dict[TopicPartition, int | None] = {}
     for name, message in _answers(properties, places, seconds):
         error = message.error()
         if error is not None and error.code() not in _NO_RECORD:
             raise translate(
                 error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers
             ) from KafkaException(error)
-        found[name] = _cut(str(error.str())) if error else None
-    return found
+        cuts[name] = _cut(str(error.str())) if error else None
+    return cuts
 
 
-def _cut(said: str) -> int | None:
+def _cut(reason: str) -> int | None:
     """The offset at which a log was truncated, 0 if librdkafka does not name it; None if it was not truncated."""
-    place = _CUT_AT.search(said)
-    return None if _CUT not in said else int(place[1]) if place else 0
+    place = _CUT_AT.search(reason)
+    return None if _CUT not in reason else int(place[1]) if place else 0
 
 
 def _answers(

@@ -17,9 +17,9 @@ from kafka_archiver.values.ranges import TopicPartition
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def is_known(topic_id: str, was: int | None, now: int | None) -> bool:
-    """Whether topic id and leader epochs (`was`, `now`) are enough, so that no record has to be compared."""
-    return topic_id != NO_ID and was is not None and now is not None
+def is_known(topic_id: str, known_epoch: int | None, present_epoch: int | None) -> bool:
+    """Return True if topic id and leader epochs are enough, so that no record has to be compared."""
+    return topic_id != NO_ID and known_epoch is not None and present_epoch is not None
 
 
 def cuts(
@@ -54,23 +54,23 @@ def changed(
     """
     mine = {p.name: p for p in known}
     asked = {name: max(p.witness.offset, starts[name]) for name, p in mine.items() if p.witness}
-    found = cluster.first_records(asked)
-    _require_all(asked, found)
-    said = {name: _doubt(mine[name], found[name]) for name in asked}
-    return {name: doubt for name, doubt in said.items() if doubt}
+    records = cluster.first_records(asked)
+    _require_all(asked, records)
+    doubts = {name: _doubt(mine[name], records[name]) for name in asked}
+    return {name: doubt for name, doubt in doubts.items() if doubt}
 
 
-def _require_all(asked: Collection[TopicPartition], found: Collection[TopicPartition]) -> None:
-    if silent := sorted(set(asked) - set(found)):
+def _require_all(asked: Collection[TopicPartition], records: Collection[TopicPartition]) -> None:
+    if silent := sorted(set(asked) - set(records)):
         raise TransientError(f"no answer from {silent[0]} in time, to check that it is still the log that was archived")
 
 
-def _doubt(known: PartitionProgress, found: FirstRecord | None) -> str | None:
+def _doubt(known: PartitionProgress, record: FirstRecord | None) -> str | None:
     """Why the log may not be the archived one, by the record at the offset of the last archived record."""
     witness = known.witness
     assert witness is not None
-    if found and found.offset == witness.offset:
-        if (found.timestamp, found.value) == (witness.timestamp, witness.value):
+    if record and record.offset == witness.offset:
+        if (record.timestamp, record.value) == (witness.timestamp, witness.value):
             return None
         return (
             f"the log of {known.name} is not the one that was archived: the record at offset {witness.offset} differs. "

@@ -25,7 +25,7 @@ View = Mapping[TopicPartition, int]
 Described = Mapping[str, Any]
 
 
-class Node(NamedTuple):
+class BrokerNode(NamedTuple):
     """A broker and its address."""
 
     id: int
@@ -35,20 +35,20 @@ class Node(NamedTuple):
 class Leader(NamedTuple):
     """The leader that a majority names; else `unsure` says why there is none. `others`: those that the rest names."""
 
-    node: Node | None
+    node: BrokerNode | None
     unsure: str = ""
-    others: tuple[Node, ...] = ()
+    others: tuple[BrokerNode, ...] = ()
 
 
-class Answer(NamedTuple):
-    """What the leader says of a partition, as `list_offsets` has it; `unsure`: why another one may lead."""
+class LeaderAnswer(NamedTuple):
+    """The leader's answer about a partition, as `list_offsets` has it; `unsure`: why another one may lead."""
 
-    found: Any
+    offset_info: Any
     unsure: str = ""
 
 
 def leaders(
-    properties: Mapping[str, str], nodes: Sequence[Node], names: Collection[TopicPartition]
+    properties: Mapping[str, str], nodes: Sequence[BrokerNode], names: Collection[TopicPartition]
 ) -> dict[TopicPartition, Leader]:
     """Return the leader of each partition by the brokers' present answers.
 
@@ -63,29 +63,29 @@ def leaders(
 
 def at_leaders(
     properties: Mapping[str, str], leading: Mapping[TopicPartition, Leader], spec: OffsetSpec, timeout: float
-) -> dict[TopicPartition, Answer]:
+) -> dict[TopicPartition, LeaderAnswer]:
     """Return what each leader says of its own partitions; nothing for a partition without a leader that answers."""
-    by_node: dict[Node, list[TopicPartition]] = {}
+    by_node: dict[BrokerNode, list[TopicPartition]] = {}
     for name, leader in leading.items():
         for node in filter(None, (leader.node, *leader.others)):
             by_node.setdefault(node, []).append(name)
-    found = {node: _asked(properties, node, names, spec, timeout) for node, names in by_node.items()}
-    answers: dict[TopicPartition, Answer] = {}
+    by_broker = {node: _asked(properties, node, names, spec, timeout) for node, names in by_node.items()}
+    answers: dict[TopicPartition, LeaderAnswer] = {}
     for name, leader in leading.items():
-        if leader.node is not None and (mine := found[leader.node].get(name)) is not None:
+        if leader.node is not None and (mine := by_broker[leader.node].get(name)) is not None:
             newer = [
                 node
                 for node in leader.others
-                if (theirs := found[node].get(name)) is not None
-                and (theirs.leader_epoch or 0) > (mine.leader_epoch or 0)
+                if (answer := by_broker[node].get(name)) is not None
+                and (answer.leader_epoch or 0) > (mine.leader_epoch or 0)
             ]
-            said = f"broker {newer[0].id} leads {name} in a newer epoch than broker {leader.node.id}" if newer else ""
-            answers[name] = Answer(mine, said)
+            doubt = f"broker {newer[0].id} leads {name} in a newer epoch than broker {leader.node.id}" if newer else ""
+            answers[name] = LeaderAnswer(mine, doubt)
     return answers
 
 
 def _asked(
-    properties: Mapping[str, str], node: Node, names: Sequence[TopicPartition], spec: OffsetSpec, timeout: float
+    properties: Mapping[str, str], node: BrokerNode, names: Sequence[TopicPartition], spec: OffsetSpec, timeout: float
 ) -> dict[TopicPartition, Any]:
     places = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in names}
     try:
@@ -99,14 +99,14 @@ def _asked(
     return {name: answer for name, answer in zip(names, answers, strict=True) if answer.offset >= -1}
 
 
-def _only(properties: Mapping[str, str], node: Node) -> Asking:
+def _only(properties: Mapping[str, str], node: BrokerNode) -> Asking:
     """Return a new client that knows this broker only until its first answer."""
     return Asking({**properties, "bootstrap.servers": node.address})
 
 
 def described(
-    properties: Mapping[str, str], nodes: Sequence[Node], topics: Collection[str]
-) -> dict[Node, Described | None]:
+    properties: Mapping[str, str], nodes: Sequence[BrokerNode], topics: Collection[str]
+) -> dict[BrokerNode, Described | None]:
     """Return the topics as each broker describes them; None: it does not answer.
 
     :param properties: librdkafka's client properties.
@@ -116,13 +116,13 @@ def described(
         return dict(zip(nodes, pool.map(lambda node: _describe(properties, node, names), nodes), strict=True))
 
 
-def names_of(properties: Mapping[str, str], nodes: Sequence[Node]) -> set[str]:
+def names_of(properties: Mapping[str, str], nodes: Sequence[BrokerNode]) -> set[str]:
     """Return the names of all topics that any broker knows."""
     with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
         return {name for names in pool.map(lambda node: _names(properties, node), nodes) for name in names}
 
 
-def majority_of(topic: str, views: Mapping[Node, Described | None]) -> Any:
+def majority_of(topic: str, views: Mapping[BrokerNode, Described | None]) -> Any:
     """Return a topic as the brokers describe it; None: most of them do not know it.
 
     Of those that know it by the same id, the one with most partitions counts: partitions are never removed.
@@ -158,42 +158,42 @@ class _OrNone:
             raise
 
 
-def _describe(properties: Mapping[str, str], node: Node, topics: Sequence[str]) -> Described | None:
+def _describe(properties: Mapping[str, str], node: BrokerNode, topics: Sequence[str]) -> Described | None:
     def start(admin: AdminClient) -> Any:
         futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_SECONDS)
         return {name: _OrNone(future) for name, future in futures.items()}
 
     try:
-        found = _only(properties, node).ask(start, lambda topic: f"describe topic {topic}", _SECONDS)
+        description = _only(properties, node).ask(start, lambda topic: f"describe topic {topic}", _SECONDS)
     except TransientError:
         return None
-    return dict(zip(topics, found, strict=True))
+    return dict(zip(topics, description, strict=True))
 
 
-def _names(properties: Mapping[str, str], node: Node) -> list[str]:
+def _names(properties: Mapping[str, str], node: BrokerNode) -> list[str]:
     try:
         return _only(properties, node).topics(_SECONDS)
     except TransientError:
         return []
 
 
-def _view(properties: Mapping[str, str], node: Node, topics: Sequence[str]) -> View | None:
+def _view(properties: Mapping[str, str], node: BrokerNode, topics: Sequence[str]) -> View | None:
     """Return the leaders as one broker names them; None: no answer."""
     try:
-        found = _describe(properties, node, topics)
+        topics_by_name = _describe(properties, node, topics)
     except ArchiverError:
         return None
-    if found is None:
+    if topics_by_name is None:
         return None
     return {
         TopicPartition(topic.name, partition.id): partition.leader.id
-        for topic in filter(None, found.values())
+        for topic in filter(None, topics_by_name.values())
         for partition in topic.partitions
         if partition.leader is not None
     }
 
 
-def _majority(name: TopicPartition, views: Mapping[Node, View | None]) -> Leader:
+def _majority(name: TopicPartition, views: Mapping[BrokerNode, View | None]) -> Leader:
     counts = Counter(view[name] for view in views.values() if view is not None and name in view)
     leader, count = counts.most_common(1)[0] if counts else (None, 0)
     node = next((node for node in views if node.id == leader), None)

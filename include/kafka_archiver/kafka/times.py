@@ -31,9 +31,9 @@ def times_behind(
     :raises TransientError, PermanentError: a broker refuses a read.
     """
     waiting = {name: _Walk(offsets) for name, offsets in places.items() if offsets}
-    found: dict[TopicPartition, dict[int, int]] = {name: {} for name in places if name not in waiting}
+    times: dict[TopicPartition, dict[int, int]] = {name: {} for name in places if name not in waiting}
     if not waiting:
-        return found
+        return times
     consumer = looking_consumer(properties)
     try:
         consumer.assign([_place(name, walk.place) for name, walk in waiting.items()])
@@ -52,13 +52,13 @@ def times_behind(
                 else:
                     moved = walk.skip() if error.code() in _UNREADABLE else walk.finish()
                 if walk.is_done:
-                    found[name] = waiting.pop(name).times
+                    times[name] = waiting.pop(name).times
                     consumer.pause([_place(name)])
                 elif moved:
                     consumer.seek(_place(name, walk.place))
     finally:
         consumer.close()
-    return found
+    return times
 
 
 class _Walk:

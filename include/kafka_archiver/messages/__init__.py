@@ -1,1 +1,1 @@
-"""What is said to people: errors, actions, advice, and foreign text in our messages. Pure."""
+"""Messages to people: errors, actions, advice, and foreign text in our messages. Pure."""

@@ -1,4 +1,4 @@
-"""What can be done about a finding or an error, as values that only our own code makes. Pure.
+"""Actions about a finding or an error, as values that only our own code makes. Pure.
 
 Commands are made here, never read from a text: text that others wrote can name none.
 """
@@ -57,7 +57,7 @@ class Action:
 
 
 class Advice(NamedTuple):
-    """What to do in a sentence, and the actions that it names."""
+    """The advice in a sentence, and the actions that it names."""
 
     text: str
     actions: tuple[Action, ...] = ()

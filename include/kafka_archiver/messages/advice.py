@@ -5,14 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from kafka_archiver.messages.actions import Action, Advice, advise, command, words
-
-# What each choice does.
-_MEANS = {
-    "record_loss": "the missing offsets are recorded as lost for ever",
-    "new_generation": "the log is archived anew, beside the old objects",
-    "follow_ledger": "archiving goes on where the ledger ends",
-    "resume_from_ledger": "archiving goes on where the ledger ends",
-}
+from kafka_archiver.messages.policies import POLICIES, effects
 
 
 def dag_id(archive: str) -> str:
@@ -56,7 +49,10 @@ def choose(archive: str, policy: str, choice: str) -> Advice:
 
 def choose_all(archive: str, choices: Mapping[str, str]) -> Advice:
     """Return how to go on when several policies stop a run: one command for all, or it would stop at the next."""
-    always = ", ".join(f"`policies.{policy}: {choice}` ({_MEANS[choice]})" for policy, choice in choices.items())
+    always = ", ".join(
+        f"`policies.{policy}: {choice}` ({POLICIES[policy].choice(choice).effect})"
+        for policy, choice in choices.items()
+    )
     return advise(
         "One run stops at each of these, so choose for all of them. To go on: for one run ",
         once(archive, choices),
@@ -66,8 +62,7 @@ def choose_all(archive: str, choices: Mapping[str, str]) -> Advice:
 
 def meanings(actions: Sequence[Action]) -> str:
     """Return the meaning of the choices of these actions: "record_loss: …; …"."""
-    choices = {choice for action in actions for choice in action.conf.get("policies", {}).values()}
-    return "; ".join(f"{choice}: {means}" for choice, means in _MEANS.items() if choice in choices)
+    return effects(choice for action in actions for choice in action.conf.get("policies", {}).values())
 
 
 def once(archive: str, choices: Mapping[str, str]) -> Action:

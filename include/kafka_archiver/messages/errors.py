@@ -33,17 +33,19 @@ class ArchiverError(Exception):
     the kinds of the findings of `status` that say the same.
     """
 
-    def __init__(self, found: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()) -> None:
-        super().__init__(f"{found} {advice}".rstrip())
-        self.found, self.advice, self.actions, self.kinds = found, advice, tuple(actions), tuple(kinds)
+    def __init__(
+        self, message: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()
+    ) -> None:
+        super().__init__(f"{message} {advice}".rstrip())
+        self.message, self.advice, self.actions, self.kinds = message, advice, tuple(actions), tuple(kinds)
 
     def advised(self, advice: str, actions: Iterable[Action] = ()) -> "ArchiverError":
         """Return the error with more advice, as the nearest class that can be made from values."""
         failure = Failure.of(self)
         more = f"{failure.advice} {advice}".lstrip()
         # A reason may end without a full stop.
-        found = failure.message if failure.advice else f"{failure.message.rstrip('.')}."
-        return failure._replace(message=found, advice=more, actions=(*failure.actions, *actions)).error()
+        message = failure.message if failure.advice else f"{failure.message.rstrip('.')}."
+        return failure._replace(message=message, advice=more, actions=(*failure.actions, *actions)).error()
 
 
 class PermanentError(ArchiverError):
@@ -75,7 +77,7 @@ class PolicyError(PermanentError):
 
     def __init__(
         self,
-        found: str,
+        message: str,
         policy: str = "",
         where: str = "",
         choice: str = "",
@@ -83,7 +85,7 @@ class PolicyError(PermanentError):
         actions: Iterable[Action] = (),
         kinds: Iterable[str] = (),
     ) -> None:
-        super().__init__(found, advice, actions, tuple(kinds) or ((policy.replace("_", " "),) if policy else ()))
+        super().__init__(message, advice, actions, tuple(kinds) or ((policy.replace("_", " "),) if policy else ()))
         self.policy, self.where, self.choice = policy, where, choice
 
 
@@ -103,17 +105,19 @@ class BadRecordError(PermanentError):
     ) -> None:
         self.records = dict(sorted(records.items()))
         self.offset, self.reason = next(iter(self.records.items()))
-        others = len(self.records) - 1
-        more = f"; and {others} more of the same batch" if others else ""
-        found = f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}{'.' * bool(advice)}"
-        super().__init__(found, advice, actions)
+        further = len(self.records) - 1
+        more = f"; and {further} more of the same batch" if further else ""
+        message = f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}{'.' * bool(advice)}"
+        super().__init__(message, advice, actions)
         self._arguments = (topic, partition, self.records, advice, self.actions)
 
     @classmethod
-    def told(cls, found: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()) -> Self:
+    def without_records(
+        cls, message: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()
+    ) -> Self:
         """Return the error as whoever shows it needs it: without its records."""
         error = cls.__new__(cls)
-        PermanentError.__init__(error, found, advice, actions, kinds)
+        PermanentError.__init__(error, message, advice, actions, kinds)
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -122,15 +126,15 @@ class BadRecordError(PermanentError):
 
 
 def _policy_error(
-    found: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()
+    message: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()
 ) -> PolicyError:
-    return PolicyError(found, advice=advice, actions=actions, kinds=kinds)
+    return PolicyError(message, advice=advice, actions=actions, kinds=kinds)
 
 
 _KINDS: dict[str, Callable[[str, str, Iterable[Action], Iterable[str]], ArchiverError]] = {
     **{kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, DocumentError, IntegrityError)},
     PolicyError.__name__: _policy_error,
-    BadRecordError.__name__: BadRecordError.told,
+    BadRecordError.__name__: BadRecordError.without_records,
 }
 
 
@@ -150,7 +154,7 @@ class Failure(NamedTuple):
     def of(cls, error: ArchiverError) -> Self:
         """The error as the nearest class that can be made again from values."""
         kind = next((c.__name__ for c in type(error).__mro__ if c.__name__ in _KINDS), "PermanentError")
-        return cls(kind, error.found, error.advice, error.actions, error.kinds)
+        return cls(kind, error.message, error.advice, error.actions, error.kinds)
 
     def error(self) -> ArchiverError:
         """The error to raise."""

@@ -15,14 +15,14 @@ def explain(
     under: tuple[str, ...] = (),
     variables: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Iterator[str]:
-    """What is wrong, one line for each key.
+    """Yield the faults, one line for each key.
 
     :param unknown: gives the message for a key that the model does not have.
     :param under: the YAML's keys above the model.
     :param variables: the environment variables that a key's value is of. Such a value is not shown.
     """
     expected: dict[str, list[str]] = {}
-    found: dict[str, str] = {}
+    inputs: dict[str, str] = {}
     faults = error.errors()
     for fault in faults:
         if fault["type"] == "too_short" and any(_is_below(other["loc"], fault["loc"]) for other in faults):
@@ -34,18 +34,18 @@ def explain(
             yield unknown(where)
         elif fault["type"] == "missing":
             yield f"`{where}` is required"
-        elif (told := _expectation(fault["type"], fault["msg"])).startswith(f"`{where}."):
+        elif (expectation := _expectation(fault["type"], fault["msg"])).startswith(f"`{where}."):
             # It names its key itself.
-            yield told
+            yield expectation
         else:
-            expected.setdefault(where, []).append(told)
+            expected.setdefault(where, []).append(expectation)
             names = (variables or {}).get(where)
-            found[where] = _of_variables(names) if names else _found(fault["type"], fault["input"])
+            inputs[where] = _of_variables(names) if names else _input(fault["type"], fault["input"])
     for where, expectations in expected.items():
         # A fault of the whole YAML names its keys itself.
         key = f"`{where}`: " if where else ""
         text = " or ".join(dict.fromkeys(expectations))
-        yield f"{key}expected {text}{'' if ', found ' in text else found[where]}"
+        yield f"{key}expected {text}{'' if ', found ' in text else inputs[where]}"
 
 
 def _is_below(loc: tuple[int | str, ...], above: tuple[int | str, ...]) -> bool:
@@ -72,7 +72,7 @@ _PATTERNS = {"text that matches pattern '^group:.+$'": "group:<consumer group>"}
 _OPENING = re.compile(r"^(Value error, (expected )?|Input should be |(String|Tuple|List) should have )")
 
 
-def _found(kind: str, value: Any) -> str:
+def _input(kind: str, value: Any) -> str:
     """The end of an error: the value that was found, or only its kind if it may be a secret."""
     if kind == "value_error" and isinstance(value, dict | list):
         # The message names the keys or items that do not go together.

@@ -1,4 +1,4 @@
-"""Which values of an archive's YAML may be shown in Airflow, Spark's UI or a log. Pure; only decided here.
+"""Decides which values of an archive's YAML may be shown in Airflow, Spark's UI or a log. Pure; only decided here.
 
 An archive's own keys hold no secrets. In a mapping of another program's properties (a Kafka client's, Spark's, …) only
 the properties in SHOWN are shown, however harmless others look.
@@ -37,8 +37,8 @@ def shown(key: str, value: object) -> str:
 
 def plain_url(url: str) -> str:
     """An address without user, password, query and fragment; other text as it is."""
-    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
-    place, *more = re.split("[?#]", rest)
+    scheme, separator, address = url.partition("://") if "://" in url else ("", "", url)
+    place, *more = re.split("[?#]", address)
     # An @ behind ? or # is ambiguous: it may be part of the query, or end a password with such a sign.
     return scheme + separator + ("…" if "@" in "".join(more) else place.rpartition("@")[2])
 

@@ -1,4 +1,4 @@
-"""What a person has accepted of an archive's findings, as documents of the ledger. Pure."""
+"""The findings of an archive that a person has accepted, as documents of the ledger. Pure."""
 
 import re
 from typing import Literal

@@ -1,6 +1,6 @@
 """Proves single hours by what the archive assumes about the order of times (`timestamp.max_disorder`). Pure."""
 
-from kafka_archiver.model.losses import said
+from kafka_archiver.model.losses import assumption_of
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.plan import PartitionPlan, Plan
@@ -24,7 +24,7 @@ def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int,
     unsure = to_hour(after.unsure_until) if after.unsure_until else 0
     hours = (hour for hour in hours_between(plan.interval.start, over) if hour >= unsure)
     limit = min(plan.max_disorder_ms, after.if_ordered.disorder_ms if after.if_ordered else plan.max_disorder_ms)
-    return {hour: Judgement("complete", plan.planned_at, assumes=said(limit)) for hour in hours}
+    return {hour: Judgement("complete", plan.planned_at, assumes=assumption_of(limit)) for hour in hours}
 
 
 def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) -> bool:
@@ -38,6 +38,12 @@ def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) ->
     # Records of the interval may be among those that retention removed, or that open transactions hold back.
     cut = 0 < planned.start <= planned.log_start and bool(subtract(Range(planned.start - 1, planned.start), taken))
     # A further revision has no high watermark, so records that came since may be of the interval, too.
-    held = planned.end == planned.log_end and (planned.high is None or planned.high > planned.log_end)
+    is_held_back = planned.end == planned.log_end and (planned.high is None or planned.high > planned.log_end)
     same = known.generation == planned.generation
-    return same and not cut and not held and order.has(Range(planned.start, planned.end)) and order.disorder <= limit_ms
+    return (
+        same
+        and not cut
+        and not is_held_back
+        and order.has(Range(planned.start, planned.end))
+        and order.disorder <= limit_ms
+    )

@@ -13,6 +13,13 @@ from pydantic import Field
 from kafka_archiver.values.documents import Document, UtcTime, Value
 
 LENGTH = 32
+# The classes of master keys, by the key of `master_keys` in the endpoints that has the key itself or its name.
+MASTERS = {
+    "secret": "kafka_archiver.encryption.masters:LocalMaster",
+    "kms_key_id": "kafka_archiver.store.kms:KmsMaster",
+}
+# Those that a service keeps: `store.encryption.client` has a field for each.
+REMOTE_MASTERS = tuple(name for name in MASTERS if name != "secret")
 
 
 class DataKey(NamedTuple):

@@ -18,7 +18,7 @@ GROUP = "kafka_archiver.decoders"
 
 @dataclass(frozen=True, slots=True)
 class DecoderType:
-    """What the YAML, planning and the pipeline need to know of a decoder. Nothing else asks for its name.
+    """A decoder as the YAML, planning and the pipeline see it: its capabilities. Nothing else asks for its name.
 
     `maker`: `module:function`, which makes the decoder of a `records.decode.base.DecoderInput`; it is imported where
     records are decoded. `kind`: of the schemas that it reads; None: it takes none. `columns`: when it makes typed
@@ -26,6 +26,7 @@ class DecoderType:
     have its frame then. `infers`: the schema may be inferred from records. `is_json`: without a schema, values are JSON
     documents, whose bytes are checked and kept. `has_messages`: a schema has several messages, of which one is chosen.
     `decodes`: it may refuse bytes; False: it passes all of them.
+    `has_fields`: a value may have fields, by which records can be filed.
     """
 
     name: str
@@ -38,6 +39,7 @@ class DecoderType:
     is_json: bool = False
     has_messages: bool = False
     decodes: bool = True
+    has_fields: bool = True
 
     @property
     def has_columns(self) -> bool:
@@ -50,8 +52,8 @@ _ROOM = "kafka_archiver.records.decode"
 _OWN: dict[str, DecoderType] = {
     own.name: own
     for own in (
-        DecoderType("bytes", f"{_ROOM}.plain:make_bytes", columns="never", decodes=False),
-        DecoderType("string", f"{_ROOM}.plain:make_string", columns="always"),
+        DecoderType("bytes", f"{_ROOM}.plain:make_bytes", columns="never", decodes=False, has_fields=False),
+        DecoderType("string", f"{_ROOM}.plain:make_string", columns="always", has_fields=False),
         DecoderType("json", f"{_ROOM}.json_text.decoder:make_json", "JSON", infers=True, is_json=True),
         DecoderType("avro", f"{_ROOM}.avro.decoder:make", "AVRO", needs_schema=True, from_registry=True),
         DecoderType(

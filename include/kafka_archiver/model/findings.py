@@ -1,4 +1,4 @@
-"""What is found about an archive, as values that status, doctor, health, page, alerts and the audit render. Pure."""
+"""Findings about an archive, as values that status, doctor, health, page, alerts and the audit render. Pure."""
 
 from collections.abc import Iterable
 from typing import Any, Literal

@@ -37,7 +37,7 @@ RESERVED = frozenset({LEDGER, DEAD_LETTER})
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
 
 
-class Place(NamedTuple):
+class ObjectName(NamedTuple):
     """The parts of an object's name: its chunk, and the revision of the plan."""
 
     topic: str
@@ -62,7 +62,7 @@ def decode(segment: str) -> str:
     return unquote(segment)
 
 
-def object_key(place: Place, path: str, extension: str, dead_letter: bool = False, schemas: str = "") -> str:
+def object_key(place: ObjectName, path: str, extension: str, dead_letter: bool = False, schemas: str = "") -> str:
     """The key of the object with those records of one chunk that are filed under `path`.
 
     :param extension: with its dot, for example `.jsonl.gz`.
@@ -87,12 +87,12 @@ def topic_prefix(topic: str, dead_letter: bool = False) -> str:
 
 
 def is_reserved(key: str) -> bool:
-    """Whether a key is in one of the archiver's own folders."""
+    """Return True if a key is in one of the archiver's own folders."""
     return key.partition("/")[0] in RESERVED
 
 
 def is_dead_letter(key: str) -> bool:
-    """Whether an object's key is that of dead-lettered records."""
+    """Return True if an object's key is that of dead-lettered records."""
     return key.startswith(f"{DEAD_LETTER}/")
 
 
@@ -106,10 +106,10 @@ def split_run(run: str) -> tuple[datetime, int]:
 
     :raises ValueError: it is not the name of a run.
     """
-    found = _RUN.fullmatch(run)
-    if found is None:
+    match = _RUN.fullmatch(run)
+    if match is None:
         raise ValueError(f"not the name of a run: {run!r}")
-    return parse_run_id(found["start"]), int(found["revision"] or 0)
+    return parse_run_id(match["start"]), int(match["revision"] or 0)
 
 
 def ledger_prefix(archive: str) -> str:
@@ -118,7 +118,7 @@ def ledger_prefix(archive: str) -> str:
 
 
 def is_ledger(key: str) -> bool:
-    """Whether a key is in some archive's ledger."""
+    """Return True if a key is in some archive's ledger."""
     return key.startswith(f"{LEDGER}/")
 
 
@@ -246,8 +246,8 @@ def audit_document(archive: str) -> str:
 
 def revision_in(key: str) -> int:
     """The revision in an object's key, whatever the layout."""
-    found = _REVISION.search(key)
-    return int(found[1]) if found else 0
+    match = _REVISION.search(key)
+    return int(match[1]) if match else 0
 
 
 def schemas_in(key: str) -> str:
@@ -256,10 +256,10 @@ def schemas_in(key: str) -> str:
     return match[1] if match else ""
 
 
-def split_object_key(key: str) -> Place | None:
+def split_object_key(key: str) -> ObjectName | None:
     """The inverse of `object_key`, dead-lettered or not; None for a key of another form."""
-    found = _OBJECT.fullmatch(key.rsplit("/", 1)[-1])
-    if found is None:
+    match = _OBJECT.fullmatch(key.rsplit("/", 1)[-1])
+    if match is None:
         return None
-    numbers = (int(found[name] or 0) for name in ("partition", "start", "generation", "revision"))
-    return Place(decode(found["topic"]), *numbers)
+    numbers = (int(match[name] or 0) for name in ("partition", "start", "generation", "revision"))
+    return ObjectName(decode(match["topic"]), *numbers)

@@ -1,4 +1,4 @@
-"""What killed attempts, zombies and rebuilds leave in a store, and which of it may be removed. Pure.
+"""Lists the leftovers of killed attempts, zombies and rebuilds in a store, and which of them may be removed. Pure.
 
 Never a leftover: what a run at work may still need, what a manifest that counts promises, and what may belong to
 another archive, because archives may share a store.
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from kafka_archiver.model.keys import Place
+from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import place_in, plain_place
 from kafka_archiver.model.manifest import Intent, Manifest, Outcome
 from kafka_archiver.model.plan import Plan, Settings
@@ -65,10 +65,10 @@ def stray_uploads(
     return [Leftover("upload", u.key, None, u.upload_id) for u in uploads if stray(u)]
 
 
-def of_ended(
+def leftovers_of(
     plan: Plan, outcome: Outcome, manifest: Manifest | None, intent: Intent | None, superseded: Manifest | None
 ) -> list[Leftover]:
-    """What an ended run may have left: objects that no manifest names, and objects that it replaced.
+    """Return the leftovers of an ended run: objects that no manifest names, and objects that it replaced.
 
     They may be gone already. Parameters: how the run ended, and its documents; `superseded`: the manifest of the run
     that it replaced.
@@ -77,16 +77,16 @@ def of_ended(
     kind: Kind = "attempt" if outcome == "committed" else "rebuild" if outcome == "given_up" else "superseded"
     places = plan.places()
     keys = [key for key in (intent.keys if intent else ()) if place_in(plan.settings, key) in places]
-    found = [Leftover(kind, key, plan.run) for key in keys if key not in promised]
+    leftovers = [Leftover(kind, key, plan.run) for key in keys if key not in promised]
     if superseded and outcome == "committed" and not plan.keep_superseded:
-        found += [Leftover("superseded", o.key, superseded.run) for o in superseded.stored if o.key not in promised]
-    return found
+        leftovers += [Leftover("superseded", o.key, superseded.run) for o in superseded.stored if o.key not in promised]
+    return leftovers
 
 
-def place_of(key: str, *settings: Settings) -> Place | None:
+def place_of(key: str, *settings: Settings) -> ObjectName | None:
     """The place of an object, if its key is where we put such objects: another archive may be further down.
 
     :param settings: of plans that may have written it, besides `hourly`.
     """
-    found = (place_in(one, key) for one in settings)
-    return plain_place(key) or next(filter(None, found), None)
+    places = (place_in(settings_of_plan, key) for settings_of_plan in settings)
+    return plain_place(key) or next(filter(None, places), None)

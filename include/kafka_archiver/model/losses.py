@@ -52,13 +52,15 @@ class IfOrdered(Unsure):
 
 
 class Loss(NamedTuple):
-    """What one loss leaves unsure. `if_ordered`: an earlier end of that, by what the plan assumes; None: none."""
+    """The hours that one loss leaves unsure. `if_ordered`: an earlier end of that, by what the plan assumes; None:
+    none.
+    """
 
     unsure: Unsure
     if_ordered: datetime | None = None
 
 
-def said(disorder_ms: int) -> str:
+def assumption_of(disorder_ms: int) -> str:
     """Return an assumption about the order of times, as proofs name it."""
     return f"no record is more than {disorder_ms / 1000:g} s older than an earlier one of its partition"
 
@@ -213,13 +215,15 @@ def _by_order(plan: Plan, manifest: Manifest | None, name: TopicPartition, offse
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:
     """Return the first hour after the hours of the first records behind an offset: the rule of older plans."""
-    now = to_hour(plan.planned_at)
+    planned_hour = to_hour(plan.planned_at)
     entries = [o for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]
     begin = min((o.first_offset for o in entries), default=0)
     if plan.settings.time.source != "record":
-        return hour_start(now + 1)
+        return hour_start(planned_hour + 1)
     hours = {hour for o in entries if o.first_offset < begin + _FIRST_RECORDS for hour in o.hours}
-    return hour_start(max((hour for hour in hours if hour is not None and hour <= now), default=now) + 1)
+    return hour_start(
+        max((hour for hour in hours if hour is not None and hour <= planned_hour), default=planned_hour) + 1
+    )
 
 
 def _hour_after(moment: datetime) -> UtcTime:

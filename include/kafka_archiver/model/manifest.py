@@ -70,7 +70,7 @@ class ObjectEntry(Value):
         return [hour for hour, _ in self.rows_by_hour] if self.rows_by_hour else hours_by_path(self.path)
 
     def rows_in(self, hour: int | None) -> int:
-        """How many of its rows are of an hour."""
+        """Return the number of its rows of an hour."""
         if self.rows_by_hour and self.rows:
             return dict(self.rows_by_hour).get(hour, 0)
         return self.rows if hour in self.hours else 0
@@ -88,7 +88,7 @@ class Witness(Value):
 
 
 class ChunkAccount(Value):
-    """What became of every offset of one chunk; the five counts add up to its length.
+    """The account of every offset of one chunk; the five counts add up to its length.
 
     `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
     `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
@@ -151,9 +151,9 @@ class ChunkAccount(Value):
         """The account of offsets that Kafka dropped before they were planned."""
         return cls(**chunk.model_dump(), lost=chunk.range.size, lost_ranges=((chunk.start, chunk.end),))
 
-    def losing(self, there: Range) -> Self:
-        """The same account if the log has only `there` now: absent offsets outside of it count as lost."""
-        return self._losing(*outside(unpack(self.start, self.end, self.absent_ranges), there))
+    def losing(self, present: Range) -> Self:
+        """The same account if the log has only `present` now: absent offsets outside of it count as lost."""
+        return self._losing(*outside(unpack(self.start, self.end, self.absent_ranges), present))
 
     def giving_up(self, unread: Range) -> Self:
         """The same account if nobody has read these offsets: as absent as they seem, they count as lost."""
@@ -215,7 +215,7 @@ def _complete(account: dict[str, int]) -> dict[str, int]:
 
 
 class Manifest(Document):
-    """What one run wrote. The same plan and records give the same manifest, byte for byte.
+    """The list of what one run wrote. The same plan and records give the same manifest, byte for byte.
 
     `dead_letters`: the objects of records that the archive's format cannot hold. `sidecars`: objects beside objects,
     for formats that write them; they have no rows. `policies`: those that decided while
@@ -280,31 +280,31 @@ class Manifest(Document):
 
 def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     """The reasons why the manifest is not an account of the plan; empty if it is one."""
-    found: list[str] = []
+    problems: list[str] = []
     if manifest.plan_digest != plan.digest:
-        found.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
+        problems.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
     planned = {*map(str, plan.chunks()), *map(str, plan.lost_chunks())}
     accounted = {str(a.chunk) for a in manifest.chunks}
-    found += [f"no account of {c}" for c in sorted(planned - accounted)]
-    found += [f"an account of {c}, which is not in the plan" for c in sorted(accounted - planned)]
+    problems += [f"no account of {c}" for c in sorted(planned - accounted)]
+    problems += [f"an account of {c}, which is not in the plan" for c in sorted(accounted - planned)]
     if len(accounted) != len(manifest.chunks):
-        found.append("a chunk is accounted for twice")
+        problems.append("a chunk is accounted for twice")
     if manifest.account != totals(manifest.chunks):
-        found.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
+        problems.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
     if (gone := {o.key for o in manifest.lost_objects}) != set(plan.lost_objects):
-        found.append(f"the lost objects {sorted(gone)} are not those of the plan: {sorted(plan.lost_objects)}")
+        problems.append(f"the lost objects {sorted(gone)} are not those of the plan: {sorted(plan.lost_objects)}")
     for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
         held_rows = by_chunk((o, o.rows) for o in objects)
         for account in manifest.chunks:
-            held = held_rows.pop(_place(account), 0)
-            if held != account.stored[fate]:
+            rows = held_rows.pop(_place(account), 0)
+            if rows != account.stored[fate]:
                 rows_of = "" if account.rows is None else f" in {account.stored[fate]} rows"
                 offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
-                found.append(f"{account.chunk}: {offsets}, its objects hold {held} rows")
-        found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
-    found += _sidecars(manifest)
-    found += _lost(manifest, plan.settings.transform is not None)
-    return found
+                problems.append(f"{account.chunk}: {offsets}, its objects hold {rows} rows")
+        problems += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
+    problems += _sidecars(manifest)
+    problems += _lost(manifest, plan.settings.transform is not None)
+    return problems
 
 
 def _lost(manifest: Manifest, shared: bool) -> Iterator[str]:
@@ -366,7 +366,7 @@ Outcome = Literal["committed", "replaced", "given_up"]
 
 
 class Commit(Document):
-    """How a run ended. Written once, never changed.
+    """The end of a run. Written once, never changed.
 
     A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
     """
@@ -391,7 +391,7 @@ class Commit(Document):
 
 
 class Intent(Document):
-    """What the attempts of a run may have made visible before the manifest exists.
+    """The objects that attempts of a run may have made visible before the manifest exists.
 
     Only the attempt that wrote the intent last may complete its uploads. A later attempt must first take the intent,
     under the next number; from then on nothing of the earlier attempt is completed. `done`: all objects are visible,
@@ -417,7 +417,7 @@ class Intent(Document):
 
 
 class Settled(Document):
-    """What settling a run did: the hours that it closed, and the complete hours that it changed. Derived.
+    """The record of settling a run: the hours that it closed, and the complete hours that it changed. Derived.
 
     Whole hours since 1970, as ranges; records without a time are in none. `stretches`: hours without a record that it
     made complete, and that have no proof of their own.

@@ -23,13 +23,13 @@ class Span(NamedTuple):
 
 
 class Order(Value):
-    """What is known of one log. `disorder`: the most milliseconds by which a record is older than an earlier one."""
+    """The known order of one log. `disorder`: the most milliseconds by which a record is older than an earlier one."""
 
     disorder: int = 0
     spans: tuple[Span, ...] = ()
 
     def has(self, whole: Range) -> bool:
-        """Whether all of these offsets were read."""
+        """Return True if all of these offsets were read."""
         return not subtract(whole, (s.range for s in self.spans))
 
     def after(self, name: TopicPartition, manifest: Manifest) -> Self:
@@ -50,8 +50,8 @@ def _spans(name: TopicPartition, manifest: Manifest) -> Iterator[Span]:
     for account in manifest.chunks:
         if account.chunk.name == name:
             # The last record may be a filtered one, whose time no object has.
-            found = [*times.get(account.start, []), *([account.last.timestamp] if account.last else [])]
-            yield Span(account.start, account.end, min(found, default=None), max(found, default=None))
+            times_of_chunk = [*times.get(account.start, []), *([account.last.timestamp] if account.last else [])]
+            yield Span(account.start, account.end, min(times_of_chunk, default=None), max(times_of_chunk, default=None))
 
 
 def _between(spans: Iterable[Span]) -> Iterator[int]:
@@ -66,14 +66,14 @@ def _between(spans: Iterable[Span]) -> Iterator[int]:
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
     """The spans, with touching ones joined: the order between them is known."""
-    found: list[Span] = []
+    joined: list[Span] = []
     for span in spans:
-        if not found or found[-1].end < span.start:
-            found.append(span)
+        if not joined or joined[-1].end < span.start:
+            joined.append(span)
             continue
-        before = found.pop()
+        before = joined.pop()
         earliest = [t for t in (before.earliest, span.earliest) if t is not None]
         latest = [t for t in (before.latest, span.latest) if t is not None]
         end = max(before.end, span.end)
-        found.append(Span(before.start, end, min(earliest, default=None), max(latest, default=None)))
-    return found
+        joined.append(Span(before.start, end, min(earliest, default=None), max(latest, default=None)))
+    return joined

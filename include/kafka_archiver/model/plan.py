@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
+from kafka_archiver.messages.policies import NullValue
 from kafka_archiver.model.decoders import decoder_type
-from kafka_archiver.model.keys import SEALED, Place, run_name, split_object_key
+from kafka_archiver.model.keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
 from kafka_archiver.values.documents import Document, UtcTime, Value
@@ -25,9 +26,6 @@ METADATA: tuple[Metadata, ...] = get_args(Metadata)
 Decode = str
 # How the schema that a run writes is chosen among the versions of a subject.
 Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
-NullValue = Literal["archive", "skip"]
-# For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
-BadRecord = Literal["fail", "dead_letter", "skip"]
 # Text by name, in one order, so that equal documents have equal bytes: policies and what they say, for example.
 Choices = Annotated[dict[str, str], AfterValidator(lambda names: dict(sorted(names.items())))]
 
@@ -47,7 +45,7 @@ NoTime = Literal["bad_record", "record", "null", "skip"]
 
 
 class EventTime(Value):
-    """Which time of a record files it. `field`: a field of the value or the key, a header's name, or SQL.
+    """The time that files a record. `field`: a field of the value or the key, a header's name, or SQL.
 
     `patterns`: of text, in their order; `iso` is ISO 8601. `timezone`: of text without an offset. `zone_data`, `names`:
     of the zone and the locale, frozen. `at`: with `wallclock`, the plan's time in milliseconds since 1970, frozen.
@@ -126,10 +124,10 @@ class Settings(Value):
 
     @property
     def has_columns(self) -> bool:
-        """Whether keys or values are decoded to columns, whatever schemas there are."""
-        made = self.transform is not None and self.transform.makes_columns
+        """Return True if keys or values are decoded to columns, whatever schemas there are."""
+        by_transform = self.transform is not None and self.transform.makes_columns
         return (
-            made
+            by_transform
             or bool(self.headers)
             or any(
                 decoder_type(name).has_columns or decoder_type(name).needs_schema
@@ -139,7 +137,7 @@ class Settings(Value):
 
     @property
     def whole_records(self) -> bool:
-        """Whether objects, transforms, the layout or the time need more than offset, timestamp and value."""
+        """Return True if objects, transforms, the layout or the time need more than offset, timestamp and value."""
         mapped = self.transform is not None and self.transform.takes_records
         stored = self.content != "value" or bool(self.metadata)
         return mapped or stored or self.needs_key or self.needs_headers
@@ -151,22 +149,22 @@ class Settings(Value):
 
     @property
     def needs_key(self) -> bool:
-        """Whether the decoders, the layout or the time need keys."""
+        """Return True if the decoders, the layout or the time need keys."""
         return decoder_type(self.key_decode).decodes or self.files_by("key")
 
     @property
     def needs_headers(self) -> bool:
-        """Whether the decoders, the layout or the time need headers."""
+        """Return True if the decoders, the layout or the time need headers."""
         return bool(self.headers or self.schema_id_headers) or self.files_by("header")
 
     def files_by(self, column: Literal["key", "header"]) -> bool:
-        """Whether the layout or the time needs this column."""
+        """Return True if the layout or the time needs this column."""
         # Perhaps more than the layout needs: any option may name a field.
         return self.time.source == column or _mentions(self.layout_options, column)
 
 
 def _mentions(options: JsonValue, column: str) -> bool:
-    """Whether a text in the options names a field of the column: key, key.id, {header.x}."""
+    """Return True if a text in the options names a field of the column: key, key.id, {header.x}."""
     if isinstance(options, dict):
         return any(_mentions(value, column) for value in options.values())
     if isinstance(options, list):
@@ -240,7 +238,7 @@ class Chunk(Value):
 
 
 class PartitionPlan(Value):
-    """What one run does with one partition, and the partition's state at planning.
+    """The ranges that one run takes of one partition, and the partition's state at planning.
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
     earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
@@ -287,7 +285,7 @@ class PartitionPlan(Value):
 
     def again(self) -> Self:
         """The same offsets for a further revision of the run. It proves no hour: the first plan has what was seen."""
-        said = {
+        changes = {
             "cut": False,
             "older": (),
             "older_than": None,
@@ -297,7 +295,7 @@ class PartitionPlan(Value):
             "decided": (),
             "stood": None,
         }
-        return self.model_copy(update={"high": None, **said})
+        return self.model_copy(update={"high": None, **changes})
 
     @property
     def offset_ranges(self) -> tuple[Range, ...]:
@@ -403,17 +401,17 @@ class Plan(Document):
 
     @property
     def keeps(self) -> bool:
-        """Whether its manifest has objects of the run that it supersedes."""
+        """Return True if its manifest has objects of the run that it supersedes."""
         return self.origin in ("repair", "dead_letters")
 
     @property
     def moves_group(self) -> bool:
-        """Whether its commit moves the consumer group, as those of scheduled and manual runs do."""
+        """Return True if its commit moves the consumer group, as those of scheduled and manual runs do."""
         return self.origin in ("scheduled", "manual")
 
     @property
     def has_columns(self) -> bool:
-        """Whether keys or values are decoded to columns."""
+        """Return True if keys or values are decoded to columns."""
         return self.settings.has_columns or bool(self.schemas)
 
     @property
@@ -450,9 +448,9 @@ class Plan(Document):
         starts = {_start(item.key) for item in self.letters}
         return [chunk for chunk in self.chunks() if (chunk.name, chunk.start) in starts]
 
-    def places(self) -> frozenset[Place]:
+    def places(self) -> frozenset[ObjectName]:
         """The places in the names of its objects, including dead-lettered ones."""
-        return frozenset(Place(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
+        return frozenset(ObjectName(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
 
     def lost_chunks(self) -> Iterator[Chunk]:
         """The ranges that were gone before planning, as chunks: accounted for, but never read."""

@@ -34,7 +34,7 @@ class High(NamedTuple):
 
 
 class Mark(Value):
-    """What a planner saw: the logs ended at `high` at or after `as_of`, so everything committed by then is below.
+    """The view of a planner: the logs ended at `high` at or after `as_of`, so everything committed by then is below.
 
     `older`: what the planner learned about offsets that no plan has.
     """
@@ -46,7 +46,7 @@ class Mark(Value):
 
 
 class PartitionProgress(Value):
-    """What ended runs have done with a partition's present generation.
+    """The progress of ended runs in a partition's present generation.
 
     `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
     `covered`: the offsets of its runs. `earlier`: the offsets that earlier generations have of the same log, without
@@ -93,10 +93,10 @@ class PartitionProgress(Value):
 
     def left_behind(self, start: int) -> tuple[Range, ...]:
         """The offsets that stay with this and earlier generations when a new one begins at `start` in the same log."""
-        again = [self.wound_back(start)]
+        again = [self.offsets_behind(start)]
         return merge(left for r in self.covered + self.earlier for left in subtract(Range(*r), again))
 
-    def wound_back(self, start: int) -> Range:
+    def offsets_behind(self, start: int) -> Range:
         """The offsets that the group is wound back over when a new generation begins at `start` in the same log."""
         return Range(start, max(start, self.next or 0))
 
@@ -145,7 +145,7 @@ class Progress(Document):
     stretches: tuple[Stretch, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
 
     def partition(self, name: TopicPartition) -> PartitionProgress | None:
-        """What is known of one partition."""
+        """Return the progress of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
 
     @property
@@ -165,9 +165,9 @@ class Progress(Document):
         return max((o.than for o, holes in self.older_holes() if holes), default=None)
 
     def asked(self) -> dict[TopicPartition, Older]:
-        """What planners have found out of offsets that no run has, also those whose observations wait."""
-        found = (*self.older, *(o for mark in self.marks for o in mark.older))
-        return {TopicPartition(o.topic, o.partition): o for o in found}
+        """Return the observations of planners about offsets that no run has, also those whose observations wait."""
+        observations = (*self.older, *(o for mark in self.marks for o in mark.older))
+        return {TopicPartition(o.topic, o.partition): o for o in observations}
 
     def older_holes(self) -> list[tuple[Older, tuple[Range, ...]]]:
         """The offsets that no run has, for logs that are not archived from their beginning."""
@@ -199,15 +199,17 @@ class Progress(Document):
             if before and before.generation > planned.generation:
                 known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
-            now = _with(before, planned, plan, outcome != "replaced", witnesses.get(planned.name))
+            after = _with(before, planned, plan, outcome != "replaced", witnesses.get(planned.name))
             if manifest and (plan.max_disorder_ms or plan.ordered_within_ms):
-                now = now.model_copy(update={"order": (now.order or Order()).after(planned.name, manifest)})
-            first = now.floor + 1
-            if now.judged and before is None:
-                begun[now.name] = now.floor
-            elif now.floor and not now.judged and not now.holes(first) and (before is None or before.holes(first)):
-                taken[now.name] = now.floor
-            known[planned.name] = now
+                after = after.model_copy(update={"order": (after.order or Order()).after(planned.name, manifest)})
+            first = after.floor + 1
+            if after.judged and before is None:
+                begun[after.name] = after.floor
+            elif (
+                after.floor and not after.judged and not after.holes(first) and (before is None or before.holes(first))
+            ):
+                taken[after.name] = after.floor
+            known[planned.name] = after
         partitions = tuple(known[name] for name in sorted(known))
         gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
         waiting = _surviving((*self.marks, *_mark(plan)), gone, known)
@@ -252,7 +254,7 @@ def _with(
     log = None if planned.anew and same is None else before
     position = same.next if same else None
     taken = (*planned.ranges, *planned.lost) if covers else ()
-    seen = [w for w in (log.witness if log else None, witness) if w]
+    witnesses = [w for w in (log.witness if log else None, witness) if w]
     return PartitionProgress(
         topic=planned.topic,
         topic_id=planned.topic_id,
@@ -263,22 +265,22 @@ def _with(
         judged=log.judged if log else bool(planned.log_start) and plan.loss_rules == 2,
         # The highest one seen of the log.
         leader_epoch=max((p.leader_epoch for p in (planned, log) if p and p.leader_epoch is not None), default=None),
-        witness=max(seen, key=lambda w: w.offset, default=None),
+        witness=max(witnesses, key=lambda w: w.offset, default=None),
         covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
         earlier=(same.earlier if same else log.left_behind(planned.start) if log else ()),
         order=log.order if log else None,
-        wound=(same.wound if same else (*log.wound, log.wound_back(planned.start)) if log else ()),
+        wound=(same.wound if same else (*log.wound, log.offsets_behind(planned.start)) if log else ()),
     )
 
 
 def _witnesses(manifest: Manifest | None) -> dict[TopicPartition, Witness]:
     """The last record of each partition that a run has seen."""
-    found: dict[TopicPartition, Witness] = {}
+    witnesses: dict[TopicPartition, Witness] = {}
     for account in manifest.chunks if manifest else ():
-        known = found.get(account.chunk.name)
+        known = witnesses.get(account.chunk.name)
         if account.last and (known is None or known.offset < account.last.offset):
-            found[account.chunk.name] = account.last
-    return found
+            witnesses[account.chunk.name] = account.last
+    return witnesses
 
 
 # Marks: what planners saw, and whether all of it is archived.
@@ -297,13 +299,13 @@ def _mark(plan: Plan) -> Iterator[Mark]:
 
 def _surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, PartitionProgress]) -> list[Mark]:
     """The marks that can still be proved: not those of another log, or from before records were lost."""
-    now = {name: partition.generation for name, partition in known.items()}
+    generations = {name: partition.generation for name, partition in known.items()}
     return [
         m
         for m in marks
         if m.number > gone.number
         and (gone.by is None or m.as_of >= gone.by)
-        and all(now[TopicPartition(h.topic, h.partition)] == h.generation for h in m.high)
+        and all(generations[TopicPartition(h.topic, h.partition)] == h.generation for h in m.high)
     ]
 
 
@@ -317,22 +319,22 @@ def _reached(
 
     What a planner learned is true for its own mark and for all later marks.
     """
-    found = {TopicPartition(o.topic, o.partition): o for o in older}
+    by_partition = {TopicPartition(o.topic, o.partition): o for o in older}
     for mark in sorted(marks, key=lambda mark: mark.number):
-        found |= {TopicPartition(o.topic, o.partition): o for o in mark.older}
-        if (as_of is None or mark.as_of > as_of) and _is_covered(mark, known, found):
-            as_of, older = mark.as_of, tuple(found[name] for name in sorted(found))
+        by_partition |= {TopicPartition(o.topic, o.partition): o for o in mark.older}
+        if (as_of is None or mark.as_of > as_of) and _is_covered(mark, known, by_partition):
+            as_of, older = mark.as_of, tuple(by_partition[name] for name in sorted(by_partition))
     return as_of, older
 
 
 def _is_covered(
-    mark: Mark, known: Mapping[TopicPartition, PartitionProgress], found: Mapping[TopicPartition, Older]
+    mark: Mark, known: Mapping[TopicPartition, PartitionProgress], observations: Mapping[TopicPartition, Older]
 ) -> bool:
-    """Whether the runs have everything below the watermarks, except offsets that are too old to matter."""
+    """Return True if the runs have everything below the watermarks, except offsets that are too old to matter."""
 
     def whole(high: High) -> bool:
         name = TopicPartition(high.topic, high.partition)
-        older = [Range(*r) for r in found[name].ranges] if name in found else []
+        older = [Range(*r) for r in observations[name].ranges] if name in observations else []
         return not any(subtract(hole, older) for hole in known[name].holes(high.offset))
 
     return all(map(whole, mark.high))

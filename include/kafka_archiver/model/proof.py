@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from kafka_archiver.model.losses import said
+from kafka_archiver.model.losses import assumption_of
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress, explain
@@ -26,7 +26,7 @@ class ProofObject(Value):
 
 
 class Contribution(Value):
-    """What one run added to an hour. `late`: the hour was complete already."""
+    """The contribution of one run to an hour. `late`: the hour was complete already."""
 
     number: int
     run: str
@@ -116,7 +116,7 @@ def judge(progress: Progress, hour: int | None) -> Judgement:
         assumed = progress.if_ordered
         if assumed is None or hour < to_hour(assumed.until):
             return Judgement("incomplete", reason=(assumed or unsure).reason)
-        assumes = said(assumed.disorder_ms)
+        assumes = assumption_of(assumed.disorder_ms)
     if whole and hour < to_hour(whole):
         return Judgement("incomplete", reason=explain(progress))
     return Judgement("complete", progress.as_of, assumes=assumes)
@@ -159,41 +159,41 @@ def prove(
     """
     if before and before.number >= plan.number:
         return before
-    was = before or HourProof(
+    previous = before or HourProof(
         archive=plan.archive,
         hour_start=None if hour is None else hour_start(hour),
         number=plan.number,
         status="open",
         changed_by=plan.run,
     )
-    runs = tuple(c for c in was.runs if replaced is None or c.number != replaced.number)
-    in_a_page = replaced is not None and len(runs) == len(was.runs)
-    late = replaced.late if replaced else was.status == "complete" or (before is None and complete_before)
+    runs = tuple(c for c in previous.runs if replaced is None or c.number != replaced.number)
+    in_a_page = replaced is not None and len(runs) == len(previous.runs)
+    late = replaced.late if replaced else previous.status == "complete" or (before is None and complete_before)
     added = _contribution(hour, plan, manifest, late)
-    gone = was.lost_rows + lost
-    status, closes = was.status, False
+    gone = previous.lost_rows + lost
+    status, closes = previous.status, False
     if gone:
         status = "incomplete"
-    elif was.lost_rows or (judgement.status != "open" and was.status != "complete"):
+    elif previous.lost_rows or (judgement.status != "open" and previous.status != "complete"):
         status, closes = judgement.status, judgement.status == "complete"
     reason = f"objects with {gone:,} rows are gone for good" if gone else judgement.reason
     fields = {
         "status": status,
         "reason": reason if status == "incomplete" else None,
-        "complete_as_of": judgement.as_of if closes else was.complete_as_of if status == "complete" else None,
-        "assumes": judgement.assumes if closes else was.assumes if status == "complete" else None,
-        "closed_by": plan.run if closes else was.closed_by,
-        "rows": was.rows + _sum("rows", added) - _sum("rows", replaced),
-        "bytes": was.bytes + _sum("bytes", added) - _sum("bytes", replaced),
-        "objects": was.objects + _objects(added) - _objects(replaced),
-        "late_rows": was.late_rows + _late(added) - _late(replaced),
+        "complete_as_of": judgement.as_of if closes else previous.complete_as_of if status == "complete" else None,
+        "assumes": judgement.assumes if closes else previous.assumes if status == "complete" else None,
+        "closed_by": plan.run if closes else previous.closed_by,
+        "rows": previous.rows + _sum("rows", added) - _sum("rows", replaced),
+        "bytes": previous.bytes + _sum("bytes", added) - _sum("bytes", replaced),
+        "objects": previous.objects + _objects(added) - _objects(replaced),
+        "late_rows": previous.late_rows + _late(added) - _late(replaced),
         "lost_rows": gone,
-        "replaced": (*was.replaced, replaced.run) if replaced and in_a_page else was.replaced,
+        "replaced": (*previous.replaced, replaced.run) if replaced and in_a_page else previous.replaced,
         "runs": (*runs, added) if added else runs,
     }
     if before and all(getattr(before, name) == value for name, value in fields.items()):
         return before
-    return was.model_copy(update={**fields, "number": plan.number, "changed_by": plan.run})
+    return previous.model_copy(update={**fields, "number": plan.number, "changed_by": plan.run})
 
 
 def _contribution(hour: int | None, plan: Plan, manifest: Manifest | None, late: bool) -> Contribution | None:
@@ -225,16 +225,16 @@ def paged(proof: HourProof) -> tuple[HourProof, HourPage | None]:
         return proof, None
     first = _filling(proof.runs)
     page = HourPage(archive=proof.archive, hour_start=proof.hour_start, page=len(proof.pages), runs=first)
-    rest = proof.runs[len(first) :]
-    return proof.model_copy(update={"pages": (*proof.pages, first[-1].number), "runs": rest}), page
+    remaining = proof.runs[len(first) :]
+    return proof.model_copy(update={"pages": (*proof.pages, first[-1].number), "runs": remaining}), page
 
 
 def _filling(runs: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    """As many contributions as fill a page, but not the last one."""
-    held = 0
+    """Return as many contributions as fill a page, but not the last one."""
+    objects = 0
     for number, run in enumerate(runs[:-1], start=1):
-        held += len(run.objects)
-        if held >= PAGE:
+        objects += len(run.objects)
+        if objects >= PAGE:
             return tuple(runs[:number])
     return tuple(runs[:-1])
 

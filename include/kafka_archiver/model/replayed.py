@@ -7,15 +7,15 @@ from kafka_archiver.model.plan import Plan
 _LETTERS = ("archived", "filtered", "dead_lettered")
 
 
-def with_letters(before: ChunkAccount, read: ChunkAccount) -> ChunkAccount:
+def with_dead_letters(before: ChunkAccount, read: ChunkAccount) -> ChunkAccount:
     """The account of a chunk after its dead letters were read again. Every other offset keeps its fate.
 
     :param read: the account of the letters alone; to it, all other offsets of the chunk are absent.
     :raises IntegrityError: the letters are not as many as the chunk had.
     """
-    found = sum(getattr(read, fate) for fate in _LETTERS)
-    if found != before.dead_lettered:
-        raise IntegrityError(f"{before.chunk} has {before.dead_lettered} dead letters, but {found} were read")
+    letters = sum(getattr(read, fate) for fate in _LETTERS)
+    if letters != before.dead_lettered:
+        raise IntegrityError(f"{before.chunk} has {before.dead_lettered} dead letters, but {letters} were read")
     archived = before.archived + read.archived
     rows = before.stored["archived"] + read.stored["archived"]
     return before.model_copy(
@@ -41,6 +41,6 @@ def manifest_of(plan: Plan, before: Manifest, intent: Intent) -> Manifest:
     gone = {item.key for item in plan.letters}
     kept = [o for o in before.stored if o.key not in gone]
     # The plan's lost ranges are in the accounts of `before` already.
-    made = Manifest.of(plan, [*kept, *intent.objects], (), intent.policies)
+    manifest = Manifest.of(plan, [*kept, *intent.objects], (), intent.policies)
     update = {"chunks": chunks, "account": totals(chunks), "lost_objects": before.lost_objects}
-    return made.model_copy(update=update)
+    return manifest.model_copy(update=update)

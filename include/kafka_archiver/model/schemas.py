@@ -34,7 +34,7 @@ class Reference(Value):
     imported: Schema
 
 
-class Version(NamedTuple):
+class SubjectVersion(NamedTuple):
     """A version of a registry's subject. `number`: from 1. `deleted`: softly; records may have its id.
 
     `guid`: the schema's id in headers; None if the registry has none.

@@ -1,4 +1,5 @@
-"""What attempts of a run leave out: records that no process survives, and offsets that no client can read. Pure.
+"""The records that attempts of a run leave out: records that no process survives, and offsets that no client can read.
+Pure.
 
 It is frozen before anything of the run is visible, so every attempt and every replay leaves out the same.
 """
@@ -37,8 +38,8 @@ class FatalRecordsError(PermanentError):
 
     def __init__(self, records: Iterable[RecordAside]) -> None:
         self.records = tuple(records)
-        others = len(self.records) - 1
-        super().__init__(f"{self.records[0]}{f'; and {others} more' if others else ''}")
+        further = len(self.records) - 1
+        super().__init__(f"{self.records[0]}{f'; and {further} more' if further else ''}")
 
 
 class OffsetsAside(Value):
@@ -67,7 +68,7 @@ class OffsetsAside(Value):
 
 
 class SetAside(Document):
-    """What attempts of a run leave out. It only grows, until the run has a manifest.
+    """The records and offsets that attempts of a run leave out. It only grows, until the run has a manifest.
 
     `records`: they are rejected unread, and `policies.bad_record` decides. `unread`: these offsets are lost.
     """
@@ -86,7 +87,9 @@ class SetAside(Document):
 
     def with_unread(self, offsets: OffsetsAside) -> Self:
         """Return it with further offsets that nobody reads."""
-        known = {(one.topic, one.partition, one.start, one.end): one for one in (*self.unread, offsets)}
+        known = {
+            (unread.topic, unread.partition, unread.start, unread.end): unread for unread in (*self.unread, offsets)
+        }
         return self.model_copy(update={"unread": tuple(known[place] for place in sorted(known))})
 
     def as_accounted(self, accounts: Iterable[ChunkAccount]) -> Self:
@@ -100,20 +103,20 @@ class SetAside(Document):
 
     def reasons(self, name: TopicPartition) -> Mapping[int, str]:
         """Return why, by offset, for the records of a partition."""
-        return {one.offset: one.reason for one in self.records if (one.topic, one.partition) == name}
+        return {record.offset: record.reason for record in self.records if (record.topic, record.partition) == name}
 
     def readable(self, chunks: Iterable[Chunk]) -> list[Chunk]:
         """Return the parts of chunks that are read."""
         holes: dict[TopicPartition, list[Range]] = {}
-        for one in self.unread:
-            holes.setdefault(one.name, []).append(one.range)
+        for unread in self.unread:
+            holes.setdefault(unread.name, []).append(unread.range)
         return [part for chunk in chunks for part in _parts(chunk, holes.get(chunk.name, ()))]
 
     def losing(self, account: ChunkAccount) -> ChunkAccount:
         """Return the account of a chunk with the offsets that nobody reads as lost ones."""
-        for one in self.unread:
-            if one.name == account.chunk.name:
-                account = account.giving_up(one.range)
+        for unread in self.unread:
+            if unread.name == account.chunk.name:
+                account = account.giving_up(unread.range)
         return account
 
 

@@ -106,7 +106,7 @@ class Settling:
         touched |= set(self._lost)
         spans = merge(Range(span.start, span.stop) for span in self._spans)
         bulk = [Range(span.start, span.stop) for span in self._bulk]
-        judged = {hour for span in spans for rest in subtract(span, bulk) for hour in range(*rest)}
+        judged = {hour for span in spans for remaining in subtract(span, bulk) for hour in range(*remaining)}
         # An incomplete hour of a stretch that is complete by assumption gets a proof.
         covered = {h for h in judged if h not in self._assumed and stretch_of(self.before.stretches, h)}
         return {*touched, *(judged - covered)}
@@ -152,7 +152,7 @@ class Settling:
         return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, self._lost.get(hour, 0))
 
     def done(self, proofs: Iterable[HourProof]) -> Settled:
-        """What settling the run did.
+        """Return the record of settling the run.
 
         :param proofs: the proofs of `hours`, and those that it may have changed.
         """
@@ -166,7 +166,9 @@ class Settling:
             number=self.plan.number,
             closed=_ranges(p for p in complete if p.closed_by == self.plan.run),
             changed=_ranges(p for p in complete if p.closed_by != self.plan.run),
-            stretches=merge(rest for hours in closed for rest in subtract(Range(hours.start, hours.stop), without)),
+            stretches=merge(
+                remaining for hours in closed for remaining in subtract(Range(hours.start, hours.stop), without)
+            ),
         )
 
 

@@ -43,7 +43,7 @@ class Stretch(Value):
 
 
 class Ruling(NamedTuple):
-    """What one run does to stretches.
+    """The changes that one run makes to stretches.
 
     :ivar bulk: the hours that it judges, in ranges of more than LONG.
     :ivar earlier: incomplete hours before this one are judged again.

@@ -1,4 +1,4 @@
-"""What a plan says of its transforms: each with every setting that affects a byte, in the order of their work. Pure."""
+"""The transforms of a plan: each with every setting that affects a byte, in the order of their work. Pure."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ _PART = re.compile(r"`([^`]+)`|([^.`]+)")
 ROOTS = ("key", "value", "headers")
 
 
-def parts_of(path: str) -> tuple[str, ...]:
+def segments_of(path: str) -> tuple[str, ...]:
     """The names of a path: `value.card.number`, or in backticks: value.`a.b`. Without a column first, it is of `value`.
 
     :raises ValueError: this is not a path.
@@ -24,11 +24,11 @@ def parts_of(path: str) -> tuple[str, ...]:
     names: list[str] = []
     at = 0
     while True:
-        found = _PART.match(path, at)
-        if found is None:
+        match = _PART.match(path, at)
+        if match is None:
             raise ValueError(f"a field's path like value.card.number, with names that have dots in backticks: {path!r}")
-        names.append(found[1] or found[2])
-        at = found.end()
+        names.append(match[1] or match[2])
+        at = match.end()
         if at == len(path):
             return tuple(names) if names[0] in ROOTS else ("value", *names)
         if path[at] != ".":
@@ -37,12 +37,12 @@ def parts_of(path: str) -> tuple[str, ...]:
 
 
 def _path(path: str) -> str:
-    parts_of(path)
+    segments_of(path)
     return path
 
 
 def _field_path(path: str) -> str:
-    names = parts_of(path)
+    names = segments_of(path)
     if len(names) < (3 if names[0] == "headers" else 2):
         raise ValueError(f"a field within the column, as {path}.id; found the column {path!r}")
     return path
@@ -135,8 +135,8 @@ class Mapper(Value):
 
 
 class Sql(Value):
-    """What Spark does: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame, `module:name`;
-    and `time`, the expression of `timestamp.from: sql`.
+    """The work of Spark: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame,
+    `module:name`; and `time`, the expression of `timestamp.from: sql`.
 
     `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark` and `java`, the versions
     that evaluate (plans of earlier releases have no `java`, and take any); and by topic, `seen`, a digest of what it
@@ -158,14 +158,14 @@ class Sql(Value):
 
     @property
     def makes_values(self) -> bool:
-        """Whether values are others behind it."""
+        """Return True if it may change values."""
         return bool(self.select or self.function)
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def declared_keys(self) -> tuple[str, ...]:
         """The YAML's keys of what Spark does."""
-        told = {"where": self.where, "select": self.select, "timestamp.sql": self.time}
-        return (*([self.function] if self.function else []), *(name for name, one in told.items() if one))
+        texts = {"where": self.where, "select": self.select, "timestamp.sql": self.time}
+        return (*([self.function] if self.function else []), *(name for name, text in texts.items() if text))
 
     def asked(self) -> "Sql":
         """Without what only a plan has."""
@@ -173,16 +173,16 @@ class Sql(Value):
 
 
 def _touches(step: Mask | Hash | Drop | Rename | Flatten, path: tuple[str, ...]) -> bool:
-    """Whether the field of a path may be another one, or have another value, behind a step."""
+    """Return True if the field of a path may be another one, or have another value, behind a step."""
     match step:
         case Flatten(separator=separator):
             return path[0] == "value" and any(separator in name for name in path[1:])
         case Rename(names=names):
-            old_paths = [parts_of(name) for name in names]
+            old_paths = [segments_of(name) for name in names]
             new_paths = [(*old[:-1], new) for old, new in zip(old_paths, names.values(), strict=True)]
             touched = [*old_paths, *new_paths]
         case Mask(fields=paths) | Hash(fields=paths) | Drop(fields=paths):
-            touched = [parts_of(name) for name in paths]
+            touched = [segments_of(name) for name in paths]
         case _:
             assert_never(step)
     # Also of what is around the field, and within it.
@@ -208,25 +208,25 @@ class Transform(Value):
 
     @property
     def has_code(self) -> bool:
-        """Whether a person's code is part of it."""
+        """Return True if a person's code is part of it."""
         return self.mapper is not None or (self.sql is not None and self.sql.function is not None)
 
     @property
     def takes_records(self) -> bool:
-        """Whether it takes whole records: their keys and headers too."""
+        """Return True if it takes whole records: their keys and headers too."""
         return self.mapper is not None or self.sql is not None
 
     def touches(self, path: tuple[str, ...]) -> bool:
-        """Whether the field of a path (`value`, `a`, `b`) may have another value behind it than in Kafka."""
+        """Return True if the field of a path (`value`, `a`, `b`) may have another value behind it than in Kafka."""
         sql = self.sql is not None and self.sql.makes_values and path[0] == "value"
         return sql or self.mapper is not None or any(_touches(step, path) for step in self.steps)
 
     @property
     def makes_columns(self) -> bool:
-        """Whether values have columns behind it, whatever they were before."""
+        """Return True if values have columns behind it, whatever they were before."""
         return bool((self.mapper and self.mapper.columns) or (self.sql and self.sql.makes_values))
 
 
 def fingerprint(key: str) -> str:
-    """What a plan says of a secret key: 16 hexadecimal digits, which do not tell the key."""
+    """Return the fingerprint of a secret key in a plan: 16 hexadecimal digits, which do not tell the key."""
     return hmac.new(key.encode(), b"kafka-archiver: fingerprint of a key", hashlib.sha256).hexdigest()[:16]

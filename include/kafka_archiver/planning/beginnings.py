@@ -50,7 +50,9 @@ def _joined_error(archive: Archive, errors: Sequence[PolicyError]) -> PolicyErro
     first, more = errors[0], len(errors) - _MOST_NAMED
     if len(errors) == 1:
         return first
-    descriptions = " ".join(error.found for error in errors[:_MOST_NAMED]) + (f" And {more} more." if more > 0 else "")
+    descriptions = " ".join(error.message for error in errors[:_MOST_NAMED]) + (
+        f" And {more} more." if more > 0 else ""
+    )
     if len({error.policy for error in errors}) > 1:
         text, actions = advice_for_errors(archive, errors)
         kinds = dict.fromkeys(kind for error in errors for kind in error.kinds)

@@ -70,9 +70,9 @@ def require_readable(archive: Archive, settings: Settings) -> None:
     texts: dict[str, Schema] = {}
     names = settings.model_dump(include={"key_decode", "value_decode"})
     for column, decoding in archive.source.with_schemas.items():
-        if decoding.given:
+        if decoding.declared_schema:
             try:
-                schema = complete_schema(decoding.given)
+                schema = complete_schema(decoding.declared_schema)
             except ConfigError as error:
                 raise ConfigError(f"source.{column}.schema: {error}") from None
             texts[schema.fingerprint] = schema

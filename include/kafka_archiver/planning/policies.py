@@ -3,6 +3,8 @@
 The message of each `fail` says what was found, what it means, and the exact command for each choice.
 """
 
+from typing import assert_never
+
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import choose
@@ -41,6 +43,8 @@ def begin_generation(archive: Archive, state: PartitionState, generation: int, o
                 " (policies.recreated_topic: fail)",
             ),
         )
+    if archive.policies.recreated_topic != "new_generation":
+        assert_never(archive.policies.recreated_topic)
     begins = f"{observed} Generation {generation} begins at {state.log_start}"
     decided = Decision("recreated_topic", "new_generation", begins)
     return Beginning(state.log_start, generation, anew=True, decided=(decided,))
@@ -67,6 +71,8 @@ def missing_group(archive: Archive, state: PartitionState, remembered: int) -> t
                 " (policies.missing_group: fail)",
             ),
         )
+    if archive.policies.missing_group != "resume_from_ledger":
+        assert_never(archive.policies.missing_group)
     return remembered, (Decision("missing_group", "resume_from_ledger", observed),)
 
 
@@ -97,7 +103,13 @@ def moved_group(
                 " (policies.moved_group: fail)",
             ),
         )
-    return (remembered if policy == "follow_ledger" else start), (Decision("moved_group", policy, observed),)
+    match policy:
+        case "follow_ledger":
+            return remembered, (Decision("moved_group", policy, observed),)
+        case "new_generation":
+            return start, (Decision("moved_group", policy, observed),)
+        case unknown:
+            assert_never(unknown)
 
 
 def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[Decision, ...]:
@@ -118,4 +130,6 @@ def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int)
                 " (policies.lost_offsets: fail)",
             ),
         )
+    if archive.policies.lost_offsets != "record_loss":
+        assert_never(archive.policies.lost_offsets)
     return (Decision("lost_offsets", "record_loss", observed),)

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.plan import Evolution, Writer
-from kafka_archiver.model.schemas import Schema, Version
+from kafka_archiver.model.schemas import Schema, SubjectVersion
 
 
-def written_schema(versions: Sequence[Version], evolution: Evolution, configured: Schema | None = None) -> Schema:
+def written_schema(
+    versions: Sequence[SubjectVersion], evolution: Evolution, configured: Schema | None = None
+) -> Schema:
     """Return the schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
     FORWARD, and the latest for the others. No deleted version, unless all are deleted.
 
@@ -18,7 +20,9 @@ def written_schema(versions: Sequence[Version], evolution: Evolution, configured
     return configured or (present[0] if evolution == "FORWARD" else present[-1]).schema
 
 
-def subject_writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
+def subject_writers(
+    versions: Sequence[SubjectVersion], target: Schema | None, guids: bool = False
+) -> tuple[Writer, ...]:
     """Return the schemas of one subject's versions, one for each id.
 
     :param versions: oldest first.
@@ -72,7 +76,7 @@ def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentErro
     )
 
 
-def no_guid(version: Version, column: str, url: str) -> PermanentError:
+def no_guid(version: SubjectVersion, column: str, url: str) -> PermanentError:
     """Return the error for a registry that does not know the ids that headers have."""
     return PermanentError(
         f"the schema registry at {url} gives no GUID for version {version.number} of subject {version.subject}, and "

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_archiver.config.decoding import Decoding, Given
+from kafka_archiver.config.decoding import DecoderSection, Decoding
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer
@@ -86,7 +86,7 @@ class _Sources:
         self._registry: Registry | None = None
         self.texts: dict[str, Schema] = {}
 
-    def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
+    def of(self, topic: str, column: str, decoding: DecoderSection) -> TopicSchemas:
         """Return the schemas of a topic's keys, values or header."""
         schema = self._configured(topic, column, decoding)
         if schema:
@@ -99,7 +99,7 @@ class _Sources:
             topic=topic, column=column, framed=False, writers=unframed_writer(schema), message=decoding.message or ""
         )
 
-    def _configured(self, topic: str, column: str, decoding: Given) -> Schema | None:
+    def _configured(self, topic: str, column: str, decoding: DecoderSection) -> Schema | None:
         """Return the schema that the YAML gives, or that the topic's records have."""
         if decoding.infers:
             before = self._before.get((topic, column))
@@ -107,7 +107,7 @@ class _Sources:
                 return self._context.ledger.schemas(before.written)[before.written[0]]
             own = [partition for partition in self._partitions if partition.topic == topic]
             return infer_schema(sample_values(self._context, self._settings, own, column))
-        return decoding.given and complete_schema(decoding.given)
+        return decoding.declared_schema and complete_schema(decoding.declared_schema)
 
     def _registered(self, topic: str, column: str, decoding: Decoding, configured: Schema | None) -> TopicSchemas:
         """Return the schemas of bytes that begin with a schema's id."""

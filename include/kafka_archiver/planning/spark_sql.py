@@ -38,7 +38,7 @@ def with_analysed_sql(
     if transform is None or transform.sql is None:
         return settings
     # Imported late: it loads Arrow.
-    from kafka_archiver.records.pipeline.transform.questions import Question, columns_for, fields_for, parses_json
+    from kafka_archiver.records.pipeline.transform.questions import SqlQuestion, columns_for, fields_for, parses_json
     from kafka_archiver.records.pipeline.variants import Variants
 
     sql = _answered_sql(settings, before) or transform.sql
@@ -47,8 +47,8 @@ def with_analysed_sql(
     if new := {topic: columns for topic, columns in columns_of.items() if sql.seen.get(topic) != digests[topic]}:
         folder = (str(Path(context.archive.file).absolute().parent),) if context.archive.file else ()
         json_ = parses_json(settings, next(iter(new)), frozen.schemas)
-        log.info("asking Spark whether it takes %s", " and ".join(f"`{name}`" for name in transform.sql.given))
-        answer = context.spark(Question(sql=transform.sql, topics=new, parses_json=json_, path=folder))
+        log.info("asking Spark whether it takes %s", " and ".join(f"`{name}`" for name in transform.sql.declared_keys))
+        answer = context.spark(SqlQuestion(sql=transform.sql, topics=new, parses_json=json_, path=folder))
         if answer.error:
             raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)
         known = {"seen": {**sql.seen, **digests}, "made": {**sql.made, **answer.made}}

@@ -103,7 +103,7 @@ def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     :raises PermanentError: the planner's clock and the store's differ by too much.
     """
     source, cluster = context.archive.source, context.cluster
-    topics = cluster.topics(source.wanted)
+    topics = cluster.topics(source.selection)
     ids = {t.name: t.id for t in topics}
     names = [name for topic in topics for name in topic.names]
     positions = cluster.positions(context.archive.group, names)
@@ -114,7 +114,7 @@ def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     _refuse_older_epochs(expected, ids, highs)
     ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
     begins = _start_offsets(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
-    if cluster.topics(source.wanted) != topics:
+    if cluster.topics(source.selection) != topics:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"
         )

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import TZPATH
 
-from kafka_archiver.model.layouts.letters import Names
-from kafka_archiver.model.layouts.options import Clock
+from kafka_archiver.model.layouts.date_patterns import Names
+from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.registry import options_of
 from kafka_archiver.model.layouts.zone import packed
 from kafka_archiver.model.plan import Plan, Settings
@@ -22,7 +22,7 @@ def with_zone_data(settings: Settings) -> Settings:
     """
     options = options_of(settings.layout, settings.layout_options)
     update: dict[str, Any] = {}
-    if isinstance(options, Clock):
+    if isinstance(options, ClockOptions):
         frozen = _frozen_zone(options.timezone, options.locale)
         if frozen:
             update["layout_options"] = {**settings.layout_options, **frozen}

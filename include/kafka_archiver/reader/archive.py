@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 
 from kafka_archiver.context.keyring import keyring_of
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry

@@ -1,6 +1,6 @@
 """Asks Spark about a plan's SQL, without records: a program of its own, which planning starts when SQL has changed.
 
-Input: a `Question` as JSON. The last line of its output: an `Answer` as JSON.
+Input: a `SqlQuestion` as JSON. The last line of its output: an `SqlAnswer` as JSON.
 """
 
 import sys
@@ -9,13 +9,13 @@ from pyspark.sql import SparkSession
 
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.records.pipeline.transform.code import load_function
-from kafka_archiver.records.pipeline.transform.questions import Answer, Question
+from kafka_archiver.records.pipeline.transform.questions import SqlAnswer, SqlQuestion
 from kafka_archiver.records.pipeline.transform.spark_types import field_of
 from kafka_archiver.spark.java import java_of
 from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
 
 
-def answer(spark: SparkSession, question: Question) -> Answer:
+def answer(spark: SparkSession, question: SqlQuestion) -> SqlAnswer:
     """Return the versions of Spark and Java, and by topic the type of the SQL's values; or what is wrong."""
     sql = question.sql
     load = lambda: load_function(sql.function or "")  # noqa: E731
@@ -37,13 +37,13 @@ def answer(spark: SparkSession, question: Question) -> Answer:
                 field_of(kind)
                 types_by_topic[topic] = kind
     except ArchiverError as error:
-        return Answer(error=str(error))
-    return Answer(spark=spark.version, java=java_of(spark), made=types_by_topic, literals=literals)
+        return SqlAnswer(error=str(error))
+    return SqlAnswer(spark=spark.version, java=java_of(spark), made=types_by_topic, literals=literals)
 
 
 def main() -> None:
     """Answer the question of standard input."""
-    question = Question.model_validate_json(sys.stdin.read())
+    question = SqlQuestion.model_validate_json(sys.stdin.read())
     sys.path.extend(question.path)
     builder = SparkSession.builder.master("local[1]").appName("kafka-archiver: analysis")
     spark = builder.config("spark.ui.enabled", "false").config("spark.log.level", "OFF").getOrCreate()

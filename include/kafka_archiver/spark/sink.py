@@ -22,7 +22,7 @@ from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.known_bytes import require_known_bytes
 from kafka_archiver.records.formats.unread import OLD_TIME
-from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import require_transforms
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
@@ -106,7 +106,7 @@ class Sink:
         :raises PermanentError: its libraries, or its mapper, would write other bytes.
         """
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
-        require_transforms(self.plan.settings, Place(keys=self.job.keys))
+        require_transforms(self.plan.settings, BatchOrigin(keys=self.job.keys))
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""

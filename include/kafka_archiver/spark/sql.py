@@ -91,7 +91,7 @@ def transformed(frame: DataFrame, sql: Sql, parses_json: bool, load: Load) -> Tr
         results = _by_function(_timed(frame, sql), sql, load) if sql.function else _by_sql(frame, sql, parses_json)
         literals = literals_of(results, frame, sql.function is not None)
     except (PySparkException, Py4JJavaError) as error:
-        what = " and ".join(f"`{name}`" for name in sql.given)
+        what = " and ".join(f"`{name}`" for name in sql.declared_keys)
         raise ConfigError(f"transform: Spark does not take {what}: {_short(error)}") from None
     return TransformedFrame(results, hashlib.sha256("\0".join(literals).encode()).hexdigest()[:32])
 

@@ -43,14 +43,14 @@ class Stat(NamedTuple):
     checksum: str | None = None
 
 
-class Version(NamedTuple):
+class StoredObject(NamedTuple):
     """An object's bytes, and their ETag for `Store.replace`."""
 
     data: bytes
     etag: str
 
 
-class Part(NamedTuple):
+class UploadedPart(NamedTuple):
     """One uploaded part: the store's ETag of it, and the CRC-32 and size computed before it was sent."""
 
     etag: str
@@ -66,7 +66,7 @@ class PendingUpload(NamedTuple):
 
     key: str
     upload_id: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[UploadedPart, ...] = ()
     checked: bool = False
 
     @property
@@ -130,7 +130,7 @@ class Store(Protocol):
         `data`.
         """
 
-    def version(self, key: str) -> Version | None:
+    def version(self, key: str) -> StoredObject | None:
         """The object's bytes with their ETag; None when there is no such object."""
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
@@ -154,7 +154,7 @@ class Store(Protocol):
     def start_upload(self, key: str) -> PendingUpload:
         """Begin a multipart upload; it has no parts yet."""
 
-    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
         """Send part `number`, from 1 to `MAX_PARTS`, of at least `MIN_PART` bytes (the last may be smaller) and at most
         `MAX_PART`. The store checks it on arrival, by our CRC-32 or by its MD5.
 

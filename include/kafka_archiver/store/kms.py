@@ -3,7 +3,7 @@
 import base64
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
@@ -36,6 +36,13 @@ class KmsMaster:
     :param key_id: the id, alias or ARN of a symmetric key.
     :param options: the store's: credentials and region; `kms_endpoint_url` for another KMS.
     """
+
+    opens_without_key: ClassVar[bool] = True
+
+    @classmethod
+    def parse(cls, text: str, where: str, options: Mapping[str, str]) -> Self:  # noqa: ARG003 - the protocol's
+        """Return the key of this id; empty: only opens."""
+        return cls(text, S3Options.parse(options))
 
     def __init__(self, key_id: str, options: S3Options, backoff: Backoff | None = None) -> None:
         self._key_id = key_id

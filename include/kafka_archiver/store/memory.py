@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kafka_archiver.messages.errors import PermanentError, TransientError
-from kafka_archiver.store.base import MAX_PARTS, MIN_PART, Body, Part, PendingUpload, Stat, Version, pieces, upload_gone
+from kafka_archiver.store.base import (
+    MAX_PARTS,
+    MIN_PART,
+    Body,
+    PendingUpload,
+    Stat,
+    StoredObject,
+    UploadedPart,
+    pieces,
+    upload_gone,
+)
 from kafka_archiver.store.compare import compare
 from kafka_archiver.values.checksum import spelt
 
@@ -99,10 +109,10 @@ class MemoryStore:
             self.put(key, data)
             return True
 
-    def version(self, key: str) -> Version | None:
+    def version(self, key: str) -> StoredObject | None:
         with self._bucket.lock:
             stored = self._bucket.objects.get(self._prefix + key)
-        return Version(stored[0], stored[1].etag) if stored else None
+        return StoredObject(stored[0], stored[1].etag) if stored else None
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
         with self._bucket.lock:
@@ -135,7 +145,7 @@ class MemoryStore:
             self._bucket.uploads[upload_id] = _Upload(self._prefix + key, self._bucket.clock())
         return PendingUpload(key, upload_id, checked=self._bucket.checksums)
 
-    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
         content = b"".join(pieces(data))
         if zlib.crc32(content) != crc32:
             raise TransientError(f"{self.url}: part {number} of {upload.key} does not have its CRC-32")
@@ -146,7 +156,7 @@ class MemoryStore:
             if not 1 <= number <= MAX_PARTS:
                 raise PermanentError(f"{self.url}: {upload.key} has no part {number}: S3 takes 1 to {MAX_PARTS:,}")
             begun.parts[number] = (self._bucket.etag(content), content)
-            return Part(begun.parts[number][0], crc32, len(content))
+            return UploadedPart(begun.parts[number][0], crc32, len(content))
 
     def complete_upload(self, upload: PendingUpload) -> str:
         key, parts = upload.key, upload.parts

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.store.base import Body, Part, PendingUpload, Stat, Version, upload_gone
+from kafka_archiver.store.base import Body, PendingUpload, Stat, StoredObject, UploadedPart, upload_gone
 from kafka_archiver.store.compare import compare
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
@@ -91,7 +91,7 @@ class S3Store:
     def create(self, key: str, data: bytes) -> bool:
         return self._put_if(key, data, IfNoneMatch="*")
 
-    def version(self, key: str) -> Version | None:
+    def version(self, key: str) -> StoredObject | None:
         return self._backoff.run(lambda: self._read(key))
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
@@ -123,7 +123,7 @@ class S3Store:
             return self.start_upload(key)
         return PendingUpload(key, upload_id, checked=checksum_fields == OF_THE_WHOLE)
 
-    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
         size = len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
         sums = Sums(crc32) if upload.checked else Sums.of(data)
         if sums.crc32 != crc32:
@@ -147,7 +147,7 @@ class S3Store:
         answer = self._send(upload.key, sums, attempt)
         if not answer:
             raise upload_gone(self.url, upload.key)
-        return Part(etag_of(answer), crc32, size)
+        return UploadedPart(etag_of(answer), crc32, size)
 
     def complete_upload(self, upload: PendingUpload) -> str:
         listed = [
@@ -223,7 +223,7 @@ class S3Store:
             )
         return same
 
-    def _read(self, key: str) -> Version | None:
+    def _read(self, key: str) -> StoredObject | None:
         """Read an object's bytes, without retries."""
         answer = self._request("get_object", key, "NoSuchKey", sums=TELL, Key=self._prefix + key)
         if not answer:
@@ -233,7 +233,7 @@ class S3Store:
             raise TransientError(
                 f"{self.url}: the {len(data)} bytes read of {key} do not have its {checksum_text(answer)}"
             )
-        return Version(data, etag_of(answer))
+        return StoredObject(data, etag_of(answer))
 
     def _put(self, key: str, data: bytes, sums: Sums, *absent: str, **condition: str) -> Answer:
         """Write an object, without retries. The store checks both sums if it knows both."""

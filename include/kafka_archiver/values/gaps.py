@@ -88,8 +88,8 @@ def count(rows: "Rows") -> int:
     return int((rows[:, 1] - rows[:, 0]).sum())
 
 
-def outside(rows: "Rows", there: Range) -> "tuple[Rows, Rows]":
-    """The ranges' offsets inside `there`, and those outside."""
+def outside(rows: "Rows", present: Range) -> "tuple[Rows, Rows]":
+    """The ranges' offsets inside `present`, and those outside."""
     import numpy as np
 
     def cut(low: int, high: int) -> "Rows":
@@ -97,19 +97,21 @@ def outside(rows: "Rows", there: Range) -> "tuple[Rows, Rows]":
         return kept[kept[:, 0] < kept[:, 1]]
 
     top = int(rows.max(initial=0))
-    if not there.size:
+    if not present.size:
         return rows[:0], rows
-    return cut(there.start, there.end), np.concatenate([cut(0, there.start), cut(there.end, max(top, there.end))])
+    return cut(present.start, present.end), np.concatenate(
+        [cut(0, present.start), cut(present.end, max(top, present.end))]
+    )
 
 
 def beside(rows: "Rows", known: "Rows") -> int:
-    """How many offsets of the ranges are in none of the known ones; both are sorted and have none twice."""
+    """Return the number of offsets of the ranges in none of the known ones; both are sorted and have none twice."""
     import numpy as np
 
     lengths = np.concatenate([[0], np.cumsum(known[:, 1] - known[:, 0])])
 
     def below(offsets: "npt.NDArray[np.int64]") -> int:
-        """How many known offsets are below these, all together."""
+        """Return the number of known offsets below these, all together."""
         ranges = np.searchsorted(known[:, 0], offsets, "right")
         behind = np.maximum(np.concatenate([[0], known[:, 1]])[ranges] - offsets, 0)
         return int((lengths[ranges] - behind).sum())

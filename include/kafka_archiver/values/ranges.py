@@ -76,7 +76,7 @@ def overlaps(ranges: Iterable[Range]) -> tuple[Range, ...]:
     return merge(shared)
 
 
-def share(wanted: Mapping[Name, int], limit: int) -> dict[Name, int]:
+def share(sizes: Mapping[Name, int], limit: int) -> dict[Name, int]:
     """Share `limit`: each name gets at most what it wants, and small wishes are granted first, in full.
 
     The large ones share the rest in equal parts (a remainder goes to the first ones), so one skewed partition cannot
@@ -84,10 +84,10 @@ def share(wanted: Mapping[Name, int], limit: int) -> dict[Name, int]:
     """
     granted: dict[Name, int] = {}
     left = limit
-    waiting = sorted(wanted, key=lambda name: wanted[name])
+    waiting = sorted(sizes, key=lambda name: sizes[name])
     while waiting:
         fair = -(-left // len(waiting))
         name = waiting.pop(0)
-        granted[name] = min(wanted[name], fair, left)
+        granted[name] = min(sizes[name], fair, left)
         left -= granted[name]
-    return {name: granted[name] for name in wanted}
+    return {name: granted[name] for name in sizes}

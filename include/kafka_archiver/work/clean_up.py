@@ -10,7 +10,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.keys import probe_prefix
 from kafka_archiver.model.layouts.registry import prefixes
-from kafka_archiver.model.leftovers import Leftover, ListedUpload, of_ended, stray_uploads
+from kafka_archiver.model.leftovers import Leftover, ListedUpload, leftovers_of, stray_uploads
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
@@ -114,9 +114,9 @@ def _left_by_run(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]
             return []
         by = ledger.sound_manifest(other.run)
         kept = {o.key for o in by.stored} if by else set()
-        left = of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, None)
+        left = leftovers_of(plan, commit.outcome, manifest, ledger.intent(plan.run).document, None)
         return [item for item in left if by and item.key not in kept]
-    return of_ended(plan, commit.outcome, manifest, ledger.intent(plan.run).document, superseded)
+    return leftovers_of(plan, commit.outcome, manifest, ledger.intent(plan.run).document, superseded)
 
 
 def _replacement_of(ledger: Ledger, commit: Commit) -> Plan | None:

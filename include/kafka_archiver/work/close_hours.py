@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.run_documents import effective_runs
-from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.ledger.documents import Stored
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import go_on
 from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.manifest import Commit

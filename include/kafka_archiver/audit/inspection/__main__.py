@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from kafka_archiver.audit.inspection.step import audit
 from kafka_archiver.config import Archive
 from kafka_archiver.context.keyring import keyring_of
-from kafka_archiver.jobs.archive import ENDPOINTS, Endpoints
+from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.keys import ledger_prefix
 from kafka_archiver.store import open_store

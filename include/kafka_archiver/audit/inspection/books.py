@@ -73,7 +73,7 @@ class Books:
         """Add objects that should be gone. With an empty run: objects that may be there or not."""
         self._db.executemany("INSERT OR REPLACE INTO replaced VALUES (?, ?)", ((key, run) for key in keys))
 
-    def found(self, stats: Iterable[Stat]) -> None:
+    def add_listed(self, stats: Iterable[Stat]) -> None:
         """Add objects that the store lists."""
         self._db.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?)", ((s.key, s.size, s.etag) for s in stats))
 
@@ -138,17 +138,19 @@ class Books:
         return [None if hour == _NO_HOUR else hour for (hour,) in rows]
 
     def contribution(self, hour: int | None, run: str | None) -> Contribution | None:
-        """What a run has added to an hour."""
+        """Return the contribution of a run to an hour."""
         query = "SELECT document FROM contributions WHERE hour = ? AND run = ?"
         row = self._db.execute(query, (_number(hour), run)).fetchone()
         return Contribution.model_validate_json(row[0]) if row else None
 
     def contributions(self, proof: HourProof) -> tuple[Contribution, ...]:
-        """What the runs that count, up to the proof's last run, have added to its hour, in the order of the line."""
+        """Return the contributions to the hour of a proof of the runs that count, up to its last run, in the order of
+        the line.
+        """
         query = "SELECT document FROM contributions WHERE hour = ? AND number <= ? ORDER BY number"
         rows = self._db.execute(query, (_number(proof.hour), proof.number))
-        found = (Contribution.model_validate_json(document) for (document,) in rows)
-        return tuple(c for c in found if c.run not in proof.replaced)
+        contributions = (Contribution.model_validate_json(document) for (document,) in rows)
+        return tuple(c for c in contributions if c.run not in proof.replaced)
 
 
 def _number(hour: int | None) -> int:

@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from kafka_archiver.audit.content import is_readable, read_through, settings_of
 from kafka_archiver.audit.inspection.reading import Tell
 from kafka_archiver.audit.objects import again
-from kafka_archiver.audit.readers import READERS
-from kafka_archiver.audit.readers.base import Beside, Fetch
+from kafka_archiver.audit.readers import names, reader_of
+from kafka_archiver.audit.readers.base import Fetch, SidecarOwner
 from kafka_archiver.audit.report import error, warning
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import audit, plan_anew
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, PermanentError
+from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import revision_in, run_name
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
@@ -85,8 +86,8 @@ class Reading:
         """The plan at a place of the line, if its run is final and not superseded."""
         try:
             plan = self._ledger.planned(number)
-            made = self._ledger.commit(plan.run) if plan else None
-            final = made is not None and made.outcome == "committed"
+            commit = self._ledger.commit(plan.run) if plan else None
+            final = commit is not None and commit.outcome == "committed"
             return plan if plan and final and self._ledger.superseded_by(plan.run) is None else None
         except DocumentError:
             return None
@@ -114,7 +115,7 @@ class Reading:
 
         :param object_: for a sidecar, its object, if that is there.
         """
-        beside = Beside(object_, self._fetch(object_)) if object_ else None
+        beside = SidecarOwner(object_, self._fetch(object_)) if object_ else None
         fetch = self._fetch(entry)
         # Read twice before reporting: the first read may have been damaged in transit.
         secret = self._secret(plan)
@@ -190,15 +191,18 @@ def _not_opened(archive: str, count: int, key: str, master: str, why: str) -> Fi
 def _not_read(archive: str, how: tuple[str, str], count: int, key: str, run: str) -> Finding:
     """The finding about objects whose bytes were compared, but whose records were not read."""
     format_name, content = how
+    fault = reader_of(format_name).fault
     return warning(
         "content-not-read",
         key,
         f"{count:,} objects of format {format_name} with content {content}, this one the first: their bytes were "
-        "compared with their checksums, their records were not read",
-        f"a format that the audit can read ({' | '.join(READERS)})",
+        "compared with their checksums, their records were not read"
+        f"{fault and ': '}{foreign(fault, 1024)}",
+        f"a format that the audit can read ({' | '.join(names())})",
         advise(
-            "Check with a reader of that format that the objects hold the records that the manifests promise. Or set "
-            "`store.format` to a format that the audit reads; ",
+            "Install a distribution that adds a reader of that format to the audit, or check with a program that reads "
+            "it that the objects hold the records that the manifests promise. Or set `store.format` to a format that "
+            "the audit reads; ",
             plan_anew(archive, run),
             " writes a run again while Kafka has its records",
         ),

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from kafka_archiver.audit.inspection.books import Books, Difference
-from kafka_archiver.audit.inspection.reading import Reader, Tell
+from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
 from kafka_archiver.audit.objects import (
     UNEXPLAINED,
     as_stored,
@@ -56,8 +56,8 @@ def check_listing(
     differences = list(books.differences())
     deviations = [*(_difference(archive, d) for d in differences), *_strangers(archive, books, unfinished)]
     strange = {d.finding.subject for d in deviations if d.finding.kind == UNEXPLAINED}
-    others = _of_others(store, archive, strange, pool, tell) if strange else set()
-    deviations = [d for d in deviations if d.finding.subject not in others]
+    foreign = _of_others(store, archive, strange, pool, tell) if strange else set()
+    deviations = [d for d in deviations if d.finding.subject not in foreign]
 
     # A replay writes the same bytes again, but the ETag may change.
     again = {d.key: d for d in differences if d.found_size == d.size}
@@ -87,9 +87,9 @@ def _is_same(store: Store, promised: Difference) -> bool:
 
 def _prefixes(topics: Iterable[str], layouts: Iterable[Settings]) -> list[tuple[str, bool]]:
     """The prefixes to list; whether other objects than those of the topics are there as well."""
-    forms = [form_of(one) for one in (Settings(), *layouts)]
-    found = {(form.prefix(topic), form.is_shared) for form in forms for topic in topics}
-    return [*sorted(found), (f"{DEAD_LETTER}/", False)]
+    forms = [form_of(settings) for settings in (Settings(), *layouts)]
+    prefixes = {(form.prefix(topic), form.is_shared) for form in forms for topic in topics}
+    return [*sorted(prefixes), (f"{DEAD_LETTER}/", False)]
 
 
 def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> None:
@@ -102,34 +102,34 @@ def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> N
         else:
             page.append(stat)
         if len(page) >= PAGE:
-            books.found(page)
+            books.add_listed(page)
             page = []
-    books.found(page)
+    books.add_listed(page)
     for inner in ledgers:
         books.forget(inner, layouts)
 
 
-def _difference(archive: str, found: Difference) -> Deviation:
-    promised = as_stored(found.size, found.etag)
-    seen = as_stored(found.found_size, found.found_etag)
-    if found.found_size is None:
-        return Deviation(missing(archive, found.key, promised, found.run), seen)
-    if found.found_size != found.size:
-        return Deviation(changed(archive, found.key, seen, promised, found.run), seen)
-    return Deviation(rewritten(archive, found.key, seen, promised, found.run), seen)
+def _difference(archive: str, difference: Difference) -> Deviation:
+    promised = as_stored(difference.size, difference.etag)
+    actual = as_stored(difference.found_size, difference.found_etag)
+    if difference.found_size is None:
+        return Deviation(missing(archive, difference.key, promised, difference.run), actual)
+    if difference.found_size != difference.size:
+        return Deviation(changed(archive, difference.key, actual, promised, difference.run), actual)
+    return Deviation(rewritten(archive, difference.key, actual, promised, difference.run), actual)
 
 
 def _strangers(archive: str, books: Books, unfinished: list[Plan]) -> Iterator[Deviation]:
-    for found, replaced_by in books.strangers():
-        seen = as_stored(found.found_size, found.found_etag)
+    for stat, replaced_by in books.strangers():
+        actual = as_stored(stat.found_size, stat.found_etag)
         if replaced_by:
-            yield Deviation(left(archive, found.key, replaced_by), seen, is_removed_later=True)
-        elif not any(may_have_written(plan, found.key) for plan in unfinished):
-            yield Deviation(unexplained(archive, found.key, seen), seen)
+            yield Deviation(left(archive, stat.key, replaced_by), actual, is_removed_later=True)
+        elif not any(may_have_written(plan, stat.key) for plan in unfinished):
+            yield Deviation(unexplained(archive, stat.key, actual), actual)
 
 
 def _of_others(store: Store, archive: str, keys: set[str], pool: ThreadPoolExecutor, tell: Tell) -> set[str]:
-    """Those of these keys that other archives in the same store may have written."""
+    """Return those of these keys that other archives in the same store may have written."""
     plans: dict[str, set[int]] = {}
     for stat in store.list(f"{LEDGER}/"):
         other = decode(stat.key.split("/")[1])
@@ -141,7 +141,7 @@ def _of_others(store: Store, archive: str, keys: set[str], pool: ThreadPoolExecu
 
     def explain(place: tuple[str, int]) -> set[str]:
         # Unreadable documents of another archive are findings of that archive's audit.
-        plan = Reader(Ledger(store, place[0]), pool).planned(place[1])
+        plan = DocumentReader(Ledger(store, place[0]), pool).planned(place[1])
         return {key for key in keys if plan and may_have_written(plan, key)}
 
     return set().union(*pool.map(explain, [(other, n) for other, numbers in plans.items() for n in sorted(numbers)]))

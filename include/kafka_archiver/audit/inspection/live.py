@@ -19,26 +19,26 @@ def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Findin
     line = read_line(context)
     expected = line.expected(context.ledger)
     known = {p.topic for p in expected.partitions}
-    wanted = {*known, *(archive.source.topics or ())}
-    there = [topic for topic, found in cluster.topic_ids(wanted).items() if found]
-    partitions = {t.name: t.partitions for t in cluster.topics(there)} if there else {}
+    declared = {*known, *(archive.source.topics or ())}
+    existing = [topic for topic, topic_id in cluster.topic_ids(declared).items() if topic_id]
+    partitions = {t.name: t.partitions for t in cluster.topics(existing)} if existing else {}
     findings = [
         *group_busy(archive, cluster.members(archive.group)),
         *topics_gone(archive, expected, partitions),
     ]
     # A topic with fewer partitions than before was recreated, which a policy decides.
-    gone = any(topic not in partitions for topic in wanted if topic_stops(archive, topic))
+    gone = any(topic not in partitions for topic in declared if topic_stops(archive, topic))
     first = [f.kind for f in findings if f.kind == "group-busy"] + ["topic-gone"] * gone
-    if there:
-        seen = survey_once(only(context, there), line, expected).states
-        findings += check_live(archive, seen, {p.name: p for p in expected.partitions}, first)
+    if existing:
+        states = survey_once(only(context, existing), line, expected).states
+        findings += check_live(archive, states, {p.name: p for p in expected.partitions}, first)
     return findings
 
 
 def topic_stops(archive: Archive, topic: str) -> bool:
-    """Whether planning fails as long as this topic is missing."""
-    wanted = archive.source.wanted
-    return topic in wanted if isinstance(wanted, tuple) else wanted.fullmatch(topic) is not None
+    """Return True if planning fails as long as this topic is missing."""
+    selection = archive.source.selection
+    return topic in selection if isinstance(selection, tuple) else selection.fullmatch(topic) is not None
 
 
 def only(context: Context, topics: list[str]) -> Context:

@@ -9,7 +9,7 @@ from kafka_archiver.audit.documents import Run, check_line, displaced, is_known,
 from kafka_archiver.audit.inspection.books import Books
 from kafka_archiver.audit.inspection.listing import check_listing
 from kafka_archiver.audit.inspection.promises import Promises, Replaced
-from kafka_archiver.audit.inspection.reading import Reader, Tell
+from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
 from kafka_archiver.audit.objects import UNEXPLAINED
 from kafka_archiver.audit.report import Counts, error, warning
 from kafka_archiver.ledger.ledger import Ledger
@@ -33,7 +33,9 @@ THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found. `last`: the length of the line; `unsettled`: the runs behind its settled part."""
+    """The books and findings of one look. `last`: the length of the line; `unsettled`: the runs behind its settled
+    part.
+    """
 
     findings: list[Finding]
     last: int
@@ -43,7 +45,7 @@ class Look:
 
 @dataclass(slots=True)
 class _Keys:
-    """What the ledger lists: the numbers of its line, its hours, its rebuilds, the runs with a plan, the number of
+    """The keys of the ledger: the numbers of its line, its hours, its rebuilds, the runs with a plan, the number of
     `settled.json`, and keys that are not documents of the ledger.
     """
 
@@ -81,7 +83,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
     :param topics: topics to list besides those that the ledger knows.
     """
     with ThreadPoolExecutor(THREADS) as pool, Books.open() as books:
-        reader = Reader(Ledger(store, archive), pool)
+        reader = DocumentReader(Ledger(store, archive), pool)
         keys = _Keys()
         for stat in store.list(ledger_prefix(archive)):
             keys.take(archive, stat.key)
@@ -133,7 +135,9 @@ def _unknown(keys: Iterable[str]) -> Iterator[Finding]:
         yield error(UNEXPLAINED, key, "a key that is not a document of the ledger", "none", "Find out who put it there")
 
 
-def _outside(reader: Reader, archive: str, runs: Iterable[str], last: int, beyond: list[int]) -> Iterator[Finding]:
+def _outside(
+    reader: DocumentReader, archive: str, runs: Iterable[str], last: int, beyond: list[int]
+) -> Iterator[Finding]:
     """Findings about plans of runs that the line does not have. Each plan was in the line before it was copied.
 
     :param beyond: receives the numbers of plans that are missing behind the end of the line.
@@ -146,26 +150,26 @@ def _outside(reader: Reader, archive: str, runs: Iterable[str], last: int, beyon
             beyond.append(plan.number)
 
 
-def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Replaced | None:
+def _replaced_by(reader: DocumentReader, keys: _Keys, run: Run | None, settled: int) -> Replaced | None:
     """The first committed revision that has replaced a run, if any; that revision decides which objects stay."""
     if run is None or not run.committed:
         return None
     later = [r for r in keys.revisions.get(run.plan.interval.id, ()) if split_run(r) > split_run(run.name)]
     for name in sorted(later, key=split_run):
-        made, plan = reader.commit(name), reader.plan(name)
-        if made and made.outcome == "committed" and not (plan and reader.in_place_of(plan)):
+        commit, plan = reader.commit(name), reader.plan(name)
+        if commit and commit.outcome == "committed" and not (plan and reader.in_place_of(plan)):
             return Replaced(name, plan is not None and plan.number <= settled and not plan.keep_superseded)
     return None
 
 
-def _check_schemas(reader: Reader, archive: str, named: Mapping[str, str]) -> Iterator[Finding]:
+def _check_schemas(reader: DocumentReader, archive: str, named: Mapping[str, str]) -> Iterator[Finding]:
     """Check that the schemas that plans name are there. `named`: a run for each fingerprint."""
     for fingerprint, schema in reader.schemas(named):
         if schema is None and schema_document(archive, fingerprint) not in reader.unreadable:
             yield schema_missing(archive, fingerprint, named[fingerprint])
 
 
-def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:
+def _check_claims(reader: DocumentReader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:
     """Check that the archive has claimed each of its topics in this place."""
     for topic, owner in reader.claims(topics):
         key = claim_document(topic)
@@ -184,7 +188,7 @@ def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterat
 
 
 def _check_derived(
-    reader: Reader,
+    reader: DocumentReader,
     archive: str,
     hours: set[int | None],
     progress: Progress | None,
@@ -203,12 +207,12 @@ def _check_derived(
         return
     every = sorted({*hours, *books.hours()}, key=lambda hour: (hour is None, hour))
     for hour, stored in reader.hours(every):
-        given: list[Proved | None] = [
-            (one, books.contributions(one)) if one else None for one in (books.proof(hour), books.ahead(hour))
+        proved_hours: list[Proved | None] = [
+            (proof, books.contributions(proof)) if proof else None for proof in (books.proof(hour), books.ahead(hour))
         ]
         if stored is not None or hour not in hours:
             # An unreadable proof is a finding already.
-            yield from check_hour(archive, hour, stored, given if given[1] else given[:1])
+            yield from check_hour(archive, hour, stored, proved_hours if proved_hours[1] else proved_hours[:1])
     if progress:
         yield from check_progress(progress, promises.replay.progress)
     elif promises.replay.progress.settled and progress_document(archive) not in reader.unreadable:

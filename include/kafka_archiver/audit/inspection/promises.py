@@ -1,4 +1,4 @@
-"""What the runs of the line promise, added one after the other."""
+"""The promises of the runs of the line, added one after the other."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from typing import NamedTuple
 from kafka_archiver.audit.derived import repair_advice
 from kafka_archiver.audit.documents import Run, check_documents
 from kafka_archiver.audit.inspection.books import Books
-from kafka_archiver.audit.inspection.reading import Reader
+from kafka_archiver.audit.inspection.reading import DocumentReader
 from kafka_archiver.audit.inspection.replay import Replay
 from kafka_archiver.audit.objects import twice
 from kafka_archiver.audit.report import error
 from kafka_archiver.audit.tiling import Tiling, check_lost
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import run_document
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.manifest import Manifest, Settled
 from kafka_archiver.model.plan import Plan, Settings
@@ -36,7 +36,7 @@ class Promises:
     `lost`: of the runs that count.
     """
 
-    def __init__(self, archive: str, reader: Reader, books: Books) -> None:
+    def __init__(self, archive: str, reader: DocumentReader, books: Books) -> None:
         self._archive, self._reader, self._books = archive, reader, books
         self._tiling = Tiling(archive)
         self.replay = Replay(archive, books)
@@ -45,7 +45,7 @@ class Promises:
         self.unsettled: list[Run] = []
         self.topics: set[str] = set()
         self.schemas: dict[str, str] = {}
-        self.layouts: dict[Form, Settings] = {}
+        self.layouts: dict[PathForm, Settings] = {}
         self.data_keys: dict[str, str] = {}
         self.runs = self.rows = self.lost = 0
         self._ahead = False
@@ -95,19 +95,19 @@ class Promises:
         self._ahead = not run.settled
         # A rebuild that was given up has removed nothing.
         manifest, superseded = (run.manifest, self._final(run.plan.supersedes)) if run.committed else (None, None)
-        said = self.replay.settle(run.plan, run.commit, manifest, superseded, ahead=not run.settled)
-        if run.settled and run.done != said:
+        settled = self.replay.settle(run.plan, run.commit, manifest, superseded, ahead=not run.settled)
+        if run.settled and run.done != settled:
             key = run_document(self._archive, run.name, "settled")
-            found = "nothing" if run.done is None else _hours(run.done)
-            expected = f"{_hours(said)}, as the manifests give it"
-            yield error("settled-wrong", key, found, expected, repair_advice(self._archive))
+            actual = "nothing" if run.done is None else _hours(run.done)
+            expected = f"{_hours(settled)}, as the manifests give it"
+            yield error("settled-wrong", key, actual, expected, repair_advice(self._archive))
 
     def _final(self, run: str | None) -> Manifest | None:
         """The manifest of a run, if the run was final."""
         if run is None:
             return None
-        made = self._reader.commit(run)
-        return self._reader.manifest(run) if made and made.outcome == "committed" else None
+        commit = self._reader.commit(run)
+        return self._reader.manifest(run) if commit and commit.outcome == "committed" else None
 
     def _promise(self, run: Run, manifest: Manifest, replaced: Replaced | None) -> Iterator[Finding]:
         if replaced is None:

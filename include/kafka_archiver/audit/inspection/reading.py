@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Reader:
+class DocumentReader:
     """Reads one archive's ledger. `findings`: the documents that are not what their keys promise."""
 
     def __init__(self, ledger: Ledger, pool: ThreadPoolExecutor) -> None:
@@ -64,7 +64,7 @@ class Reader:
         return self._read(self._key(run, "plan"), lambda: self._ledger.plan(run))
 
     def commit(self, run: str) -> Commit | None:
-        """How a run ended."""
+        """Return the end of a run."""
         return self._read(self._key(run, "commit"), lambda: self._ledger.commit(run))
 
     def manifest(self, run: str) -> Manifest | None:

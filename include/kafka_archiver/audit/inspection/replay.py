@@ -15,26 +15,26 @@ class Replay:
         self._books = books
 
     def settle(
-        self, plan: Plan, made: Commit, manifest: Manifest | None, superseded: Manifest | None, ahead: bool
+        self, plan: Plan, commit: Commit, manifest: Manifest | None, superseded: Manifest | None, ahead: bool
     ) -> Settled:
         """Settle the next run. Returns what settling it does.
 
         :param ahead: the run is not settled yet, but some of its proofs may be written.
         """
-        one = Settling(self.progress, plan, made.outcome, manifest, superseded, made.committed_at)
-        hours = set(one.hours)
-        if one.reaches:
-            hours |= {hour for hour in self._books.hours() if one.may_change(hour)}
+        settling = Settling(self.progress, plan, commit.outcome, manifest, superseded, commit.committed_at)
+        hours = set(settling.hours)
+        if settling.reaches:
+            hours |= {hour for hour in self._books.hours() if settling.may_change(hour)}
         after = []
         for hour in hours:
             own = self._books.proof(hour)
-            known = one.known(hour, own)
+            known = settling.known(hour, own)
             replaced = self._books.contribution(hour, plan.supersedes) if plan.supersedes else None
-            proof = one.prove(hour, known, replaced)
+            proof = settling.prove(hour, known, replaced)
             if proof is not known:
                 self._books.prove(proof, ahead)
             if own or proof is not known:
                 after.append(proof)
         if not ahead:
-            self.progress = one.after
-        return one.done(after)
+            self.progress = settling.after
+        return settling.done(after)

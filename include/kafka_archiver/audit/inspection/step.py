@@ -33,7 +33,7 @@ LOOKS = 3
 def audit(
     archive: Archive,
     store: Store,
-    now: datetime,
+    moment: datetime,
     deep: bool = False,
     cluster: Cluster | None = None,
     tell: Tell = log.info,
@@ -50,13 +50,13 @@ def audit(
     :param keyring: the master keys. Without them, of encrypted objects only the bytes are compared.
     :raises ArchiverError: the store or the brokers do not answer.
     """
-    found = _settled_look(archive, store, tell)
-    findings, counts = found.findings, found.counts
+    settled = _settled_look(archive, store, tell)
+    findings, counts = settled.findings, settled.counts
     only = None if deep else _called_wrong(archive, store)
     if deep or only:
         reading = Reading(store, Ledger(store, archive.archive, keyring), counts.objects, tell)
         skip = {f.subject for f in findings if f.kind in ("object-missing", "object-changed")}
-        read = list(reading.read(range(1, found.last + 1), skip, only))
+        read = list(reading.read(range(1, settled.last + 1), skip, only))
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:
@@ -65,12 +65,12 @@ def audit(
     return Report(
         archive=archive.archive,
         store=store.url,
-        audited_at=now,
+        audited_at=moment,
         deep=deep,
         live=cluster is not None,
         verdict=verdict(ordered),
         counts=counts,
-        unfinished=tuple(run.name for run in found.unsettled),
+        unfinished=tuple(run.name for run in settled.unsettled),
         findings=ordered,
     )
 
@@ -108,11 +108,11 @@ def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:
     """A look. If it finds damage and the ledger changed meanwhile, look again: a run at work looks like damage."""
     for again in range(LOOKS, 0, -1):
         before = _fingerprint(archive, store)
-        found = look(store, archive.archive, archive.source.topics or (), tell)
-        if verdict(tuple(found.findings)) == "clean" or again == 1 or _fingerprint(archive, store) == before:
+        result = look(store, archive.archive, archive.source.topics or (), tell)
+        if verdict(tuple(result.findings)) == "clean" or again == 1 or _fingerprint(archive, store) == before:
             break
         tell(f"{archive.archive}: a run was at work meanwhile; looking again")
-    return found
+    return result
 
 
 def _fingerprint(archive: Archive, store: Store) -> int:

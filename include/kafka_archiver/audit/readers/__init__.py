@@ -1,18 +1,51 @@
 """Reads objects with the standard library, zstandard, orjson, fastavro and pyarrow.
 
-This package shares no code with the formats' encoders and readers, so it does not share their mistakes.
+This package shares no code with the formats' encoders and readers, so it does not share their mistakes. A distribution
+that adds a format adds its reader, a `FormatReader`, by an entry point of the group below. It cannot replace a reader.
 """
 
-from kafka_archiver.audit.readers import avro, block_gzip, csv, jsonl, mak, parquet, raw
-from kafka_archiver.audit.readers.base import Reader
+from functools import lru_cache
+from importlib.metadata import entry_points
 
+from kafka_archiver.audit.readers import avro, block_gzip, csv, jsonl, mak, parquet, raw
+from kafka_archiver.audit.readers.base import FormatReader
+
+GROUP = "kafka_archiver.audit_readers"
 READERS = {
-    "avro": Reader(records=avro.records, values=avro.values),
-    "block_gzip": Reader(records=jsonl.records, values=jsonl.lines, sidecar=block_gzip.index),
-    "bytes": Reader(values=raw.values),
-    "csv": Reader(records=csv.records, values=csv.rows),
-    "jsonl": Reader(records=jsonl.records, values=jsonl.lines),
-    "mak": Reader(records=mak.records),
-    "parquet": Reader(records=parquet.records, values=parquet.values),
-    "text": Reader(values=raw.lines),
+    "avro": FormatReader(records=avro.records, values=avro.values),
+    "block_gzip": FormatReader(records=jsonl.records, values=jsonl.lines, sidecar=block_gzip.index),
+    "bytes": FormatReader(values=raw.values),
+    "csv": FormatReader(records=csv.records, values=csv.rows),
+    "jsonl": FormatReader(records=jsonl.records, values=jsonl.lines),
+    "mak": FormatReader(records=mak.records),
+    "parquet": FormatReader(records=parquet.records, values=parquet.values),
+    "text": FormatReader(values=raw.lines),
 }
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the formats that have a reader."""
+    return tuple(sorted({*READERS, *entry_points(group=GROUP).names}))
+
+
+def reader_of(name: str) -> FormatReader:
+    """Return the reader of a format. One that is missing or cannot be loaded reads nothing; its `fault` says why."""
+    return READERS.get(name) or _added(name)
+
+
+@lru_cache
+def _added(name: str) -> FormatReader:
+    entries = tuple(entry_points(group=GROUP, name=name))
+    if len(entries) != 1:
+        several = " and ".join(entry.value for entry in entries)
+        fault = f"several distributions add one: {several}" if entries else "no distribution adds one"
+        return FormatReader(fault=f"the audit has no reader of {name!r}, and {fault} (entry points of {GROUP})")
+    try:
+        reader = entries[0].load()
+    except Exception as error:  # noqa: BLE001 - an import may raise anything
+        why = f"{type(error).__name__}: {error}"
+        return FormatReader(fault=f"the audit's reader of {name!r} ({entries[0].value}) cannot be loaded: {why}")
+    if not isinstance(reader, FormatReader):
+        what = f"found {type(reader).__name__}, expected a FormatReader of kafka_archiver.audit.readers.base"
+        return FormatReader(fault=f"the audit's reader of {name!r} ({entries[0].value}) is none: {what}")
+    return reader

@@ -7,15 +7,15 @@ from typing import Any, BinaryIO
 
 import fastavro
 
-from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
+from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
 from kafka_archiver.model.plan import Settings
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
     """The records of an object."""
-    columns = seen_columns(settings)
+    columns = coordinate_columns(settings)
     for record in _records(file):
-        yield seen(record, columns)
+        yield coordinates(record, columns)
 
 
 def values(file: BinaryIO, settings: Settings) -> int:  # noqa: ARG001 - the file names its codec

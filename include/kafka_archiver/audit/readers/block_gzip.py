@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from kafka_archiver.audit.readers.base import Beside
+from kafka_archiver.audit.readers.base import SidecarOwner
 from kafka_archiver.audit.readers.streams import READ
 from kafka_archiver.model.plan import Settings
 
@@ -13,7 +13,7 @@ _FIELDS = {"byte_length_uncompressed", "num_records", "byte_length", "byte_offse
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def index(file: BinaryIO, settings: Settings, beside: Beside) -> Iterator[str]:
+def index(file: BinaryIO, settings: Settings, beside: SidecarOwner) -> Iterator[str]:
     """The faults of an index: where it does not say what a range request for each chunk gives."""
     document = json.load(file)
     if set(document) != {"chunks"} or any(set(chunk) != _FIELDS for chunk in document["chunks"]):
@@ -34,7 +34,7 @@ def index(file: BinaryIO, settings: Settings, beside: Beside) -> Iterator[str]:
         yield f"it ends at byte {end}, record {rows} and offset {offset}"
 
 
-def _chunk(chunk: dict[str, Any], settings: Settings, beside: Beside) -> Iterator[str]:
+def _chunk(chunk: dict[str, Any], settings: Settings, beside: SidecarOwner) -> Iterator[str]:
     """The faults of one chunk, read alone."""
     member, size, records, line = zlib.decompressobj(_GZIP), 0, 0, b""
     start, end = chunk["byte_offset"], chunk["byte_offset"] + chunk["byte_length"]

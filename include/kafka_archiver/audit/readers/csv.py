@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
+from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
 from kafka_archiver.audit.readers.streams import plain
 from kafka_archiver.model.plan import Settings
 
@@ -16,14 +16,14 @@ def rows(file: BinaryIO, settings: Settings) -> int:
     return sum(1 for _ in _rows(file, settings))
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
     """The records of an object."""
-    columns = seen_columns(settings)
+    columns = coordinate_columns(settings)
     # These come first.
     present = [column for column in columns if column]
     for row in _rows(file, settings):
-        topic, partition, offset, timestamp = seen(dict(zip(present, row, strict=False)), columns)
-        yield Seen(topic, partition and int(partition), int(offset), timestamp and int(timestamp))
+        topic, partition, offset, timestamp = coordinates(dict(zip(present, row, strict=False)), columns)
+        yield RecordCoordinates(topic, partition and int(partition), int(offset), timestamp and int(timestamp))
 
 
 def _rows(file: BinaryIO, settings: Settings) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
+from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
 from kafka_archiver.audit.readers.streams import READ, plain
 from kafka_archiver.model.plan import Settings
 
@@ -25,10 +25,10 @@ def lines(file: BinaryIO, settings: Settings) -> int:
     return count
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
     """The records of an object."""
     stream: Any = plain(file, settings.codec)
-    columns = seen_columns(settings)
+    columns = coordinate_columns(settings)
     for line in io.BufferedReader(stream, READ):
         record = orjson.loads(line)
-        yield seen(record, columns)
+        yield coordinates(record, columns)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import RecordCoordinates
 from kafka_archiver.audit.readers.streams import READ, plain
 from kafka_archiver.model.plan import Settings
 
@@ -77,7 +77,7 @@ class MakFile:
         return data
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
     """The records of an object."""
     stream: Any = plain(file, settings.codec)
     mak = MakFile(io.BufferedReader(stream, READ))
@@ -87,4 +87,4 @@ def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
         if first and record.offset != mak.header["startoffset"]:
             raise ValueError(f"the first record has offset {record.offset}, the header {mak.header['startoffset']}")
         first = False
-        yield Seen(*place, record.offset, record.timestamp)
+        yield RecordCoordinates(*place, record.offset, record.timestamp)

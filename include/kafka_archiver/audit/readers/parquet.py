@@ -6,18 +6,18 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_archiver.audit.readers.base import Seen, seen_columns
+from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns
 from kafka_archiver.model.plan import Settings
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:
     """The records of an object."""
-    names = seen_columns(settings)
+    names = coordinate_columns(settings)
     for table in _row_groups(file):
         columns = [table.column(name) if name else pa.nulls(len(table)) for name in names]
         if names[3]:
             columns[3] = columns[3].cast(pa.timestamp("ms")).cast(pa.int64())
-        yield from map(Seen, *(column.to_pylist() for column in columns))
+        yield from map(RecordCoordinates, *(column.to_pylist() for column in columns))
 
 
 def values(file: BinaryIO, settings: Settings) -> int:  # noqa: ARG001 - the file names its codecs

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.values.documents import Value
 
 
@@ -25,7 +25,7 @@ class Layout(Protocol):
         If it is an `options.Clock`, plans freeze the data of its time zone and the names of its locale.
         """
 
-    def form(self, options: Any, /) -> Form:
+    def form(self, options: Any, /) -> PathForm:
         """The form of the keys. `options`: a value of the model `options`.
 
         :raises ValueError: options do not go together; the message says what was expected.

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from kafka_archiver.model.layouts.date_patterns import tokens_of
 from kafka_archiver.model.layouts.fields import Fields, folders
-from kafka_archiver.model.layouts.form import Form
-from kafka_archiver.model.layouts.letters import tokens_of
-from kafka_archiver.model.layouts.options import Clock, Every, Values
-from kafka_archiver.model.layouts.tokens import Partition, Start, Text, Token, Topic
+from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.options import ClockOptions, Every, Values
+from kafka_archiver.model.layouts.tokens import Partition, Start, TextToken, Token, TopicToken
 from kafka_archiver.values.documents import Value
 
 Delimiter = Annotated[str, Field(min_length=1, max_length=20)]
@@ -27,11 +27,13 @@ class Delimiters(Value):
     file_delimiter: Delimiter = "+"
     zero_pad: Annotated[int, Field(ge=0, le=40)] = 10
 
-    def form(self, inner: list[Token], columns: tuple[str, ...], **more: Any) -> Form:
+    def form(self, inner: list[Token], columns: tuple[str, ...], **more: Any) -> PathForm:
         """The topic, the partitioner's folders, and the name."""
-        between = Text(self.file_delimiter)
-        name = (Topic(), between, Partition(), between, Start(self.zero_pad))
-        return Form((Topic(), Text(self.directory_delimiter), *inner), name, self.directory_delimiter, columns, **more)
+        between = TextToken(self.file_delimiter)
+        name = (TopicToken(), between, Partition(), between, Start(self.zero_pad))
+        return PathForm(
+            (TopicToken(), TextToken(self.directory_delimiter), *inner), name, self.directory_delimiter, columns, **more
+        )
 
 
 class FieldOptions(Delimiters, Values):
@@ -46,7 +48,7 @@ class TimeOptions(Delimiters, Every):
     path_format: str
 
 
-class DayOptions(Delimiters, Clock):
+class DayOptions(Delimiters, ClockOptions):
     """Options of the daily and the hourly partitioner."""
 
 
@@ -56,9 +58,9 @@ class ConfluentDefault:
     name = "confluent_default"
     options = Delimiters
 
-    def form(self, options: Delimiters) -> Form:
+    def form(self, options: Delimiters) -> PathForm:
         """One object for each chunk."""
-        return options.form([Text("partition="), Partition()], ("partition",))
+        return options.form([TextToken("partition="), Partition()], ("partition",))
 
 
 class ConfluentField:
@@ -67,7 +69,7 @@ class ConfluentField:
     name = "confluent_field"
     options = FieldOptions
 
-    def form(self, options: FieldOptions) -> Form:
+    def form(self, options: FieldOptions) -> PathForm:
         """A folder for each field."""
         inner = folders(options.fields, True, options.directory_delimiter)
         return options.form(inner, tuple(field.column for field in options.fields), **options.values())
@@ -79,7 +81,7 @@ class ConfluentTime:
     name = "confluent_time"
     options = TimeOptions
 
-    def form(self, options: TimeOptions) -> Form:
+    def form(self, options: TimeOptions) -> PathForm:
         """Folders by `path_format`."""
         return _timed(options, options.path_format)
 
@@ -90,7 +92,7 @@ class ConfluentDaily:
     name = "confluent_daily"
     options = DayOptions
 
-    def form(self, options: DayOptions) -> Form:
+    def form(self, options: DayOptions) -> PathForm:
         """Folders of the day."""
         return _timed(options, _YEAR_TO_DAY)
 
@@ -101,12 +103,12 @@ class ConfluentHourly:
     name = "confluent_hourly"
     options = DayOptions
 
-    def form(self, options: DayOptions) -> Form:
+    def form(self, options: DayOptions) -> PathForm:
         """Folders of the hour."""
         return _timed(options, f"{_YEAR_TO_DAY}/'hour'=HH")
 
 
-def _timed(options: Any, pattern: str) -> Form:
+def _timed(options: Any, pattern: str) -> PathForm:
     # Theirs has `/` in the pattern, whatever the delimiter of directories is.
     tokens: list[Token] = list(tokens_of(pattern))
     columns = re.findall(r"(?:^|/)'([^']+)'=", pattern)

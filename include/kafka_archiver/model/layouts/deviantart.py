@@ -4,8 +4,8 @@ The date is that of the record's time; theirs is the day of the upload, which `t
 file's offset is the first offset of the chunk.
 """
 
-from kafka_archiver.model.layouts.form import Form
-from kafka_archiver.model.layouts.options import Clock
+from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
 
 
@@ -13,9 +13,9 @@ class DeviantArt:
     """Files records by their day."""
 
     name = "deviantart"
-    options = Clock
+    options = ClockOptions
 
-    def form(self, options: Clock) -> Form:
+    def form(self, options: ClockOptions) -> PathForm:
         """Records without a usable time go to a null partition."""
         name = parsed("{topic}-{partition:5}-{start:12}")
-        return Form(parsed("{yyyy-MM-dd}"), name, missing="null", **options.clock())
+        return PathForm(parsed("{yyyy-MM-dd}"), name, missing="null", **options.clock())

@@ -7,10 +7,10 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic import Field as Bounds
 
 from kafka_archiver.model.keys import encode
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Values
 from kafka_archiver.model.layouts.template import field_of
-from kafka_archiver.model.layouts.tokens import Field, Text, Token, Topic
+from kafka_archiver.model.layouts.tokens import Field, TextToken, Token, TopicToken
 from kafka_archiver.values.documents import Value
 
 
@@ -59,18 +59,18 @@ class ByFields:
     name = "fields"
     options = FieldsOptions
 
-    def form(self, options: FieldsOptions) -> Form:
+    def form(self, options: FieldsOptions) -> PathForm:
         """A folder for the topic, then one for each field."""
-        first: list[Token] = [Topic(), Text("/")] if options.topic else []
+        first: list[Token] = [TopicToken(), TextToken("/")] if options.topic else []
         hive = options.style == "hive"
         columns = tuple(field.column for field in options.fields) if hive else ()
-        return Form((*first, *folders(options.fields, hive)), columns=columns, **options.values())
+        return PathForm((*first, *folders(options.fields, hive)), columns=columns, **options.values())
 
 
 def folders(fields: Sequence[Filed], hive: bool, delimiter: str = "/") -> list[Token]:
     """The tokens of these folders."""
     tokens: list[Token] = []
     for number, field in enumerate(fields):
-        tokens.append(Text(delimiter * bool(number) + (f"{field.column}=" if hive else "")))
+        tokens.append(TextToken(delimiter * bool(number) + (f"{field.column}=" if hive else "")))
         tokens.append(Field(field.field, field.buckets))
-    return [token for token in tokens if token != Text("")]
+    return [token for token in tokens if token != TextToken("")]

@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import assert_never
 
-from kafka_archiver.model.keys import NO_TIME, Place, decode, encode, is_reserved
-from kafka_archiver.model.layouts.letters import ENGLISH, Names
+from kafka_archiver.model.keys import NO_TIME, ObjectName, decode, encode, is_reserved
+from kafka_archiver.model.layouts.date_patterns import ENGLISH, Names
 from kafka_archiver.model.layouts.tokens import (
     FIXED,
     Field,
@@ -17,21 +17,21 @@ from kafka_archiver.model.layouts.tokens import (
     Partition,
     Piece,
     Start,
-    Text,
+    TextToken,
     Time,
-    Times,
+    TimesToken,
     Token,
-    Topic,
+    TopicToken,
     pieces,
 )
 
 # The name of hourly's objects and of all dead letters.
-NAME: tuple[Token, ...] = (Topic(), Text("+"), Partition(), Text("+"), Start(20))
+NAME: tuple[Token, ...] = (TopicToken(), TextToken("+"), Partition(), TextToken("+"), Start(20))
 _SUFFIX = r"(?:\+g(?P<generation>\d+))?(?:\+r(?P<revision>\d+))?(?:\+k\d+)?(?:\+s\d+)?(?:\.[^/]*)?"
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class PathForm:
     """The form of the keys of an archive's objects.
 
     `joint`: what stands between the folders and the name. `columns`: those that readers take from the paths.
@@ -59,13 +59,13 @@ class Form:
     @cached_property
     def lead(self) -> int:
         """Return the number of the folders' tokens before everything that varies within a topic."""
-        if all(isinstance(token, Text | Topic) for token in self.folders):
+        if all(isinstance(token, TextToken | TopicToken) for token in self.folders):
             return len(self.folders)
         known = 0
         for number, token in enumerate(self.folders):
-            if not isinstance(token, Text | Topic):
+            if not isinstance(token, TextToken | TopicToken):
                 break
-            if isinstance(token, Text) and token.text.endswith("/"):
+            if isinstance(token, TextToken) and token.text.endswith("/"):
                 known = number + 1
         return known
 
@@ -82,15 +82,15 @@ class Form:
     @property
     def is_shared(self) -> bool:
         """Return True if a topic's prefix may have objects of other topics."""
-        return not any(isinstance(token, Topic) for token in self.folders[: self.lead])
+        return not any(isinstance(token, TopicToken) for token in self.folders[: self.lead])
 
     def prefix(self, topic: str) -> str:
         """The prefix of the keys of all objects of a topic; empty if none is common to them."""
         tokens = self.folders[: self.lead]
-        text = "".join(token.text if isinstance(token, Text) else encode(topic) for token in tokens)
+        text = "".join(token.text if isinstance(token, TextToken) else encode(topic) for token in tokens)
         return text + self.joint * self.whole
 
-    def key(self, place: Place, path: str, extension: str, schemas: str = "") -> str:
+    def key(self, place: ObjectName, path: str, extension: str, schemas: str = "") -> str:
         """The key of the object with those records of a chunk that are filed under `path`.
 
         :param path: below the topic's prefix. :param extension: with its dot. :param schemas: as in `keys.object_key`.
@@ -99,14 +99,14 @@ class Form:
         name = "".join(fixed(token, place) for token in self.name)
         return f"{self.prefix(place.topic)}{path}{self.joint * (not self.whole)}{name}{suffix}{schemas}{extension}"
 
-    def place(self, key: str) -> Place | None:
+    def place(self, key: str) -> ObjectName | None:
         """The place in a key of this form; None for any other key. Not for dead letters."""
         match = None if is_reserved(key) else self._key.fullmatch(key)
         if match is None:
             return None
         topic, partition, start = (match[self._groups[kind][0]] for kind in ("topic", "partition", "start"))
         own = (int(match[name] or 0) for name in ("generation", "revision"))
-        place = Place(decode(topic), int(partition), int(start), *own)
+        place = ObjectName(decode(topic), int(partition), int(start), *own)
         # Each object has one key: not also one with other zeros, or with another place in its folders.
         return place if all(match[group] == fixed(token, place) for group, token in self._fixed) else None
 
@@ -117,17 +117,19 @@ class Form:
 
     @cached_property
     def _tokens(self) -> tuple[Piece, ...]:
-        return pieces((*self.folders, Text(self.joint), *self.name))
+        return pieces((*self.folders, TextToken(self.joint), *self.name))
 
     @cached_property
     def _fixed(self) -> list[tuple[str, Token]]:
         return [
-            (f"f{n}", token) for n, token in enumerate(self._tokens) if isinstance(token, Topic | Partition | Start)
+            (f"f{n}", token)
+            for n, token in enumerate(self._tokens)
+            if isinstance(token, TopicToken | Partition | Start)
         ]
 
     @cached_property
     def _groups(self) -> dict[str, list[str]]:
-        kinds = {"topic": Topic, "partition": Partition, "start": Start}
+        kinds = {"topic": TopicToken, "partition": Partition, "start": Start}
         return {kind: [g for g, token in self._fixed if isinstance(token, of)] for kind, of in kinds.items()}
 
     @cached_property
@@ -136,16 +138,16 @@ class Form:
         parts = []
         for number, token in enumerate(self._tokens):
             match token:
-                case Text():
+                case TextToken():
                     parts.append(re.escape(token.text))
-                case Topic():
+                case TopicToken():
                     # Again it is the same; else the text between the two could be part of it.
                     first = self._groups["topic"][0]
                     again = rf"(?P={first})" if first != f"f{number}" else "[A-Za-z0-9._~%-]+"
                     parts.append(rf"(?P<f{number}>{again})")
                 case Partition() | Start():
                     parts.append(rf"(?P<f{number}>\d+)")
-                case Times():
+                case TimesToken():
                     parts.append("[^/]*?")
                 case Time() | Field() | Offsets() | Own():
                     parts.append(value)
@@ -161,11 +163,11 @@ class Form:
         patterns = []
         waiting: Sequence[Piece] = ()
         for token in self._tokens:
-            if isinstance(token, Text):
+            if isinstance(token, TextToken):
                 waiting = () if "/" in token.text else (*waiting, token) if waiting else ()
                 continue
             if waiting:
-                between = "".join(t.text for t in waiting[1:] if isinstance(t, Text))
+                between = "".join(t.text for t in waiting[1:] if isinstance(t, TextToken))
                 values = [t for t in (waiting[0], token) if not isinstance(t, FIXED)]
                 if not between or (values and (between[0].isalnum() or between[0] in "%+")):
                     raise ValueError(
@@ -197,14 +199,14 @@ class Form:
             raise ValueError("expected {start} in the name: else two chunks could have one key")
         if any(isinstance(token, Start) for token in self.folders):
             raise ValueError("expected {start} only in the name; {offset/10000} makes folders of offsets")
-        if isinstance(self.name[-1], Topic):
+        if isinstance(self.name[-1], TopicToken):
             raise ValueError("expected something after {topic} at the end of the name, such as +{start}")
         if self.missing == "null" and set(self.null_name) & set(self.also):
             raise ValueError(f"expected a `null_name` without {self.also!r}, which stand between values")
 
     def _check_text(self) -> None:
-        whole = "".join(token.text if isinstance(token, Text) else "x" for token in self.folders)
-        name = "".join(token.text if isinstance(token, Text) else "x" for token in self.name)
+        whole = "".join(token.text if isinstance(token, TextToken) else "x" for token in self.folders)
+        name = "".join(token.text if isinstance(token, TextToken) else "x" for token in self.name)
         folders = whole.split("/")
         if not all(folders) or {".", ".."} & set(folders):
             raise ValueError(
@@ -220,11 +222,11 @@ class Form:
             if any(ord(c) < 32 or c in "\\\x7f" for c in text):
                 raise ValueError(f"expected no control characters and backslashes, found {text!r}")
         marks = re.compile(r"\+[grks]$|\+[grks]\d")
-        texts = [token.text for token in self.name if isinstance(token, Text)]
+        texts = [token.text for token in self.name if isinstance(token, TextToken)]
         topics = [
             token.text
             for token, following in pairwise(self.name)
-            if isinstance(token, Text) and isinstance(following, Topic)
+            if isinstance(token, TextToken) and isinstance(following, TopicToken)
         ]
         if any(marks.search(text) for text in texts) or any(text.endswith("+") for text in topics):
             raise ValueError(
@@ -235,24 +237,24 @@ class Form:
 
 def _split(tokens: Sequence[Token]) -> Iterator[Token]:
     for token in tokens:
-        if isinstance(token, Text):
-            yield from (Text(text) for text in re.findall(r"[^/]*/|[^/]+", token.text))
+        if isinstance(token, TextToken):
+            yield from (TextToken(text) for text in re.findall(r"[^/]*/|[^/]+", token.text))
         else:
             yield token
 
 
-def fixed(token: Piece, place: Place) -> str:
+def fixed(token: Piece, place: ObjectName) -> str:
     """The text of a token that is the same for a whole chunk."""
     match token:
-        case Text():
+        case TextToken():
             return token.text
-        case Topic():
+        case TopicToken():
             return encode(place.topic)
         case Partition():
             return f"{place.partition:0{token.digits}d}"
         case Start():
             return f"{place.start:0{token.digits}d}"
-        case Time() | Field() | Offsets() | Own() | Times():
+        case Time() | Field() | Offsets() | Own() | TimesToken():
             raise TypeError(f"{token} depends on the record")
         case _:
             assert_never(token)

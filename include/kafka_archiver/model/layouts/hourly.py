@@ -4,8 +4,8 @@ from datetime import datetime
 from functools import lru_cache
 
 from kafka_archiver.model.keys import NO_TIME
-from kafka_archiver.model.layouts.form import Form
-from kafka_archiver.model.layouts.options import Clock
+from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.intervals import hour_of, hour_start, to_ms
 
@@ -14,12 +14,12 @@ class Hourly:
     """Files records by their hour, UTC unless the YAML names another zone."""
 
     name = "hourly"
-    options = Clock
+    options = ClockOptions
 
-    def form(self, options: Clock) -> Form:
+    def form(self, options: ClockOptions) -> PathForm:
         """Records without a usable time go to a null partition."""
         folders = parsed("{topic}/date={yyyy-MM-dd}/hour={HH}")
-        return Form(folders, columns=("date", "hour"), missing="null", **options.clock())
+        return PathForm(folders, columns=("date", "hour"), missing="null", **options.clock())
 
 
 def hour_path(hour: int | None) -> str:

@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field
 
 from kafka_archiver.model.layouts.fields import Fields, folders
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Values
 from kafka_archiver.model.layouts.template import parsed
-from kafka_archiver.model.layouts.tokens import Partition, Start, Text, Topic
+from kafka_archiver.model.layouts.tokens import Partition, Start, TextToken, TopicToken
 from kafka_archiver.values.documents import Value
 
 
@@ -34,9 +34,9 @@ class Lenses:
     name = "lenses"
     options = Padded
 
-    def form(self, options: Padded) -> Form:
+    def form(self, options: Padded) -> PathForm:
         """One object for each chunk."""
-        return Form((*parsed("{topic}/"), Partition(options.zero_pad_partition)), (Start(options.zero_pad),))
+        return PathForm((*parsed("{topic}/"), Partition(options.zero_pad_partition)), (Start(options.zero_pad),))
 
 
 class LensesKeysAndValues:
@@ -45,7 +45,7 @@ class LensesKeysAndValues:
     name = "lenses_keys_and_values"
     options = PartitionedOptions
 
-    def form(self, options: PartitionedOptions) -> Form:
+    def form(self, options: PartitionedOptions) -> PathForm:
         """A folder for each field."""
         return _partitioned(options, hive=True)
 
@@ -56,13 +56,13 @@ class LensesValues:
     name = "lenses_values"
     options = PartitionedOptions
 
-    def form(self, options: PartitionedOptions) -> Form:
+    def form(self, options: PartitionedOptions) -> PathForm:
         """A folder for each field."""
         return _partitioned(options, hive=False)
 
 
-def _partitioned(options: PartitionedOptions, hive: bool) -> Form:
+def _partitioned(options: PartitionedOptions, hive: bool) -> PathForm:
     columns = tuple(field.column for field in options.fields) if hive else ()
     partition, start = Partition(options.zero_pad_partition), Start(options.zero_pad)
-    name = (Topic(), Text("("), partition, Text("_"), start, Text(")"))
-    return Form(tuple(folders(options.fields, hive)), name, columns=columns, **options.values())
+    name = (TopicToken(), TextToken("("), partition, TextToken("_"), start, TextToken(")"))
+    return PathForm(tuple(folders(options.fields, hive)), name, columns=columns, **options.values())

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.documents import Value
 
@@ -21,7 +21,7 @@ class OffsetBuckets:
     name = "offsets"
     options = OffsetsOptions
 
-    def form(self, options: OffsetsOptions) -> Form:
+    def form(self, options: OffsetsOptions) -> PathForm:
         """No record is without a place."""
         folders = parsed(f"{{topic}}/partition={{partition}}/offsets={{offset/{options.offsets}}}")
-        return Form(folders, columns=("partition", "offsets"))
+        return PathForm(folders, columns=("partition", "offsets"))

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafka_archiver.model.keys import NO_TIME, RESERVED
-from kafka_archiver.model.layouts.letters import ENGLISH
+from kafka_archiver.model.layouts.date_patterns import ENGLISH
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import duration
 
@@ -68,7 +68,7 @@ def milliseconds(text: str) -> int:
     return delay // timedelta(milliseconds=1)
 
 
-class Clock(Value):
+class ClockOptions(Value):
     """Where and how parts of times are shown. `zone_data`, `names`: of the zone and the locale, frozen in plans."""
 
     timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
@@ -81,7 +81,7 @@ class Clock(Value):
         return {"zone": self.timezone, "zone_data": self.zone_data, "names": self.names or ENGLISH}
 
 
-class Every(Clock):
+class Every(ClockOptions):
     """A clock whose local times may be rounded down."""
 
     every: Annotated[str, AfterValidator(_every)] = ""

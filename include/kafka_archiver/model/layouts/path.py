@@ -2,7 +2,7 @@
 
 import re
 
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Every, Values
 from kafka_archiver.model.layouts.template import parsed
 
@@ -19,7 +19,7 @@ class Path:
     name = "path"
     options = PathOptions
 
-    def form(self, options: PathOptions) -> Form:
+    def form(self, options: PathOptions) -> PathForm:
         """:raises ValueError: the pattern has no meaning."""
         columns = re.findall(r"(?:^|/)([^/{}=]+)=", options.path)
-        return Form(parsed(options.path), columns=tuple(columns), **options.clock(), **options.values())
+        return PathForm(parsed(options.path), columns=tuple(columns), **options.clock(), **options.values())

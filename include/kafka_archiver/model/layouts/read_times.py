@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 
-from kafka_archiver.model.layouts.letters import ENGLISH, Names, split
-from kafka_archiver.model.layouts.tokens import Text
+from kafka_archiver.model.layouts.date_patterns import ENGLISH, Names, split
+from kafka_archiver.model.layouts.tokens import TextToken
 from kafka_archiver.model.layouts.zone import bounds, zone_of
 from kafka_archiver.model.plan import EventTime
 from kafka_archiver.values.intervals import to_ms
@@ -84,11 +84,11 @@ def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime |
         return _iso
     parts, letters = [], []
     for token in split(pattern):
-        if isinstance(token, Text):
+        if isinstance(token, TextToken):
             parts.append(re.escape(token.text))
         else:
-            parts.append(f"({_shape(token.letters[0], len(token.letters), names)})")
-            letters.append(token.letters)
+            parts.append(f"({_shape(token.pattern[0], len(token.pattern), names)})")
+            letters.append(token.pattern)
     whole = re.compile("".join(parts), re.IGNORECASE)
     if not {"y", "Y", "u"} & {text[0] for text in letters}:
         raise ValueError("it has no year (yyyy)")

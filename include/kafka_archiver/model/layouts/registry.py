@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.messages.explain import explain
-from kafka_archiver.model.keys import DEAD_LETTER, Place, is_dead_letter, topic_prefix
+from kafka_archiver.model.decoders import decoder_type
+from kafka_archiver.model.keys import DEAD_LETTER, ObjectName, is_dead_letter, topic_prefix
 from kafka_archiver.model.layouts.base import Layout
 from kafka_archiver.model.layouts.confluent import (
     ConfluentDaily,
@@ -25,14 +26,14 @@ from kafka_archiver.model.layouts.confluent import (
 from kafka_archiver.model.layouts.daily import Daily
 from kafka_archiver.model.layouts.deviantart import DeviantArt
 from kafka_archiver.model.layouts.fields import ByFields
-from kafka_archiver.model.layouts.form import Form
+from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.hourly import Hourly, parse_hour_path
 from kafka_archiver.model.layouts.lenses import Lenses, LensesKeysAndValues, LensesValues
 from kafka_archiver.model.layouts.offsets import OffsetBuckets
 from kafka_archiver.model.layouts.path import Path
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.tokens import Field
-from kafka_archiver.model.layouts.topic_partition import TopicPartition
+from kafka_archiver.model.layouts.topic_partition import TopicPartitionLayout
 from kafka_archiver.model.layouts.zooz import Zooz
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.documents import Value
@@ -42,7 +43,7 @@ GROUP = "kafka_archiver.layouts"
 _OWN: tuple[Layout, ...] = (
     Hourly(),
     Daily(),
-    TopicPartition(),
+    TopicPartitionLayout(),
     OffsetBuckets(),
     Path(),
     ByFields(),
@@ -125,7 +126,7 @@ def options_of(name: str, values: Mapping[str, Any]) -> Value:
         raise ConfigError("; ".join(lines)) from None
 
 
-def form_of(settings: Settings) -> Form:
+def form_of(settings: Settings) -> PathForm:
     """The form of the keys of a plan's objects.
 
     :raises ConfigError: this release has no such layout, or two objects could have one key.
@@ -134,7 +135,7 @@ def form_of(settings: Settings) -> Form:
 
 
 @lru_cache(maxsize=256)
-def _form(layout: str, options: str, name: str) -> Form:
+def _form(layout: str, options: str, name: str) -> PathForm:
     chosen = get_layout(layout)
     try:
         form = chosen.form(options_of(layout, json.loads(options)))
@@ -149,7 +150,7 @@ def _form(layout: str, options: str, name: str) -> Form:
     return form
 
 
-def _renamed(form: Form, name: str) -> Form:
+def _renamed(form: PathForm, name: str) -> PathForm:
     from dataclasses import replace
 
     try:
@@ -182,7 +183,7 @@ def _require_decoded(settings: Settings, key: str, field: str) -> None:
         # What a mapper returns has fields if it has a schema; else its records are filed as those without the field.
         return
     decode = {"value": settings.value_decode, "key": settings.key_decode}.get(column, "json")
-    if inside and decode in ("bytes", "string"):
+    if inside and not decoder_type(decode).has_fields:
         raise ConfigError(
             f"{key}: {field} is a field of the {column}, so it needs `source.{column}.decode: json`, avro, protobuf or "
             f"json_schema; found {decode}"
@@ -206,14 +207,14 @@ def counts_hours(settings: Settings) -> bool:
     return not plain or settings.time.source != "record"
 
 
-def place_in(settings: Settings, key: str) -> Place | None:
+def place_in(settings: Settings, key: str) -> ObjectName | None:
     """The place of an object of a plan, dead-lettered or not; None for a key of another form."""
     if is_dead_letter(key):
         return plain_place(key)
     return form_of(settings).place(key)
 
 
-def plain_place(key: str) -> Place | None:
+def plain_place(key: str) -> ObjectName | None:
     """The place of an object of the layout `hourly`, or of dead letters, for callers with a key but no plan."""
     inner = key.removeprefix(f"{DEAD_LETTER}/")
     form = form_of(Settings())

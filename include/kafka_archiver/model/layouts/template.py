@@ -2,8 +2,8 @@
 
 import re
 
-from kafka_archiver.model.layouts.letters import tokens_of
-from kafka_archiver.model.layouts.tokens import Field, Offsets, Partition, Start, Text, Token, Topic
+from kafka_archiver.model.layouts.date_patterns import tokens_of
+from kafka_archiver.model.layouts.tokens import Field, Offsets, Partition, Start, TextToken, Token, TopicToken
 
 _PIECE = re.compile(r"\{([^{}]*)\}|([^{}]+)")
 _NUMBER = re.compile(r"(partition|start)(?::(\d{1,2}))?")
@@ -24,7 +24,7 @@ def parsed(template: str) -> tuple[Token, ...]:
             break
         at = match.end()
         placeholder, text = match.groups()
-        tokens += [Text(text)] if placeholder is None else _placeholder(placeholder)
+        tokens += [TextToken(text)] if placeholder is None else _placeholder(placeholder)
     if at != len(template):
         raise ValueError(f"a brace in {template!r} has no other brace")
     return tuple(tokens)
@@ -47,7 +47,7 @@ def field_of(name: str) -> str:
 
 def _placeholder(inside: str) -> list[Token]:
     if inside == "topic":
-        return [Topic()]
+        return [TopicToken()]
     if match := _NUMBER.fullmatch(inside):
         digits = int(match[2] or 1)
         return [Partition(digits) if match[1] == "partition" else Start(digits)]

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextToken:
     """The same text in every path."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicToken:
     """The topic's name, percent-encoded."""
 
 
@@ -36,9 +36,9 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A part of the record's time. `letters`: one letter, repeated, as in patterns of Joda: `yyyy`."""
+    """A unit of the record's time. `pattern`: one letter, repeated, as in patterns of Joda: `yyyy`."""
 
-    letters: str
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,16 @@ class Own(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimesToken:
     """Everything in one folder from the first to the last part of the time. It is one null if there is no time."""
 
-    tokens: tuple[Text | Time, ...]
+    tokens: tuple[TextToken | Time, ...]
 
 
-Token = Text | Topic | Partition | Start | Time | Field | Offsets | Own
-Piece = Token | Times
+Token = TextToken | TopicToken | Partition | Start | Time | Field | Offsets | Own
+Piece = Token | TimesToken
 # Tokens with one value for all records of a chunk.
-FIXED = (Text, Topic, Partition, Start)
+FIXED = (TextToken, TopicToken, Partition, Start)
 
 
 def needs(tokens: Sequence[Token]) -> set[str]:
@@ -97,9 +97,9 @@ def pieces(tokens: Sequence[Token]) -> tuple[Piece, ...]:
                 token = tokens[number]
                 if isinstance(token, Time):
                     end = number + 1
-                elif not isinstance(token, Text) or "/" in token.text:
+                elif not isinstance(token, TextToken) or "/" in token.text:
                     break
-            pieces_of_text.append(Times(tuple(t for t in tokens[at:end] if isinstance(t, Text | Time))))
+            pieces_of_text.append(TimesToken(tuple(t for t in tokens[at:end] if isinstance(t, TextToken | Time))))
         else:
             pieces_of_text.append(tokens[at])
         at = end

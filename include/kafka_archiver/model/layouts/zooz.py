@@ -4,8 +4,8 @@ The topic's folder takes the place of their root path. A file's number is the fi
 of the file's first message, which depends on when the process was started.
 """
 
-from kafka_archiver.model.layouts.form import Form
-from kafka_archiver.model.layouts.options import Clock
+from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
 
 
@@ -13,9 +13,9 @@ class Zooz:
     """Files records by their hour."""
 
     name = "zooz"
-    options = Clock
+    options = ClockOptions
 
-    def form(self, options: Clock) -> Form:
+    def form(self, options: ClockOptions) -> PathForm:
         """Records without a usable time go to a null partition."""
         folders, name = parsed("{topic}/date={yyyy-MM-dd}/hour={HH}"), parsed("{partition}_{start}")
-        return Form(folders, name, columns=("date", "hour"), missing="null", **options.clock())
+        return PathForm(folders, name, columns=("date", "hour"), missing="null", **options.clock())

@@ -31,7 +31,7 @@ def cause_of(error: object) -> str:
 
 def reason_of(error: object) -> str:
     """Return the error in one line without what to do, and without secrets."""
-    return _line(f"{_class_of(error)}{error.found}") if isinstance(error, ArchiverError) else cause_of(error)
+    return _line(f"{_class_of(error)}{error.message}") if isinstance(error, ArchiverError) else cause_of(error)
 
 
 def _class_of(error: BaseException) -> str:

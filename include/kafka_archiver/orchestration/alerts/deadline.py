@@ -51,7 +51,7 @@ async def missed(archive: str, context: dict[str, Any]) -> None:
 
 
 def _missed(name: str, context: dict[str, Any]) -> None:
-    archive, run = read_archives(config_folder()).found.get(name), context.get("dag_run", {})
+    archive, run = read_archives(config_folder()).valid.get(name), context.get("dag_run", {})
     if archive is None or run.get("run_type") == "backfill":
         return
     with _ONE_AT_A_TIME:

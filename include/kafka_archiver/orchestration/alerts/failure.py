@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.actions import Action, command, words
 from kafka_archiver.messages.advice import next_steps, start_again
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, shape

@@ -55,7 +55,7 @@ def checks_of(archive: Archive) -> Iterator[Finding]:
         lambda: open_store(archive, IMPATIENT),
         lambda store: store.url,
     )
-    archives = read_archives(config_folder()).found
+    archives = read_archives(config_folder()).valid
     yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), archives.values())
     yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
     if store and archive.store.encryption.client:

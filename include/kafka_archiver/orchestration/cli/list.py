@@ -36,7 +36,7 @@ def list_archives(args: Namespace) -> Answer:  # noqa: ARG001 - every command is
     from kafka_archiver.orchestration.metadata.undeclared import undeclared_archives
 
     archives = read_archives(config_folder())
-    summaries = [ArchiveSummary.of(archive, archives.files[name]) for name, archive in archives.found.items()]
+    summaries = [ArchiveSummary.of(archive, archives.files[name]) for name, archive in archives.valid.items()]
     undeclared = undeclared_archives(archives)
     summaries += [ArchiveSummary.of(u.archive, Path(u.archive.file), u.fault) for u in undeclared.values()]
     summaries.sort(key=lambda summary: summary.archive)

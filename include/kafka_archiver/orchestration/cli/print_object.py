@@ -115,7 +115,7 @@ def _key_of(own: Archive | None) -> FindKey:
     from kafka_archiver.orchestration.connections import open_ledger
 
     def find_key(key_id: str) -> DataKey:
-        archives = [archive for archive in read_archives(config_folder()).found.values() if archive != own]
+        archives = [archive for archive in read_archives(config_folder()).valid.values() if archive != own]
         problems: list[str] = []
         for archive in [*([own] if own else []), *archives]:
             if archive.store.encryption.client is None:
@@ -153,7 +153,7 @@ def _places(name: str) -> Iterator[tuple[Archive, str]]:
     """Yield the archives below whose store.url an object is, with its key there."""
     from kafka_archiver.config.archives import config_folder, read_archives
 
-    for archive in read_archives(config_folder()).found.values():
+    for archive in read_archives(config_folder()).valid.values():
         url = archive.store.url.rstrip("/") + "/"
         if name.startswith(url):
             yield archive, name.removeprefix(url)

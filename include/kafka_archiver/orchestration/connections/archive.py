@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
-from kafka_archiver.jobs.archive import Endpoints
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.keys import master_keys, transform_keys
 from kafka_archiver.orchestration.connections.registry import registry_endpoint

@@ -47,8 +47,7 @@ def master_keys(archive: Archive) -> dict[str, str]:
     own = archive.store.encryption.client
     if own is None:
         return {}
-    if own.kms_key_id:
-        keys = {"kms_key_id": own.kms_key_id}
+    if keys := own.remote:
         previous = own.previous and _secrets(NamedConnection(own.previous, "store.encryption.client.previous", _KIND))
     else:
         reference = NamedConnection(own.connection or "", "store.encryption.client.connection", _KIND)

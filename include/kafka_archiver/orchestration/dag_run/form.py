@@ -5,26 +5,18 @@ as JSON, as in `airflow dags trigger --conf '{"policies": {"lost_offsets": "reco
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any
 
 from airflow.sdk import Param
 
-from kafka_archiver.config import Archive, Policies
+from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.policies import POLICIES
 
-POLICIES = "policies"
+POLICY_SECTION = "policies"
 # The sections of a run that archives nothing new.
 INSTEAD = ("fill", "rebuild", "dead_letters", "repair")
-SECTIONS = (POLICIES, *INSTEAD)
-_WHEN = {
-    "lost_offsets": "Kafka removed records before they were archived",
-    "recreated_topic": "the log is not the one that was archived",
-    "missing_group": "the group has no offset, but the ledger has runs",
-    "moved_group": "the group is not where the ledger says",
-    "changed_code": "an unfinished run was planned with other code of transforms",
-    "bad_record": "a record cannot be decoded or stored, or is too large",
-    "null_value": "a record is a tombstone, and the values alone are stored",
-}
+SECTIONS = (POLICY_SECTION, *INSTEAD)
 _HOUR = {"type": ["null", "string"], "format": "date-time"}
 _RUNS = {"type": ["null", "array"], "items": {"type": "string"}}
 _RUN = "as `airflow archive runs` shows it: 20261121T050000Z"
@@ -51,12 +43,7 @@ _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str], ...] = (
 _TITLES = {"fill": "Fill", "rebuild": "Rebuild", "dead_letters": "Dead letters", "repair": "Repair"}
 
 
-def choices(policy: str) -> tuple[str, ...]:
-    """Return the choices of a policy, its default first."""
-    return get_args(Policies.model_fields[policy].annotation)
-
-
-PATHS = ("max_records", *(f"{POLICIES}.{policy}" for policy in Policies.model_fields), *(path for path, *_ in _FIELDS))
+PATHS = ("max_records", *(f"{POLICY_SECTION}.{policy}" for policy in POLICIES), *(path for path, *_ in _FIELDS))
 # All keys of a run's conf.
 KEYS = frozenset({*PATHS, *SECTIONS})
 
@@ -71,7 +58,7 @@ def params(archive: Archive) -> dict[str, Param]:
         description="The most records that this run takes; the next run continues where this run stops. A higher "
         "number catches up faster after an outage. A backfill takes all of its interval.",
     )
-    policies = {f"{POLICIES}.{policy}": _policy(archive, policy) for policy in Policies.model_fields}
+    policies = {f"{POLICY_SECTION}.{policy}": _policy(archive, policy) for policy in POLICIES}
     fields = {
         path: Param(default, **schema, title=title, description=text, section=_TITLES[path.partition(".")[0]])
         for path, default, schema, title, text in _FIELDS
@@ -84,10 +71,10 @@ def _policy(archive: Archive, policy: str) -> Param:
     return Param(
         None,
         type=["null", "string"],
-        enum=[None, *choices(policy)],
+        enum=[None, *POLICIES[policy].names],
         values_display={"null": f"as in the YAML ({standing})"},
         title=policy.replace("_", " ").capitalize(),
-        description=f"What this run does if {_WHEN[policy]}. Without a choice: `{standing}`, as the YAML says.",
+        description=f"What this run does if {POLICIES[policy].when}. Without a choice: `{standing}`, as the YAML says.",
         section="Policies of this run",
     )
 
@@ -102,7 +89,7 @@ def request_of(params: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
         **{key: conf[key] for key in ("max_records",) if key in conf},
         **sections,
-        POLICIES: sections[POLICIES] or {},
+        POLICY_SECTION: sections[POLICY_SECTION] or {},
     }
 
 

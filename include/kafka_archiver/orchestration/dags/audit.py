@@ -35,7 +35,7 @@ def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
     dags = {}
-    for archive in archives_of_dags(only, _PREFIX).found.values():
+    for archive in archives_of_dags(only, _PREFIX).valid.values():
         try:
             dags[audit_dag_id(archive)] = audit_dag(archive, text)
         except (AirflowException, ValueError, TypeError) as error:

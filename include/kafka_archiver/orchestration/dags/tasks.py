@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.last_known import last_known
+from kafka_archiver.jobs.registry import document_type
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, request_of
@@ -160,6 +161,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         task_id="archive",
         archive=archive,
         job=job,
+        document=document_type("archive"),
         doc_md="Reads the planned offsets with Spark and writes the objects; skipped when there are none.",
     )
     return [plan(), archived, verify(), commit(), close_hours()]

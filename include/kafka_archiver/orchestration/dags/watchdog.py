@@ -61,7 +61,7 @@ def _watch() -> Any:
         archives = read_archives(config_folder())
         failures = Watchdog(_Dags(ti), memory, ti.log_url, datetime.now(UTC)).look(archives)
         memory.write()
-        log.info("%d archives looked at; %d files are wrong", len(archives.found), len(archives.errors))
+        log.info("%d archives looked at; %d files are wrong", len(archives.valid), len(archives.errors))
         if failures:
             raise TransientError(f"not looked at: {'; '.join(failures)}")
 

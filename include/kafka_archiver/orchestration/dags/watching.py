@@ -87,11 +87,11 @@ class Watchdog:
 
     def look(self, archives: Archives) -> list[str]:
         """Look at all archives, and send alerts. Return the errors of those that could not be looked at."""
-        wrong = {**missing(archives), **_refused_by_airflow(archives.found.values())}
+        wrong = {**missing(archives), **_refused_by_airflow(archives.valid.values())}
         failures: list[str] = []
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            looks = {name: pool.submit(self._watch, archive) for name, archive in archives.found.items()}
-        for name, archive in archives.found.items():
+            looks = {name: pool.submit(self._watch, archive) for name, archive in archives.valid.items()}
+        for name, archive in archives.valid.items():
             try:
                 watched = looks[name].result()
             except Exception as error:  # noqa: BLE001 - one archive must not hide the others
@@ -99,7 +99,7 @@ class Watchdog:
                 watched = None
             self._report(archive, watched, wrong.get(name))
             self._remember(archive, watched)
-        self._strangers(archives, {name: error for name, error in wrong.items() if name not in archives.found})
+        self._strangers(archives, {name: error for name, error in wrong.items() if name not in archives.valid})
         if not self._folder(archives):
             failures += self._gone(archives, wrong)
         return failures
@@ -167,21 +167,21 @@ class Watchdog:
         copies = {
             re.sub(r"[^\w.-]", "_", error.file.name): str(error)
             for error in archives.errors
-            if isinstance(error, WrongFileError) and error.archive in archives.found
+            if isinstance(error, WrongFileError) and error.archive in archives.valid
         }
         for name, error in {**wrong, **copies}.items():
             self._incidents_of(name, self._last_alerts(name)).report(
                 "wrong_file", error, watch_texts.wrong_file(name, error, self._link)
             )
         unknown = {name for name in wrong if name not in self._memory.archives} | set(copies)
-        for name in set(self._memory.files) - unknown - set(archives.found) - set(wrong):
+        for name in set(self._memory.files) - unknown - set(archives.valid) - set(wrong):
             # The file is right, or gone.
             self._incidents_of(name, Alerts()).report("wrong_file", None, watch_texts.wrong_file(name, "", self._link))
         self._memory.files = sorted(unknown)
 
     def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
         failures = []
-        for name in sorted(set(self._memory.archives) - set(archives.found) - set(wrong)):
+        for name in sorted(set(self._memory.archives) - set(archives.valid) - set(wrong)):
             file = self._memory.archives[name].get("known", {}).get("file", "")
             try:
                 has_ended = self._dags.is_paused(dag_id(name)) is None

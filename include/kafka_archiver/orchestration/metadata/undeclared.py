@@ -42,7 +42,7 @@ def undeclared_archives(archives: Archives) -> dict[str, UndeclaredArchive]:
         with create_session() as session:
             known = {
                 name: UndeclaredArchive(archive, *_why(archive, wrong.get(name)))
-                for name in _names(session, archives.found)
+                for name in _names(session, archives.valid)
                 if (archive := _last(dag_id(name), session)) and (name in wrong or _has_run(dag_id(name), session))
             }
     except SQLAlchemyError:

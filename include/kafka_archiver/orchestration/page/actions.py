@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from kafka_archiver.config import Archive, Policies
+from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.values.documents import isoformat
@@ -63,7 +64,7 @@ class SubmittedForm(NamedTuple):
 
 def choices() -> dict[str, tuple[str, ...]]:
     """Return the choices of each policy."""
-    return {name: get_args(field.annotation) for name, field in Policies.model_fields.items()}
+    return {policy.name: policy.names for policy in POLICIES.values()}
 
 
 def trigger_of(action: str, archive: Archive, form: SubmittedForm) -> Trigger:
@@ -77,7 +78,7 @@ def trigger_of(action: str, archive: Archive, form: SubmittedForm) -> Trigger:
 
 
 def _run(archive: Archive, form: SubmittedForm) -> Trigger:
-    policies = {name: chosen for name in Policies.model_fields if (chosen := form.get(f"policy.{name}"))}
+    policies = {name: chosen for name in POLICIES if (chosen := form.get(f"policy.{name}"))}
     archive.choosing(policies)
     return Trigger(dag_id(archive.archive), {"policies": policies} if policies else {})
 

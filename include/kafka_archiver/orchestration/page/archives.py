@@ -56,13 +56,13 @@ class Observatory:
             if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
                 self._former = (time.monotonic(), undeclared_archives(declared))
                 known = {
-                    **declared.found,
+                    **declared.valid,
                     **{name: former_archive.archive for name, former_archive in self._former[1].items()},
                 }
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
             gone = {name: former_archive.archive for name, former_archive in self._former[1].items()}
-            return declared._replace(found=dict(sorted({**declared.found, **gone}.items())))
+            return declared._replace(valid=dict(sorted({**declared.valid, **gone}.items())))
 
     def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""
@@ -101,7 +101,7 @@ class Observatory:
 
     def _look(self, name: str, before: Snapshot | None) -> Snapshot:
         moment = datetime.now(UTC)
-        archive = self.archives().found.get(name)
+        archive = self.archives().valid.get(name)
         if archive is None:
             return Snapshot(archive=name, taken_at=moment, error="its YAML is gone, or wrong")
         try:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
@@ -12,9 +13,6 @@ from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.plan import preview
 from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
-
-# Choices that let records go, or begin a log anew: both for ever.
-FOR_EVER = {"lost_offsets": "record_loss", "recreated_topic": "new_generation"}
 
 
 def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> list[str]:
@@ -25,7 +23,7 @@ def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> li
     if conf := trigger.conf.get("rebuild"):
         return list(_rebuild(observatory, archive, Rebuild.of(conf)))
     policies = trigger.conf.get("policies", {})
-    if any(policies.get(policy) == choice for policy, choice in FOR_EVER.items()):
+    if any(POLICIES[policy].choice(choice).is_for_ever for policy, choice in policies.items()):
         return list(_policies(observatory, archive.choosing(policies), policies))
     return []
 

@@ -81,7 +81,7 @@ class Details:
 
     def _read(self, key: _Key, _: Lookup[Any] | None) -> Lookup[Any]:
         read, name, *more = key
-        archive, moment = self._observatory.archives().found.get(str(name)), datetime.now(UTC)
+        archive, moment = self._observatory.archives().valid.get(str(name)), datetime.now(UTC)
         assert callable(read)
         try:
             return Lookup(read(archive, *more) if archive else None, moment)

@@ -34,9 +34,9 @@ def health_router(observatory: Observatory) -> APIRouter:
     def health(request: Request, user: MaybeUser) -> Response:
         """Return the health of the archives that the caller may know of; a stranger gets the word of all of them."""
         archives, token = observatory.archives(), has_token(request)
-        named = _named(archives.found, token, user)
+        named = _named(archives.valid, token, user)
         patience = STRANGERS_PATIENCE if named is None else PATIENCE
-        checks_by_name = _checks(observatory, archives.found if named is None else named, patience)
+        checks_by_name = _checks(observatory, archives.valid if named is None else named, patience)
         is_wrong = bool(archives.errors) and (token or named is None)
         airflow = services().checks
         every = [*airflow, *(check for checks in checks_by_name.values() for check in checks)]
@@ -52,7 +52,7 @@ def health_router(observatory: Observatory) -> APIRouter:
     @router.api_route("/health/{name}", methods=["GET", "HEAD"])
     def health_of(name: str, request: Request, user: MaybeUser) -> Response:
         """Return one archive's health. A stranger is refused, whether there is such an archive or not."""
-        named = _named(observatory.archives().found, has_token(request), user)
+        named = _named(observatory.archives().valid, has_token(request), user)
         if named is None:
             raise HTTPException(401, "Log in to Airflow first, or give the token")
         if name not in named:

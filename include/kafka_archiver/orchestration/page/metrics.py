@@ -52,9 +52,9 @@ def metrics_router(observatory: Observatory) -> APIRouter:
         archives, token = observatory.archives(), has_token(request)
         if not token and user is None:
             raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
-        names = sorted(archives.found if token or user is None else visible(user, archives.found))
+        names = sorted(archives.valid if token or user is None else visible(user, archives.valid))
         snapshots = observatory.snapshots(names, PATIENCE)
-        chosen = {name: archives.found[name] for name in names}
+        chosen = {name: archives.valid[name] for name in names}
         errors = len(archives.errors) if token else None
         faulty = {name for name in names if observatory.fault(name)}
         text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty, services() if token else None)

@@ -79,7 +79,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     def archives(request: Request, user: MaybeUser, q: str = "", state: str = "", page: int = 1) -> Response:
         """Show all archives that the user may see, those with problems first."""
         who, known = visitor(request, user), observatory.archives()
-        rows = rows_of(observatory, {name: known.found[name] for name in visible(who, known.found)})
+        rows = rows_of(observatory, {name: known.valid[name] for name in visible(who, known.valid)})
         counted = Counter(row.word for row in rows)
         chosen = [row for row in rows if q.lower() in row.name.lower() and state in ("", row.word)]
         pages = max(-(-len(chosen) // ROWS), 1)
@@ -222,7 +222,7 @@ def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:
 
     :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
     """
-    archive = observatory.archives().found.get(name)
+    archive = observatory.archives().valid.get(name)
     if archive is None or not visible(user, [name]):
         raise HTTPException(404, "There is no such archive, or you may not see it")
     return archive

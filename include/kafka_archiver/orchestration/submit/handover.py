@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from kafka_archiver.config import Archive
-from kafka_archiver.jobs.archive import ENDPOINTS
+from kafka_archiver.jobs.endpoints import ENDPOINTS
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.secrets import SECRET_NAME
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
-from kafka_archiver.jobs.archive import ENDPOINTS, VERDICT, Endpoints
+from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections import mask_secrets
 from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handover_settings

@@ -10,7 +10,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.jobs.archive import ArchiveJob
+from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.dag_run.params import with_params
@@ -27,14 +27,14 @@ class ArchiveOperator(SparkSubmitOperator):
 
     The YAML's `spark.conf` and the Spark connection configure the job.
 
-    :param job: spark_jobs/archive.py.
+    :param job: spark_jobs/archive.py. :param document: the class of the job's document.
     """
 
     # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
     operator_extra_links = (PlanLink(), ManifestLink(), SparkLink())
 
-    def __init__(self, *, archive: Archive, job: Path, **kwargs: Any) -> None:
+    def __init__(self, *, archive: Archive, job: Path, document: type[JobDocument], **kwargs: Any) -> None:
         super().__init__(
             conn_id=archive.spark.connection,
             application=str(job),
@@ -45,7 +45,7 @@ class ArchiveOperator(SparkSubmitOperator):
             durable=False,
             **kwargs,
         )
-        self._archive = archive
+        self._archive, self._document = archive, document
         self._application: Application | None = None
         # The last run of the ledger that a job was submitted for.
         self.run: str | None = None
@@ -108,7 +108,7 @@ class ArchiveOperator(SparkSubmitOperator):
             py_files=",".join(
                 str(zipped) for zipped in (build_package(folder), build_mapper(folder, archive)) if zipped
             ),
-            application_args=[ArchiveJob.of(archive, [run]).to_argument()],
+            application_args=[self._document.of(archive, [run]).to_argument()],
         )
 
 

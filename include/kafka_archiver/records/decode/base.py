@@ -29,7 +29,7 @@ def renumbered(texts: Mapping[int, str], rows: Sequence[int] | Int64s) -> dict[i
 
 
 class DecoderInput(NamedTuple):
-    """What a decoder is made of.
+    """The ingredients of a decoder.
 
     `schema`: the one that the run writes. `writers`: by the registry's id, each schema that records may have been
     written with. `framed`: the bytes have Confluent's wire format; else they are bytes of `schema`. `column`: the name

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.messages.foreign_text import foreign
-from kafka_archiver.model.schemas import Kind, Reference, Schema, Version
+from kafka_archiver.model.schemas import Kind, Reference, Schema, SubjectVersion
 from kafka_archiver.records.decode.asking import TIMEOUT_SECONDS, Server
 
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
@@ -81,7 +81,7 @@ class Registry:
         text = self._server.get(f"schemas/ids/{number}", _Text, _NO_SCHEMA)
         return self._complete(text, f"schema {number}") if text else None
 
-    def versions(self, subject: str) -> list[Version]:
+    def versions(self, subject: str) -> list[SubjectVersion]:
         """The versions of a subject, oldest first, with those that were softly deleted; none if it does not exist.
 
         Raises like `schema`.
@@ -92,7 +92,7 @@ class Registry:
         versions = ((number, self._version(subject, number)) for number in sorted(every))
         # Apicurio lists the versions of a deleted subject, but does not have them.
         return [
-            Version(
+            SubjectVersion(
                 subject,
                 n,
                 version.id,

@@ -23,14 +23,14 @@ from kafka_archiver.records.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.records.pipeline.json_values import RequireJson
-from kafka_archiver.records.pipeline.transform.base import Fields, Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin, Fields
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 
 # Characters of a decoder's reason.
 _REASON = 600
 
 
-class Decoding(NamedTuple):
+class ColumnDecoding(NamedTuple):
     """The decoding of the keys, the values or a header (`headers.<name>`) of a topic.
 
     `by_id`: which decoder a schema id needs, if there are several. `ids`: if a header may have the schema's id.
@@ -50,7 +50,7 @@ class Decoding(NamedTuple):
 
 def decodings(
     settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]
-) -> list[Decoding]:
+) -> list[ColumnDecoding]:
     """Return the decodings of a topic's records, as a plan says.
 
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
@@ -73,7 +73,7 @@ def _has_stage(name: Name) -> bool:
 
 def _named(
     column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], settings: Settings
-) -> Decoding:
+) -> ColumnDecoding:
     try:
         return _decoding(column, name, own, schemas, settings)
     except ConfigError as error:
@@ -83,12 +83,12 @@ def _named(
 
 def _decoding(
     column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], settings: Settings
-) -> Decoding:
+) -> ColumnDecoding:
     # Reasons are in logs and in Airflow's database, in plain text.
     shows_values = settings.encryption is None
     if own is None:
         plain_decoder = decoder(name, schema=None, writers={}, framed=False, column=column, shows_values=shows_values)
-        return Decoding(column, name, [plain_decoder], {})
+        return ColumnDecoding(column, name, [plain_decoder], {})
     decoders: list[Decoder] = []
     by_id: dict[int, int] = {}
     for number, target in enumerate(own.written):
@@ -107,16 +107,16 @@ def _decoding(
             )
         )
         by_id.update(dict.fromkeys(writers, number))
-    return Decoding(column, name, decoders, by_id, SchemaIds.of(own))
+    return ColumnDecoding(column, name, decoders, by_id, SchemaIds.of(own))
 
 
-def columns_of(settings: Settings, decoded: Sequence[Decoding], topic: str = "") -> pa.Schema:
+def columns_of(settings: Settings, decoded: Sequence[ColumnDecoding], topic: str = "") -> pa.Schema:
     """The columns of a run's objects of one topic, as the last transform leaves them.
 
     :param decoded: how the topic's records are decoded.
     :raises ConfigError: two columns have one name, nothing is decoded where it must be, or a transform does not fit.
     """
-    fields = chain_of(settings, fields_of(decoded), Place(topic)).fields
+    fields = chain_of(settings, fields_of(decoded), BatchOrigin(topic)).fields
     return schema_of(
         settings.content,
         settings.metadata,
@@ -129,13 +129,13 @@ def columns_of(settings: Settings, decoded: Sequence[Decoding], topic: str = "")
     )
 
 
-def fields_of(decoded: Sequence[Decoding]) -> Fields:
+def fields_of(decoded: Sequence[ColumnDecoding]) -> Fields:
     """The columns that the decoders make."""
     fields = {decoding.column: decoding.decoders[0].field for decoding in decoded}
     return Fields(fields.pop("key", None), fields.pop("value", None), fields)
 
 
-def storable(settings: Settings, topic: str, decoded: Sequence[Decoding]) -> pa.Schema:
+def storable(settings: Settings, topic: str, decoded: Sequence[ColumnDecoding]) -> pa.Schema:
     """`columns_of`, checked by an encoder of the plan's format.
 
     :param settings: complete, as a plan has them.
@@ -146,7 +146,7 @@ def storable(settings: Settings, topic: str, decoded: Sequence[Decoding]) -> pa.
     sql = settings.transform.sql if settings.transform else None
     if not sql or not sql.makes_values or topic in sql.made:
         # Else Spark was not asked yet what it makes.
-        _require_filed(settings, fields_of(decoded), chain_of(settings, fields_of(decoded), Place(topic)).fields)
+        _require_filed(settings, fields_of(decoded), chain_of(settings, fields_of(decoded), BatchOrigin(topic)).fields)
     get_format(settings.format).encoder(Target(topic=topic, partition=0, key="", settings=settings, schema=columns))
     return columns
 
@@ -219,7 +219,7 @@ class Decode:
         `value_decoded` or `headers.<name>`; else the bytes are only checked.
     """
 
-    def __init__(self, decoding: Decoding, kept: Collection[str]) -> None:
+    def __init__(self, decoding: ColumnDecoding, kept: Collection[str]) -> None:
         self._column, self._name, self._decoders, self._by_id, self._ids = decoding
         self._header = self._column.removeprefix(HEADER) if self._column.startswith(HEADER) else None
         self._added = decoding.added
@@ -262,7 +262,7 @@ class Decode:
 
 
 def decode_stages(
-    settings: Settings, decodings: Sequence[Decoding], kept: Collection[str]
+    settings: Settings, decodings: Sequence[ColumnDecoding], kept: Collection[str]
 ) -> list[Decode | RequireJson]:
     """The stages that decode or check keys, values and headers. `kept`: the columns that objects need."""
     typed = {decoding.column for decoding in decodings}

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -12,13 +13,13 @@ from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.formats.shared.columns import needed
 from kafka_archiver.records.pipeline.aside import Aside
 from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, Stage
-from kafka_archiver.records.pipeline.decode import Decoding, columns_of, decode_stages, fields_of
+from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decode_stages, fields_of
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.filing.stage import File
 from kafka_archiver.records.pipeline.null_values import skip_null_values
 from kafka_archiver.records.pipeline.too_large import TooLarge
-from kafka_archiver.records.pipeline.transform.base import NOWHERE, Place
+from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 from kafka_archiver.records.pipeline.transform.from_spark import of_spark
 from kafka_archiver.records.pipeline.unread import Unread
@@ -26,8 +27,8 @@ from kafka_archiver.records.pipeline.unread import Unread
 
 def stages_of(
     settings: Settings,
-    decoded: Sequence[Decoding] = (),
-    place: Place = NOWHERE,
+    decoded: Sequence[ColumnDecoding] = (),
+    place: BatchOrigin = NOWHERE,
     paths: Paths | None = None,
     aside: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Stage]:
@@ -51,8 +52,13 @@ def stages_of(
     columns = [name for name in COLUMNS if name in kept or optional.get(name)]
     columns += of_spark(settings.transform)
     stages: list[Stage] = [Aside(aside)] if aside else []
-    if settings.null_value == "skip":
-        stages.append(skip_null_values)
+    match settings.null_value:
+        case "skip":
+            stages.append(skip_null_values)
+        case "archive":
+            pass
+        case unknown:
+            assert_never(unknown)
     stages.append(Unread(columns))
     stages.append(Select(columns))
     if settings.max_value_bytes is not None:

@@ -19,13 +19,13 @@ from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.frames import schema_ids
 from kafka_archiver.records.pipeline.aside import Aside
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.decode import Decoding, columns_of, decodings, storable
+from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decodings, storable
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.headers import SchemaIds
 from kafka_archiver.records.pipeline.rows import rows_where
 from kafka_archiver.records.pipeline.runner import Runner
 from kafka_archiver.records.pipeline.stages import stages_of
-from kafka_archiver.records.pipeline.transform.base import Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.values.columns import Int64s, column
 
 # The variant of the main schemas. It also has records without a schema: nulls, and what is no frame.
@@ -63,7 +63,7 @@ class Variants:
     ) -> None:
         self._settings, self._topic, self._aside = settings, topic, aside
         chunk = chunk or Chunk(topic=topic, partition=0, generation=0, start=0, end=1)
-        self._place = Place(topic, chunk.partition, keys)
+        self._place = BatchOrigin(topic, chunk.partition, keys)
         self.paths = Paths(form_of(settings), chunk, settings, most)
         self._division = _Division(settings, topic, decoded, schemas)
         self._columns: dict[int, pa.Schema] = {}
@@ -189,7 +189,7 @@ class _Division:
         """Return what the names of a variant's objects have for its schemas."""
         return "".join(filing.suffix(place) for filing, place in self._places(variant).values())
 
-    def decodings(self, variant: int) -> list[Decoding]:
+    def decodings(self, variant: int) -> list[ColumnDecoding]:
         """Return how the records of a variant are decoded. Raises ConfigError as `decodings`."""
         places = self._places(variant)
         own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]

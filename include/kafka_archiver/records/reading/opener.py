@@ -16,7 +16,7 @@ from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.files import PIECE, Fetch, ObjectFile, RangeFile, Sips
 
 if TYPE_CHECKING:
-    from kafka_archiver.encryption.opened import Opened
+    from kafka_archiver.encryption.opened import OpenedObject
 
 # The data key of an id.
 FindKey = Callable[[str], DataKey]
@@ -98,12 +98,12 @@ def open_content(item: Promised, fetch: Fetch, find_key: FindKey) -> RangeFile:
     return RangeFile(content.range, content.size)
 
 
-def unsealed(item: Promised, fetch: Fetch, find_key: FindKey) -> "Opened":
+def unsealed(item: Promised, fetch: Fetch, find_key: FindKey) -> "OpenedObject":
     """Return the content of an encrypted object as a file."""
     # Imported late: without encryption, executors need not have the library.
-    from kafka_archiver.encryption.opened import Opened
+    from kafka_archiver.encryption.opened import OpenedObject
 
-    return Opened(fetch, item.bytes, find_key, item.key, item.key)
+    return OpenedObject(fetch, item.bytes, find_key, item.key, item.key)
 
 
 def _decoded(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:

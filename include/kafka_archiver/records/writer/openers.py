@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from kafka_archiver.model.keys import Place, object_key
+from kafka_archiver.model.keys import ObjectName, object_key
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Chunk, sealed_extension
 from kafka_archiver.records.formats import dead_letter
@@ -73,5 +73,5 @@ def dead_letters(chunk: Chunk, job: WriteJob) -> OpenObjectOf:
     return open_
 
 
-def _place(chunk: Chunk, job: WriteJob) -> Place:
-    return Place(chunk.topic, chunk.partition, chunk.start, chunk.generation, job.revision)
+def _place(chunk: Chunk, job: WriteJob) -> ObjectName:
+    return ObjectName(chunk.topic, chunk.partition, chunk.start, chunk.generation, job.revision)

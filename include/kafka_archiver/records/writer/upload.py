@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from kafka_archiver.records.writer.part import PartBuffer
-from kafka_archiver.store.base import Part, PendingUpload, Store
+from kafka_archiver.store.base import PendingUpload, Store, UploadedPart
 from kafka_archiver.values.threads import each
 
 log = logging.getLogger(__name__)
@@ -38,8 +38,8 @@ class Sender:
         if self._failure is not None:
             raise self._failure
 
-    def _submit(self, send: Callable[[], Part]) -> Future[Part]:
-        def work() -> Part:
+    def _submit(self, send: Callable[[], UploadedPart]) -> Future[UploadedPart]:
+        def work() -> UploadedPart:
             try:
                 return send()
             except BaseException as error:
@@ -69,13 +69,15 @@ class Upload:
 
     __slots__ = ("_beginning", "_begun", "_key", "_parts", "_store", "_submit")
 
-    def __init__(self, store: Store, key: str, submit: Callable[[Callable[[], Part]], Future[Part]]) -> None:
+    def __init__(
+        self, store: Store, key: str, submit: Callable[[Callable[[], UploadedPart]], Future[UploadedPart]]
+    ) -> None:
         self._store = store
         self._key = key
         self._submit = submit
         self._begun: PendingUpload | None = None
         self._beginning = Lock()
-        self._parts: list[Future[Part]] = []
+        self._parts: list[Future[UploadedPart]] = []
 
     def send(self, part: PartBuffer) -> None:
         """Send the next part in the background; wait while all threads are busy.
@@ -85,7 +87,7 @@ class Upload:
         number = len(self._parts) + 1
         self._parts.append(self._submit(lambda: self._transfer(number, part)))
 
-    def _transfer(self, number: int, part: PartBuffer) -> Part:
+    def _transfer(self, number: int, part: PartBuffer) -> UploadedPart:
         with self._beginning:
             if self._begun is None:
                 self._begun = self._store.start_upload(self._key)

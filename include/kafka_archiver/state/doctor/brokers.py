@@ -31,7 +31,7 @@ def _topics(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list
     source = archive.source
     if source.pattern is not None:
         try:
-            names = [topic.name for topic in cluster.topics(source.wanted)]
+            names = [topic.name for topic in cluster.topics(source.selection)]
         except ArchiverError as error:
             yield problem("topics", str(error))
             return []

@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 5.0
 
 def topics_of(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
     """Yield the archive's topics. The brokers' checks report errors."""
-    selection = archive.source.wanted
+    selection = archive.source.selection
     for query in [selection] if isinstance(selection, re.Pattern) else [[name] for name in selection]:
         try:
             yield from cluster.topics(query)

@@ -156,12 +156,12 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
         check_handover(context, partitions, known)
     except PolicyError as error:
         yield problem(
-            "handover", error.found, command(context.cluster.tools.list_members(archive.source.old_group or ""))
+            "handover", error.message, command(context.cluster.tools.list_members(archive.source.old_group or ""))
         )
     try:
         refuse_hidden_topics(context, observed.expected, partitions)
     except PolicyError as error:
-        yield problem("topic gone", error.found, command(context.cluster.tools.list_topics()))
+        yield problem("topic gone", error.message, command(context.cluster.tools.list_topics()))
     stops = policy_errors(archive, partitions, known)
     choices = {stop.policy: stop.choice for stop in stops}
     for stop in stops:
@@ -169,7 +169,7 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
         if len(choices) > 1:
             # A run with only one choice would stop at the next policy.
             actions = (once(archive.archive, choices), *(action for action in actions if action.kind != "run"))
-        yield problem(_name(stop.policy), _with_choices(stop.found, meanings(actions)), *actions)
+        yield problem(_name(stop.policy), _with_choices(stop.message, meanings(actions)), *actions)
     decided = (
         d
         for b in beginnings_or_errors(archive, partitions, known).values()

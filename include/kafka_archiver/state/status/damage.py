@@ -7,9 +7,10 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from kafka_archiver.audit.report import LIVE, Counts, Mended
+from kafka_archiver.audit.report import Counts, Mended
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import acknowledge, audit_again, audit_dag_id, repair, unpause
+from kafka_archiver.messages.policies import AT_BROKERS
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.model.keys import audit_document
 from kafka_archiver.values.documents import UtcTime, isoformat
@@ -42,7 +43,9 @@ class ReportHead(BaseModel):
     @property
     def errors(self) -> list[dict[str, Any]]:
         """The damage in the store; the present state of the brokers is better known from the brokers."""
-        return [f for f in self.findings if f.get("severity") == "error" and "where" in f and f["kind"] not in LIVE]
+        return [
+            f for f in self.findings if f.get("severity") == "error" and "where" in f and f["kind"] not in AT_BROKERS
+        ]
 
     @property
     def damaged(self) -> bool:

@@ -11,7 +11,7 @@ from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import DeadLetters, Plan
-from kafka_archiver.model.replayed import manifest_of, with_letters
+from kafka_archiver.model.replayed import manifest_of, with_dead_letters
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store import Store
@@ -56,7 +56,7 @@ def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, sto
         require_all_results(plan, chunks, results)
         old = {(a.topic, a.partition, a.start): a for a in before.chunks}
         accounts = [
-            with_letters(old[r.account.topic, r.account.partition, r.account.start], r.account) for r in results
+            with_dead_letters(old[r.account.topic, r.account.partition, r.account.start], r.account) for r in results
         ]
         intent = ledger.intent(plan.run)
         if stored := ledger.manifest(plan.run):

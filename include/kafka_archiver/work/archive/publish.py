@@ -10,7 +10,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.ledger.documents import Stored
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
 from kafka_archiver.model.plan import Plan

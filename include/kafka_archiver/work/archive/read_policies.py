@@ -1,10 +1,11 @@
 """The policies that decide while a run is read. Pure."""
 
 from dataclasses import asdict, dataclass
-from typing import Literal, Self
+from typing import Self
 
+from kafka_archiver.messages.policies import BadRecord, LostOffsets
 from kafka_archiver.model.manifest import Manifest
-from kafka_archiver.model.plan import BadRecord, Plan
+from kafka_archiver.model.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class ReadPolicies:
     The manifest has them, and a replay uses the manifest's.
     """
 
-    lost_offsets: Literal["fail", "record_loss"] = "fail"
+    lost_offsets: LostOffsets = "fail"
     bad_record: BadRecord = "fail"
 
     def for_run(self, plan: Plan, stored: Manifest | None) -> Self:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import logging
+from typing import assert_never
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line, tidy_line
@@ -21,8 +22,13 @@ def replan_changed(context: Context, line: Line) -> Line:
 
     :raises PolicyError: Kafka no longer has all of a run's offsets.
     """
-    if context.archive.policies.changed_code != "plan_anew":
-        return line
+    match context.archive.policies.changed_code:
+        case "fail":
+            return line
+        case "plan_anew":
+            pass
+        case unknown:
+            assert_never(unknown)
     changed = [p for p in line.unfinished if line.outcome_of(p.run) is None and _is_changed(context, p)]
     for plan in changed:
         log.warning("run %s was planned with other code: planning it anew (policies.changed_code)", plan.run)

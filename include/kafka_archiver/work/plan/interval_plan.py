@@ -63,7 +63,7 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
         try:
             proposed, frozen = _propose(context, interval, origin, line, fill)
         except OvertakenError as error:
-            overtaken, how = error.found, Advice(error.advice, error.actions)
+            overtaken, how = error.message, Advice(error.advice, error.actions)
             continue
         claim_topics(context, line, {partition.topic for partition in proposed.partitions})
         frozen.store(context.ledger)

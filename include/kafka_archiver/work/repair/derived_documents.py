@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from kafka_archiver.audit.derived import facts, settled_runs
 from kafka_archiver.audit.inspection.books import Books
 from kafka_archiver.audit.inspection.replay import Replay
-from kafka_archiver.ledger.ledger import Ledger, Stored
+from kafka_archiver.ledger.documents import Stored
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.keys import hour_document, progress_document, run_document
 from kafka_archiver.model.progress import Progress

@@ -18,7 +18,7 @@ _MOST_ITEMS = 64
 _MOST_WITHOUT_BYTES = 65_536
 
 
-class Record:
+class AvroRecord:
     """Reads the fields in the writer's order. Of a record without fields it says that it is there.
 
     :param parts: the writer's fields: name, node, and the place in the struct; None for a field that it does not have.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafka_archiver.records.decode.avro import types
 from kafka_archiver.records.decode.avro.defaults import default
-from kafka_archiver.records.decode.avro.nested import Array, AvroMap, Branch, Record, Union
+from kafka_archiver.records.decode.avro.nested import Array, AvroMap, AvroRecord, Branch, Union
 from kafka_archiver.records.decode.avro.nodes import (
     AvroDecimals,
     AvroNode,
@@ -150,7 +150,7 @@ def _record(writer: Type, reader: Type) -> AvroNode:
                 pa.array([defaults[place]], kind[place].type)
             except (ValueError, LookupError, TypeError, OverflowError) as error:
                 raise MismatchError(f"the default of field {field['name']}: {error}") from None
-    return Record(kind, parts, defaults)
+    return AvroRecord(kind, parts, defaults)
 
 
 def _union(writer: Type, reader: Type) -> AvroNode:

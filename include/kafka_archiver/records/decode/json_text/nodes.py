@@ -147,7 +147,7 @@ class JsonDecimals:
         return number
 
 
-class Times:
+class JsonTimes:
     """A date or a time: text, or the number of its units since 1970.
 
     Text is ISO 8601, in UTC if it has no zone; or as `form` says, a format of strptime. Python's, because Arrow's

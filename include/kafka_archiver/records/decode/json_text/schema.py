@@ -22,9 +22,9 @@ from kafka_archiver.records.decode.json_text.nodes import (
     JsonMap,
     JsonNode,
     JsonTexts,
+    JsonTimes,
     List,
     Struct,
-    Times,
 )
 
 Found = tuple[pa.Field, JsonNode]
@@ -47,14 +47,14 @@ def columns_of(schema: Schema, column: str, named_anywhere: bool = True) -> Foun
     """
     try:
         text = json.loads(schema.text)
-        return _Documents(schema, text, named_anywhere).column(column, Part(text))
+        return _Documents(schema, text, named_anywhere).column(column, SchemaPart(text))
     except (ValueError, KeyError, TypeError, AttributeError, LookupError) as error:
         raise ConfigError(
             f"schema {schema.fingerprint} is not a JSON Schema with columns: {type(error).__name__}: {error}"
         ) from None
 
 
-class Part(NamedTuple):
+class SchemaPart(NamedTuple):
     """A part of a schema. `around`: the references that lead here. `base`: its document."""
 
     text: Any
@@ -84,7 +84,7 @@ class _Documents:
                 self._texts[text["$id"]] = text
             self._add(reference.imported)
 
-    def column(self, name: str, part: Part, beside: Sequence[Part] = ()) -> Found:
+    def column(self, name: str, part: SchemaPart, beside: Sequence[SchemaPart] = ()) -> Found:
         """Return the column of a part.
 
         :param beside: other parts that name properties of the same object.
@@ -118,10 +118,10 @@ class _Documents:
             return field(name, listed.kind, **doc), listed
         return _plain(name, _column_type(text, kind), text.get(FORMAT, ""), doc)
 
-    def _members(self, part: Part, beside: Sequence[Part]) -> list[Found]:
+    def _members(self, part: SchemaPart, beside: Sequence[SchemaPart]) -> list[Found]:
         """Return the columns of an object: of its `properties` first, then those that are named elsewhere."""
         own = {name: part._replace(text=text) for name, text in part.text["properties"].items()}
-        more_parts: dict[str, list[Part]] = {}
+        more_parts: dict[str, list[SchemaPart]] = {}
         if self._named_anywhere:
             done: set[str] = set()
             alternatives = ({key: value for key, value in part.text.items() if key != "properties"},)
@@ -131,7 +131,7 @@ class _Documents:
         members = [self.column(name, named, more_parts.pop(name, ())) for name, named in own.items()]
         return [*members, *(self._agreed(name, parts) for name, parts in more_parts.items())]
 
-    def _named(self, part: Part, done: set[str]) -> Iterator[tuple[str, Part]]:
+    def _named(self, part: SchemaPart, done: set[str]) -> Iterator[tuple[str, SchemaPart]]:
         """Yield the properties that a part names, and those of the parts in it that mean the same object.
 
         :param done: the references that were followed; changed here.
@@ -151,7 +151,7 @@ class _Documents:
         for text in _same_object(part.text):
             yield from self._named(part._replace(text=text), done)
 
-    def _agreed(self, name: str, parts: Sequence[Part]) -> Found:
+    def _agreed(self, name: str, parts: Sequence[SchemaPart]) -> Found:
         """Return the column that takes what any part allows: JSON text if they differ, or contain themselves."""
         typed_parts = [part for part in parts if not isinstance(part.text, Mapping) or part.text.keys() & _TYPED]
         text = _plain(name, "json", "", {})
@@ -166,11 +166,11 @@ class _Documents:
         except _ContainsItselfError:
             return text
 
-    def _where(self, reference: str, part: Part) -> str:
+    def _where(self, reference: str, part: SchemaPart) -> str:
         document, _, pointer = reference.partition("#")
         return f"{document or part.base}#{pointer}"
 
-    def _follow(self, reference: str, part: Part) -> Part:
+    def _follow(self, reference: str, part: SchemaPart) -> SchemaPart:
         where = self._where(reference, part)
         document, _, pointer = where.partition("#")
         if where in part.around:
@@ -180,7 +180,7 @@ class _Documents:
             )
         if document not in self._texts:
             raise ConfigError(f"JSON Schema: {reference} is not one of its references ({', '.join(self._texts)})")
-        return Part(pointed(self._texts[document], pointer), (*part.around, where), document)
+        return SchemaPart(pointed(self._texts[document], pointer), (*part.around, where), document)
 
 
 def _same_object(text: Mapping[str, Any]) -> Iterator[Any]:
@@ -279,9 +279,9 @@ def _plain(name: str, kind: str, form: str, doc: Mapping[str, str]) -> Found:
             "machine's own zone; use %z, which reads offsets such as +0200, or leave the zone out: the time is UTC then"
         )
     elif kind == "date-time":
-        node = Times(pa.timestamp("us", "UTC"), form, rfc3339=True)
+        node = JsonTimes(pa.timestamp("us", "UTC"), form, rfc3339=True)
     elif kind == "date" or kind in TYPES:
-        node = Times(pa.date32() if kind == "date" else pa.timestamp(kind[10:-1], "UTC"), form)
+        node = JsonTimes(pa.date32() if kind == "date" else pa.timestamp(kind[10:-1], "UTC"), form)
     else:
         raise ConfigError(f"JSON Schema: the column {name} has the type {kind!r}, which does not exist")
     return field(name, node.kind, **doc, **more), node

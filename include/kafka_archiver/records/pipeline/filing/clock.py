@@ -5,9 +5,9 @@ from math import gcd
 
 import numpy as np
 
-from kafka_archiver.model.layouts.form import Form
-from kafka_archiver.model.layouts.letters import shown, step
-from kafka_archiver.model.layouts.tokens import Text, Time, Times
+from kafka_archiver.model.layouts.date_patterns import shown, step
+from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.tokens import TextToken, Time, TimesToken
 from kafka_archiver.model.layouts.zone import bounds, local, offset_ms, rounded, zone_of
 from kafka_archiver.values.columns import Int64s
 
@@ -18,11 +18,11 @@ _QUARTER = 900_000
 _KEPT = 100_000
 
 
-class Clock:
+class TimeLabels:
     """Shows times as a form's folders have them."""
 
-    def __init__(self, form: Form) -> None:
-        self._times = [piece for piece in form.path if isinstance(piece, Times)]
+    def __init__(self, form: PathForm) -> None:
+        self._times = [piece for piece in form.path if isinstance(piece, TimesToken)]
         letters = [token for piece in self._times for token in piece.tokens if isinstance(token, Time)]
         self._zone, self._names, self._every = zone_of(form.zone, form.zone_data), form.names, form.every_ms
         whole = step(letters) if not form.every_ms else gcd(step(letters), form.every_ms)
@@ -74,6 +74,6 @@ class Clock:
             return None
         local_time = rounded(local(moment, self._zone), self._every)
         return tuple(
-            "".join(t.text if isinstance(t, Text) else shown(t, local_time, self._names) for t in piece.tokens)
+            "".join(t.text if isinstance(t, TextToken) else shown(t, local_time, self._names) for t in piece.tokens)
             for piece in self._times
         )

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.keys import Place
-from kafka_archiver.model.layouts.form import Form, fixed
+from kafka_archiver.model.keys import ObjectName
+from kafka_archiver.model.layouts.form import PathForm, fixed
 from kafka_archiver.model.layouts.text import bucket, segment
 from kafka_archiver.model.layouts.tokens import (
     FIXED,
@@ -19,14 +19,14 @@ from kafka_archiver.model.layouts.tokens import (
     Partition,
     Piece,
     Start,
-    Text,
+    TextToken,
     Time,
-    Times,
-    Topic,
+    TimesToken,
+    TopicToken,
 )
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
-from kafka_archiver.records.pipeline.filing.clock import Clock
+from kafka_archiver.records.pipeline.filing.clock import TimeLabels
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
 from kafka_archiver.values.columns import Int64s, column
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR
@@ -48,11 +48,11 @@ class Paths:
     :param most: the most paths that the chunk may have; None: any number.
     """
 
-    def __init__(self, form: Form, chunk: Chunk, settings: Settings, most: int | None = None) -> None:
+    def __init__(self, form: PathForm, chunk: Chunk, settings: Settings, most: int | None = None) -> None:
         self._form, self._chunk = form, chunk
         self._most = sys.maxsize if most is None else most
-        self._place = Place(chunk.topic, chunk.partition, chunk.start, chunk.generation)
-        self._clock = Clock(form)
+        self._place = ObjectName(chunk.topic, chunk.partition, chunk.start, chunk.generation)
+        self._clock = TimeLabels(form)
         self._numbers: dict[str, int] = {}
         self._paths: list[str] = []
         fields = [piece for piece in form.path if isinstance(piece, Field)]
@@ -86,10 +86,10 @@ class Paths:
 
     def _labels(self, batch: pa.RecordBatch, varying: Sequence[Piece], wrong: dict[int, str]) -> list[Labels]:
         labels: list[Labels] = []
-        timed = iter(self._times(batch) if any(isinstance(piece, Times) for piece in varying) else ())
+        timed = iter(self._times(batch) if any(isinstance(piece, TimesToken) for piece in varying) else ())
         for piece in varying:
             match piece:
-                case Times():
+                case TimesToken():
                     labels.append(next(timed))
                 case Offsets():
                     starts, rows = np.unique(column(batch, "offset") // piece.size, return_inverse=True)
@@ -101,7 +101,7 @@ class Paths:
                     unique = {text: number for number, text in enumerate(dict.fromkeys(own))}
                     encoded = [None if text is None else self._segment(text) for text in unique]
                     labels.append((np.array([unique[text] for text in own], np.int64), encoded))
-                case Text() | Topic() | Partition() | Start() | Time():
+                case TextToken() | TopicToken() | Partition() | Start() | Time():
                     raise TypeError(f"{piece} is the same for a whole chunk")
                 case _:
                     assert_never(piece)
@@ -109,7 +109,7 @@ class Paths:
 
     def _times(self, batch: pa.RecordBatch) -> list[Labels]:
         codes, labels = self._clock.labels(times_of(batch))
-        count = sum(isinstance(piece, Times) for piece in self._form.path)
+        count = sum(isinstance(piece, TimesToken) for piece in self._form.path)
         return [(codes, [None if label is None else label[n] for label in labels]) for n in range(count)]
 
     def _values(self, batch: pa.RecordBatch, piece: Field, wrong: dict[int, str]) -> Labels:
@@ -201,7 +201,13 @@ class Paths:
 
 
 def _name(piece: Piece) -> str:
-    return piece.field if isinstance(piece, Field) else "its time" if isinstance(piece, Times) else "a part of its path"
+    return (
+        piece.field
+        if isinstance(piece, Field)
+        else "its time"
+        if isinstance(piece, TimesToken)
+        else "a part of its path"
+    )
 
 
 def times_of(batch: pa.RecordBatch) -> Int64s:

@@ -43,7 +43,7 @@ class Extract:
         # JSON as it stands in the document: a schema may give a number another text. Only behind a transform the column
         # has what the document has not; a mapper's values may have columns, whatever the decoder is.
         touched = settings.transform is not None and settings.transform.touches((column, *self._path))
-        if declared.needs_schema or touched:
+        if declared.needs_schema or (declared.has_columns and declared.has_fields) or touched:
             self._decoded = KEY_DECODED if column == "key" else VALUE_DECODED
         self._json = declared.is_json or bool(self._path)
 

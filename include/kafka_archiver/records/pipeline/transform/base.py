@@ -35,7 +35,7 @@ class Fields(NamedTuple):
         return self._replace(headers={**self.headers, column: field})
 
 
-class Place(NamedTuple):
+class BatchOrigin(NamedTuple):
     """Where the batches of a chain come from, and the secret keys by name, which no log may show."""
 
     topic: str = ""
@@ -43,10 +43,10 @@ class Place(NamedTuple):
     keys: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
-        return f"Place({self.topic}[{self.partition}])"
+        return f"BatchOrigin({self.topic}[{self.partition}])"
 
 
-NOWHERE = Place()
+NOWHERE = BatchOrigin()
 
 
 class Transforming(Protocol):

@@ -11,7 +11,7 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Mapper
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.json_text.columns import from_columns
-from kafka_archiver.records.pipeline.transform.base import NOWHERE, Fields, Place, Transforming
+from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin, Fields, Transforming
 from kafka_archiver.records.pipeline.transform.batches import Batches
 from kafka_archiver.records.pipeline.transform.code import load
 from kafka_archiver.records.pipeline.transform.from_spark import FromSpark
@@ -29,7 +29,7 @@ class Chain(NamedTuple):
     fields: Fields
 
 
-def chain_of(settings: Settings, before: Fields, place: Place = NOWHERE) -> Chain:
+def chain_of(settings: Settings, before: Fields, place: BatchOrigin = NOWHERE) -> Chain:
     """The transforms of a plan.
 
     :param before: the columns that the decoders make.
@@ -61,7 +61,7 @@ def chain_of(settings: Settings, before: Fields, place: Place = NOWHERE) -> Chai
     return Chain(chain, fields)
 
 
-def require_transforms(settings: Settings, place: Place) -> None:
+def require_transforms(settings: Settings, place: BatchOrigin) -> None:
     """Check this process before it reads anything.
 
     :raises PermanentError: the code of the mapper, or a secret key, is not that of the plan.
@@ -75,7 +75,7 @@ def require_transforms(settings: Settings, place: Place) -> None:
         key_of(step, place.keys)
 
 
-def _mapper(mapper: Mapper, settings: Settings, before: Fields, place: Place) -> Transforming:
+def _mapper(mapper: Mapper, settings: Settings, before: Fields, place: BatchOrigin) -> Transforming:
     typed = before.value is not None or before.key is not None or mapper.columns is not None
     if settings.content == "both" or (settings.content == "record" and typed):
         raise ConfigError(

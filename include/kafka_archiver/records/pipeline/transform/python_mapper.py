@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_archiver.model.transforms import Mapper as Told
-from kafka_archiver.records.pipeline.transform.base import Fields, Place
+from kafka_archiver.records.pipeline.transform.base import BatchOrigin, Fields
 from kafka_archiver.records.pipeline.transform.code import load
 from kafka_archiver.records.pipeline.transform.outputs import Outputs
 
@@ -18,7 +18,7 @@ class PythonMapper:
 
     _outputs: Outputs
 
-    def __init__(self, mapper: Told, place: Place, made_field: pa.Field | None) -> None:
+    def __init__(self, mapper: Told, place: BatchOrigin, made_field: pa.Field | None) -> None:
         self._mapper, self._place, self._values_field = mapper, place, made_field
         self._loop: asyncio.Runner | None = None
 

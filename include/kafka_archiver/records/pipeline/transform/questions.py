@@ -22,7 +22,7 @@ KAFKAS: Mapping[str, JsonValue] = {
 }  # fmt: skip
 
 
-class Question(Value):
+class SqlQuestion(Value):
     """`topics`: by name, the types of the columns as Spark's JSON. `parses_json`: values are JSON without a schema.
 
     `path`: folders where Python finds the function.
@@ -34,7 +34,7 @@ class Question(Value):
     path: tuple[str, ...] = ()
 
 
-class Answer(Value):
+class SqlAnswer(Value):
     """The versions of Spark and Java; by topic what the SQL makes and a function's `literals`; or what is wrong."""
 
     spark: str = ""

@@ -6,7 +6,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Step, parts_of
+from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Step, segments_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.transform.base import Fields
 from kafka_archiver.records.pipeline.transform.hashes import Digests
@@ -53,21 +53,21 @@ class Edit:
             case Mask() as mask:
                 for path in mask.fields:
                     masks: Change = lambda field: _masked(field, mask)  # noqa: E731
-                    yield parts_of(path), f"{prefix} {path}", masks if mask.rules == 1 else of_items(masks)
+                    yield segments_of(path), f"{prefix} {path}", masks if mask.rules == 1 else of_items(masks)
             case Hash() as keyed:
                 digests = Digests(keyed, self._keys)
                 for path in keyed.fields:
                     hashes = digests.change(f"{prefix} {path}")
-                    yield parts_of(path), f"{prefix} {path}", hashes if keyed.rules == 1 else of_items(hashes)
+                    yield segments_of(path), f"{prefix} {path}", hashes if keyed.rules == 1 else of_items(hashes)
             case Drop(fields=paths):
                 for path in paths:
-                    yield parts_of(path), f"{prefix} {path}", lambda _: None
+                    yield segments_of(path), f"{prefix} {path}", lambda _: None
             case Rename(names=names):
                 # First to names that nothing has: two fields may change their names with each other.
                 for number, path in enumerate(names):
-                    yield parts_of(path), f"{prefix} {path}", _renamed(f"\0{number}")
+                    yield segments_of(path), f"{prefix} {path}", _renamed(f"\0{number}")
                 for number, (path, name) in enumerate(names.items()):
-                    yield (*parts_of(path)[:-1], f"\0{number}"), f"{prefix} {path}", _renamed(name)
+                    yield (*segments_of(path)[:-1], f"\0{number}"), f"{prefix} {path}", _renamed(name)
             case Flatten(separator=separator):
                 yield ("value",), prefix, lambda field: _flat(field, separator, prefix)
             case _:

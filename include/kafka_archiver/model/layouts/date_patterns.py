@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from kafka_archiver.model.layouts.tokens import Text, Time
+from kafka_archiver.model.layouts.tokens import TextToken, Time
 
 # Names of a locale, as a plan freezes them: `months`, `months_short` (from January), `days`, `days_short` (from
 # Monday), `halves` (am, pm) and `eras` (only the present one).
@@ -75,26 +75,26 @@ _SHOWN: dict[str, Callable[[datetime, int, Names], str]] = {
 _STEPS = {"S": 1, "s": 1000, "m": 60_000} | dict.fromkeys("HkKha", 3_600_000)
 
 
-def tokens_of(pattern: str) -> list[Text | Time]:
+def tokens_of(pattern: str) -> list[TextToken | Time]:
     """The tokens of a pattern such as `'year'=YYYY/'month'=MM`.
 
     :raises ValueError: a quote is not closed, or a letter has no meaning.
     """
     tokens = split(pattern)
     for token in tokens:
-        if isinstance(token, Time) and (letter := token.letters[0]) not in _SHOWN:
+        if isinstance(token, Time) and (letter := token.pattern[0]) not in _SHOWN:
             raise ValueError(
                 f"{letter!r} in {pattern!r} is no part of a time; expected {' '.join(_SHOWN)}, or text in quotes"
             )
     return tokens
 
 
-def split(pattern: str) -> list[Text | Time]:
+def split(pattern: str) -> list[TextToken | Time]:
     """The texts and the runs of one letter in a pattern; the letters may have no meaning.
 
     :raises ValueError: a quote is not closed.
     """
-    pieces: list[Text | Time] = []
+    pieces: list[TextToken | Time] = []
     at = 0
     for match in _TOKEN.finditer(pattern):
         if match.start() != at:
@@ -102,7 +102,7 @@ def split(pattern: str) -> list[Text | Time]:
         at = match.end()
         quoted, letter, other = match.groups()
         if letter is None:
-            pieces.append(Text("'" if quoted == "" else other if quoted is None else quoted.replace("''", "'")))
+            pieces.append(TextToken("'" if quoted == "" else other if quoted is None else quoted.replace("''", "'")))
         else:
             pieces.append(Time(match.group()))
     if at != len(pattern):
@@ -112,9 +112,9 @@ def split(pattern: str) -> list[Text | Time]:
 
 def shown(time: Time, moment: datetime, names: Names) -> str:
     """The text of a part of a time. A slash in a locale's name becomes %2F."""
-    return _SHOWN[time.letters[0]](moment, len(time.letters), names).replace("/", "%2F")
+    return _SHOWN[time.pattern[0]](moment, len(time.pattern), names).replace("/", "%2F")
 
 
 def step(times: Sequence[Time]) -> int:
     """The milliseconds in which the text of these parts stays the same, if the zone's offset does."""
-    return min((_STEPS.get(time.letters[0], 86_400_000) for time in times), default=86_400_000)
+    return min((_STEPS.get(time.pattern[0], 86_400_000) for time in times), default=86_400_000)
