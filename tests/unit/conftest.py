@@ -51,7 +51,7 @@ def connect(server: FaultyS3, waits: list[float], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tenacity.wait.random", SimpleNamespace(uniform=lambda _, high: high))
 
     def connect(read: float = 30, **options: str) -> S3Store:
-        given = {
+        credentials = {
             "endpoint_url": server.url,
             "region_name": "us-east-1",
             "aws_access_key_id": ACCESS_KEY,
@@ -60,7 +60,7 @@ def connect(server: FaultyS3, waits: list[float], monkeypatch: pytest.MonkeyPatc
             **options,
         }
         backoff = Backoff(tries=TRIES, sleep=waits.append)
-        return S3Store(BUCKET, "", S3Options.parse(given), backoff, Timeouts(connect=5, read=read))
+        return S3Store(BUCKET, "", S3Options.parse(credentials), backoff, Timeouts(connect=5, read=read))
 
     return connect
 

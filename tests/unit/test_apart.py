@@ -81,8 +81,8 @@ os.kill(os.getpid(), 9)
 
 
 def test_a_process_has_one_caller_not_its_forks_and_ends_with_it() -> None:
-    found = subprocess.run([sys.executable, "-c", CALLERS], capture_output=True, text=True, check=False)
-    of_fork, first, again = map(int, found.stdout.split())
+    process = subprocess.run([sys.executable, "-c", CALLERS], capture_output=True, text=True, check=False)
+    of_fork, first, again = map(int, process.stdout.split())
     assert of_fork != first == again
     until(lambda: not runs(of_fork) and not runs(first), seconds=10)
 

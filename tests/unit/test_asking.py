@@ -82,8 +82,8 @@ def test_a_request_that_never_ends_has_the_reason_that_the_client_told(monkeypat
 @pytest.mark.parametrize("refusal", [KafkaError.UNSUPPORTED_VERSION, KafkaError.INVALID_REQUEST])
 def test_brokers_that_cannot_tell_the_latest_time_know_none(monkeypatch: pytest.MonkeyPatch, refusal: int) -> None:
     class Old(Client):
-        def list_offsets(self, wanted: dict[object, object], **_: object) -> "dict[object, Future[object]]":
-            return {place: answered(refusal) for place in wanted}
+        def list_offsets(self, requests: dict[object, object], **_: object) -> "dict[object, Future[object]]":
+            return {place: answered(refusal) for place in requests}
 
     monkeypatch.setattr(asking, "AdminClient", Old)
     name, cluster = TopicPartition("orders", 0), Cluster({"bootstrap.servers": "b:9092"})

@@ -19,9 +19,9 @@ MINUTE = 60_000
 
 
 def backfill(*, start: int = 10, end: int = 20, chunk: int = 100, **fields: Any) -> Plan:
-    """Of the hour from five on, planned four hours later."""
-    one = partition(start, end, **({"high": 50, "log_end": 50} | fields))
-    return plan(1, one, start=0, origin="backfill", max_disorder_ms=5 * MINUTE, planned_at=at(4),
+    """Return the plan of a backfill of the hour from five on, planned four hours later."""
+    backfilled = partition(start, end, **({"high": 50, "log_end": 50} | fields))
+    return plan(1, backfilled, start=0, origin="backfill", max_disorder_ms=5 * MINUTE, planned_at=at(4),
                 settings=Settings(chunk_records=chunk))  # fmt: skip
 
 
@@ -52,16 +52,16 @@ def written(of: Plan, times: list[int], at_offset: int | None = None) -> Manifes
 
 
 def hours(of: Plan, times: list[int], before: Progress | None = None) -> set[int]:
-    made = written(of, times)
-    after = (before or Progress(archive="orders")).after(of, "committed", made)
-    return {hour - HOUR for hour in assumed(of, made, after)}
+    manifest = written(of, times)
+    after = (before or Progress(archive="orders")).after(of, "committed", manifest)
+    return {hour - HOUR for hour in assumed(of, manifest, after)}
 
 
 def test_a_backfill_that_has_all_of_its_interval_proves_its_hour_and_names_the_assumption() -> None:
     of = backfill()
-    made = written(of, [-3, 0, 10, 8, 59, 70])
-    found = assumed(of, made, Progress(archive="orders").after(of, "committed", made))
-    assert {h - HOUR: (j.status, j.as_of, j.assumes) for h, j in found.items()} == {
+    manifest = written(of, [-3, 0, 10, 8, 59, 70])
+    proofs = assumed(of, manifest, Progress(archive="orders").after(of, "committed", manifest))
+    assert {h - HOUR: (j.status, j.as_of, j.assumes) for h, j in proofs.items()} == {
         0: ("complete", at(4), "no record is more than 300 s older than an earlier one of its partition")
     }
 
@@ -113,9 +113,9 @@ def test_so_it_does_where_several_backfills_have_read_it(times: list[int], data:
     for number, (start, end) in enumerate(pieces, start=1):
         ranges = {"ranges": ((10 + start, 10 + end),)}
         of = backfill(end=10 + len(times), **ranges).model_copy(update={"number": number})
-        made = written(of, times[start:end], at_offset=10 + start)
-        progress = progress.after(of, "committed", made)
-        proved = {hour - HOUR for hour in assumed(of, made, progress)}
+        manifest = written(of, times[start:end], at_offset=10 + start)
+        progress = progress.after(of, "committed", manifest)
+        proved = {hour - HOUR for hour in assumed(of, manifest, progress)}
         assert number == len(pieces) or not proved
     worst = max(a - b for n, a in enumerate(times) for b in times[n:])
     assert proved == ({0} if worst <= 5 else set())
@@ -124,8 +124,8 @@ def test_so_it_does_where_several_backfills_have_read_it(times: list[int], data:
 def test_a_record_of_a_wrong_clock_voids_the_backfills_that_find_nothing_left_to_read() -> None:
     """Whoever reads it first sees it; those after it had their hours called complete."""
     first, second = backfill(), backfill(ranges=()).model_copy(update={"number": 2})
-    progress = Progress(archive="orders").after(first, "committed", made := written(first, [0, 80, 1]))
-    assert assumed(first, made, progress) == {}
+    progress = Progress(archive="orders").after(first, "committed", manifest := written(first, [0, 80, 1]))
+    assert assumed(first, manifest, progress) == {}
     nothing = Manifest.of(second, [], [])
     assert assumed(second, nothing, progress.after(second, "committed", nothing)) == {}
 
@@ -136,5 +136,5 @@ def test_the_last_record_of_a_chunk_counts_also_where_it_was_filtered() -> None:
     filtered = first.model_copy(
         update={"archived": 0, "filtered": 1, "last": Witness(offset=10, timestamp=to_ms(at(1)), value=None)}
     )
-    made = Manifest.of(of, [entry(of, 11, 0, 11)], [filtered, second])
-    assert assumed(of, made, Progress(archive="orders").after(of, "committed", made)) == {}
+    manifest = Manifest.of(of, [entry(of, 11, 0, 11)], [filtered, second])
+    assert assumed(of, manifest, Progress(archive="orders").after(of, "committed", manifest)) == {}

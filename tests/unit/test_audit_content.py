@@ -157,10 +157,10 @@ def test_memory_holds_one_piece_whatever_the_size_of_the_object_and_of_its_parts
     entry = ENTRY.model_copy(update={"bytes": size, "rows": size // 100, "checksum": f"crc32:{crc:08x}"})
     tracemalloc.start()
     try:
-        found = read_through(entry, plan(settings=settings), fetch)
+        content = read_through(entry, plan(settings=settings), fetch)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == []
+    assert content == []
     # The piece that is left, and the one that comes.
     assert peak < 3 * PIECE

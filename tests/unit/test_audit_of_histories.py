@@ -38,7 +38,7 @@ MAY_BE = {"lost"}
 
 
 class History:
-    """What happens to one archive, hour after hour."""
+    """The events of one archive, hour after hour."""
 
     def __init__(self) -> None:
         store = MemoryStore(uuid.uuid4().hex)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 STORED = stored(RECORD)
 
 
-def theirs(schema: object, value: object) -> bytes:
+def by_fastavro(schema: object, value: object) -> bytes:
     out = io.BytesIO()
     fastavro.schemaless_writer(out, schema, value)  # type: ignore[arg-type]
     return out.getvalue()
@@ -34,13 +34,13 @@ def as_dict(row: Row) -> dict[str, object]:
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_numbers_are_as_fastavro_writes_them(numbers: list[int]) -> None:
-    assert longs(np.array(numbers, np.int64)).to_pylist() == [theirs({"type": "long"}, n) for n in numbers]
+    assert longs(np.array(numbers, np.int64)).to_pylist() == [by_fastavro({"type": "long"}, n) for n in numbers]
 
 
 @pytest.mark.parametrize("bits", range(63))
 def test_numbers_at_the_edges_of_a_byte(bits: int) -> None:
     for number in (2**bits - 1, 2**bits, -(2**bits), -(2**bits) - 1):
-        assert long(number) == theirs({"type": "long"}, number)
+        assert long(number) == by_fastavro({"type": "long"}, number)
 
 
 @settings(deadline=None)
@@ -48,13 +48,13 @@ def test_numbers_at_the_edges_of_a_byte(bits: int) -> None:
 def test_records_are_as_fastavro_writes_them(rows: list[Row], skipped: int) -> None:
     schema = fastavro.parse_schema(schema_of(STORED))
     encoded = datums(normalised(batch(rows)).slice(skipped), STORED, "Ömlaut", 3)
-    assert encoded.to_pylist() == [theirs(schema, as_dict(row)) for row in rows[skipped:]]
+    assert encoded.to_pylist() == [by_fastavro(schema, as_dict(row)) for row in rows[skipped:]]
 
 
 def test_odd_records_are_as_fastavro_writes_them() -> None:
     schema = fastavro.parse_schema(schema_of(STORED))
     encoded = datums(normalised(batch(ODD)), STORED, "Ömlaut", 3)
-    assert encoded.to_pylist() == [theirs(schema, as_dict(row)) for row in ODD]
+    assert encoded.to_pylist() == [by_fastavro(schema, as_dict(row)) for row in ODD]
 
 
 def test_no_records_are_no_datums() -> None:

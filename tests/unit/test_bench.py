@@ -52,7 +52,7 @@ def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
     assert RESULT.waiting == pytest.approx(80 / 30)
     # Of the machine's 60 CPU seconds the job has 30.
     assert RESULT.idle == pytest.approx(40 * 2 / 60)
-    assert RESULT.others == pytest.approx(15)
+    assert RESULT.other_processes == pytest.approx(15)
     assert RESULT.memory_per_core == 550 << 20
 
 
@@ -72,12 +72,12 @@ def test_the_table_has_a_column_a_scenario_with_the_medians_of_its_runs() -> Non
 
 
 def saved(*cpu: float, start: float = 10.0, name: str = "1200 B") -> dict[str, list[dict[str, Any]]]:
-    """As `--json` writes it: runs with these CPU seconds per million."""
+    """Return results as `--json` writes them: runs with these CPU seconds per million."""
     return {name: [{"cpu_seconds_per_million": {"total": c}, "start_up": {"cpu": {"jvm": start}}} for c in cpu]}
 
 
-def slower(before: dict[str, list[dict[str, Any]]], now: dict[str, list[dict[str, Any]]]) -> list[str]:
-    return [change.figure for change in changes(before, now) if change.slower]
+def slower(before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]) -> list[str]:
+    return [change.figure for change in changes(before, after) if change.slower]
 
 
 def test_a_planted_regression_is_found() -> None:
@@ -87,7 +87,7 @@ def test_a_planted_regression_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "now"),
+    ("before", "after"),
     [
         pytest.param((10.0, 10.1, 9.9), (10.0, 10.1, 9.9), id="the same"),
         pytest.param((10.0, 10.1, 9.9), (10.3, 10.4, 10.2), id="less than sittings differ"),
@@ -97,22 +97,22 @@ def test_a_planted_regression_is_found() -> None:
         pytest.param((10.0, 10.1, 9.9), (6.0, 6.1, 5.9), id="faster"),
     ],
 )
-def test_noise_is_no_regression(before: tuple[float, ...], now: tuple[float, ...]) -> None:
-    assert slower(saved(*before), saved(*now)) == []
+def test_noise_is_no_regression(before: tuple[float, ...], after: tuple[float, ...]) -> None:
+    assert slower(saved(*before), saved(*after)) == []
 
 
 def test_only_what_both_runs_have_is_compared() -> None:
     with pytest.raises(ValueError, match="140 B"):
         changes(saved(1.0), saved(1.0, name="140 B"))
-    both = saved(10.0, 10.0, 10.0) | saved(5.0, 5.0, 5.0, name="140 B")
-    assert {change.scenario for change in changes(saved(10.0), both)} == {"1200 B"}
+    shared = saved(10.0, 10.0, 10.0) | saved(5.0, 5.0, 5.0, name="140 B")
+    assert {change.scenario for change in changes(saved(10.0), shared)} == {"1200 B"}
     assert [str(change)[:6] for change in changes(saved(10.0), saved(5.0))] == ["faster", "same  "]
 
 
 def test_figures_are_json() -> None:
-    found = json.loads(json.dumps(RESULT.to_dict()))
-    assert found["cpu_seconds_per_million"] == {"jvm": 10.0, "driver": 0.0, "workers": 5.0, "total": 15.0}
-    assert Usage.from_dict(found["job"]) == RESULT.run.usage
+    figures = json.loads(json.dumps(RESULT.to_dict()))
+    assert figures["cpu_seconds_per_million"] == {"jvm": 10.0, "driver": 0.0, "workers": 5.0, "total": 15.0}
+    assert Usage.from_dict(figures["job"]) == RESULT.run.usage
 
 
 @pytest.mark.parametrize(("size", "low", "high"), [(1200, 1150, 1250), (140, 130, 150)])
@@ -139,15 +139,15 @@ def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
 
 
 def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
-    made = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
-    assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(made)
+    topics = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
+    assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(topics)
 
 
 def test_every_format_and_decoder_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formats, "POOL", 40)
-    found = [*kinds(40)]
-    lines = [*formats.decoders(found, 1), *formats.encoders(found[0], found[2], 1)]
+    measured = [*kinds(40)]
+    lines = [*formats.decoders(measured, 1), *formats.encoders(measured[0], measured[2], 1)]
     assert {line.split()[0] for line in lines} == {*formats.WANTED, *names()}
     # A decoder that refuses orders is not measured.
     with pytest.raises(RuntimeError, match="40 of 40 records are not decoded"):
-        [*formats.decoders([found[0]._replace(values=[b"?"] * 40, confluent=len)], 1)]
+        [*formats.decoders([measured[0]._replace(values=[b"?"] * 40, confluent=len)], 1)]

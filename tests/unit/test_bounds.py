@@ -39,9 +39,9 @@ def test_a_file_with_values_that_nothing_can_hold_is_refused_and_the_others_go_o
 ) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     (tmp_path / "good.yaml").write_text("archive: good\n" + REST)
-    found = read_archives(tmp_path)
-    assert list(found.valid) == ["good"]
-    [error] = found.errors
+    archives = read_archives(tmp_path)
+    assert list(archives.valid) == ["good"]
+    [error] = archives.errors
     assert "bad.yaml" in str(error)
     assert problem in str(error)
 
@@ -83,11 +83,11 @@ def test_files_that_repeat_their_imports_without_end_are_refused(tmp_path: Path)
 
 def twice_avro(levels: int) -> str:
     fields: Any = [{"name": "x", "type": "int"}]
-    made: Any = {"type": "record", "name": "G0", "fields": fields}
+    nested: Any = {"type": "record", "name": "G0", "fields": fields}
     for level in range(1, levels):
-        both = [{"name": "a", "type": made}, {"name": "b", "type": f"G{level - 1}"}]
-        made = {"type": "record", "name": f"G{level}", "fields": both}
-    return json.dumps(made)
+        two_fields = [{"name": "a", "type": nested}, {"name": "b", "type": f"G{level - 1}"}]
+        nested = {"type": "record", "name": f"G{level}", "fields": two_fields}
+    return json.dumps(nested)
 
 
 def twice_proto(levels: int) -> str:

@@ -50,8 +50,8 @@ def clock(pattern: str, zone: str = "UTC", every: int = 0, locale: str = "en") -
 
 def texts(shown: TimeLabels, times: list[int]) -> list[str | None]:
     codes, labels = shown.labels(np.array(times, np.int64))
-    found = [labels[code] for code in codes.tolist()]
-    return [None if label is None else "|".join(label) for label in found]
+    shown_texts = [labels[code] for code in codes.tolist()]
+    return [None if label is None else "|".join(label) for label in shown_texts]
 
 
 def moment(text: str, zone: str = "UTC") -> int:
@@ -84,22 +84,22 @@ TIMES |= st.builds(
 def test_the_parts_of_a_time_are_those_of_the_zone(zone: str, times: list[int], pattern: str) -> None:
     def expected(time: int) -> str | None:
         try:
-            there = (EPOCH + timedelta(milliseconds=time)).astimezone(ZoneInfo(zone))
+            local = (EPOCH + timedelta(milliseconds=time)).astimezone(ZoneInfo(zone))
         except OverflowError:
             return None
-        if zone != "UTC" and not 1 < there.toordinal() < LAST_DAY:
+        if zone != "UTC" and not 1 < local.toordinal() < LAST_DAY:
             return ""
         return {
-            "{yyyy-MM-dd}/{HH}": f"{there.year:04d}-{there:%m-%d}|{there:%H}",
-            "{D}/{HH}/{mm}": f"{there.timetuple().tm_yday}|{there:%H|%M}",
-            "{s}/{SSS}": f"{there.second}|{there.microsecond // 1000:03d}",
-            "{dd}": f"{there:%d}",
+            "{yyyy-MM-dd}/{HH}": f"{local.year:04d}-{local:%m-%d}|{local:%H}",
+            "{D}/{HH}/{mm}": f"{local.timetuple().tm_yday}|{local:%H|%M}",
+            "{s}/{SSS}": f"{local.second}|{local.microsecond // 1000:03d}",
+            "{dd}": f"{local:%d}",
         }[pattern]
 
     shown = clock(pattern, zone)
-    for found, time in zip(texts(shown, times), times, strict=True):
+    for text, time in zip(texts(shown, times), times, strict=True):
         # The first and the last day of all dates have no date in every zone.
-        assert expected(time) in (found, "") or (found is None and abs(time) > 6 * 10**13)
+        assert expected(time) in (text, "") or (text is None and abs(time) > 6 * 10**13)
 
 
 def test_an_hour_that_is_twice_and_one_that_is_never() -> None:

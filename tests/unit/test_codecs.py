@@ -18,8 +18,8 @@ every_codec = pytest.mark.parametrize("codec", CODECS)
 
 
 def stream(codec: str, text: bytes = TEXT) -> bytes:
-    made = compressed(codec)
-    return b"".join(map(bytes, [*made.write(text), *made.finish()]))
+    compressor = compressed(codec)
+    return b"".join(map(bytes, [*compressor.write(text), *compressor.finish()]))
 
 
 def read(codec: str, data: bytes) -> bytes:
@@ -37,9 +37,9 @@ def test_the_bytes_do_not_depend_on_where_the_compressor_lies_in_memory(codec: s
     """ISA-L alone fails here in most runs, with about one in 20,000 of these texts."""
     words = [n.to_bytes(4, "big") for n in range(60_000)]
     texts = [b"ab" + word + b"." * 40 + word for word in words]
-    there = [stream(codec, text) for text in texts]
+    streams = [stream(codec, text) for text in texts]
     elsewhere = [compressed(codec) for _ in range(40)]
-    assert [stream(codec, text) for text in texts] == there
+    assert [stream(codec, text) for text in texts] == streams
     assert elsewhere
 
 

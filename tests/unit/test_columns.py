@@ -1,4 +1,4 @@
-"""Which columns an object has, by content, metadata and what is decoded."""
+"""The columns of an object, by content, metadata and what is decoded."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ ORDER = pa.field("value", pa.struct([("id", pa.int64()), ("Offset", pa.string())
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("options", "names"),
     [
         ({"content": "value"}, VALUE.names),
         ({"content": "value", "key": TEXT}, VALUE.names),
@@ -45,8 +45,8 @@ ORDER = pa.field("value", pa.struct([("id", pa.int64()), ("Offset", pa.string())
         ({**DATED, "rename": {"Date": "Date"}}, ["Date"]),
     ],
 )
-def test_an_object_has_kafkas_columns_then_the_decoded_ones(given: dict[str, Any], names: list[str]) -> None:
-    assert schema_of(**given).names == names
+def test_an_object_has_kafkas_columns_then_the_decoded_ones(options: dict[str, Any], names: list[str]) -> None:
+    assert schema_of(**options).names == names
 
 
 def test_a_decoded_key_takes_the_place_of_its_bytes_beside_the_value() -> None:
@@ -60,7 +60,7 @@ def test_a_decoded_key_takes_the_place_of_its_bytes_beside_the_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (
             {"content": "value", "metadata": ["offset"], "value": ORDER},
@@ -99,9 +99,9 @@ def test_a_decoded_key_takes_the_place_of_its_bytes_beside_the_value() -> None:
         ),
     ],
 )
-def test_columns_that_cannot_be_are_refused(given: dict[str, Any], message: str) -> None:
+def test_columns_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
-        schema_of(**given)
+        schema_of(**options)
 
 
 def test_columns_of_a_null_value_are_null_whatever_lies_below() -> None:
@@ -137,8 +137,12 @@ def test_a_name_of_avro_means_one_type_in_a_file() -> None:
     def money(**fields: pa.DataType) -> pa.Field:
         return pa.field("x", pa.struct(fields), metadata={"avro.name": "shop.Money"})
 
-    both = [money(amount=pa.int64()), money(amount=pa.int64()).with_name("y"), money(amount=pa.string()).with_name("z")]
-    fields = avro_schema(pa.schema(both))["fields"]
+    columns = [
+        money(amount=pa.int64()),
+        money(amount=pa.int64()).with_name("y"),
+        money(amount=pa.string()).with_name("z"),
+    ]
+    fields = avro_schema(pa.schema(columns))["fields"]
     assert [field["type"][1] for field in fields[1:2]] == ["shop.Money"]
     assert [field["type"][1].get("name") for field in (fields[0], fields[2])] == ["Money", "z"]
 
@@ -148,9 +152,9 @@ def test_the_yaml_says_which_columns_of_kafka_are_added() -> None:
         text = f"archive: a\nsource: {{topics: [t]}}\nstore: {{url: s3://b/p, {store}}}\n"
         return parse_archive(text, "a.yaml").settings
 
-    found = settings("metadata: [key, offset], metadata_prefix: _kafka_, content: value, format: parquet")
-    assert (found.metadata, found.metadata_prefix) == (("offset", "key"), "_kafka_")
-    frozen = resolve(found, decoded=True)
+    parsed = settings("metadata: [key, offset], metadata_prefix: _kafka_, content: value, format: parquet")
+    assert (parsed.metadata, parsed.metadata_prefix) == (("offset", "key"), "_kafka_")
+    frozen = resolve(parsed, decoded=True)
     assert b'"metadata": [' in plan(settings=frozen).to_json()
     assert b"metadata" not in plan().to_json()
     assert b"options" not in plan(settings=frozen).to_json()

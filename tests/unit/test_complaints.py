@@ -1,4 +1,4 @@
-"""What librdkafka complains of: when it is a refusal, and what is said of it."""
+"""Complaints of librdkafka: which of them are refusals, and their messages."""
 
 import pytest
 from confluent_kafka import KafkaError
@@ -41,10 +41,10 @@ def test_a_connection_that_breaks_in_the_handshake_is_no_refusal() -> None:
 
 def test_a_complaint_says_why_there_is_no_answer_and_nothing_of_other_errors() -> None:
     complaints = of(GONE, ALL_GONE)
-    said = complaints.translate(SILENCE, "describe topic t")
-    assert isinstance(said, TransientError)
-    assert "no answer from the Kafka brokers at b:9092 while trying to describe topic t" in str(said)
-    assert "Connection refused" in str(said)
+    message = complaints.translate(SILENCE, "describe topic t")
+    assert isinstance(message, TransientError)
+    assert "no answer from the Kafka brokers at b:9092 while trying to describe topic t" in str(message)
+    assert "Connection refused" in str(message)
     denied = complaints.translate(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "denied"), "describe topic t")
     assert "may not describe topic t" in str(denied)
     assert "Timed out" in str(of().translate(SILENCE, "x"))
@@ -62,8 +62,8 @@ def test_a_complaint_says_why_there_is_no_answer_and_nothing_of_other_errors() -
 )
 def test_a_token_that_was_refused_and_one_that_may_come_later(answer: str, kind: type[Exception]) -> None:
     error = KafkaError(KafkaError._AUTHENTICATION, f"Failed to acquire SASL OAUTHBEARER token: {answer}")
-    said = of(error).translate(SILENCE, "describe topic t")
-    assert type(said) is kind
-    assert " ".join(answer.split()) in str(said)
-    assert "\n" not in str(said)
+    message = of(error).translate(SILENCE, "describe topic t")
+    assert type(message) is kind
+    assert " ".join(answer.split()) in str(message)
+    assert "\n" not in str(message)
     assert (of(error).refusal(99) is not None) == (kind is PermanentError)

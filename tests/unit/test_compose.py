@@ -31,7 +31,7 @@ OWN = re.compile(
 
 
 def interpolated(text: str) -> str:
-    """As `docker compose` does it when no variable is set."""
+    """Interpolate as `docker compose` does when no variable is set."""
     return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
 
 
@@ -151,10 +151,10 @@ def test_connections_are_those_of_the_local_stack(compose: dict[str, Any]) -> No
     prefix = "AIRFLOW_CONN_"
     airflow = services["airflow"]["environment"]
     here = {name.removeprefix(prefix).lower(): json.loads(airflow[name]) for name in airflow if name.startswith(prefix)}
-    there = {connection.connection_id: connection for connection in Stack.of(Choices(0, "")).airflow.connections}
-    assert here.keys() == there.keys()
+    connections = {connection.connection_id: connection for connection in Stack.of(Choices(0, "")).airflow.connections}
+    assert here.keys() == connections.keys()
     for name, connection in here.items():
-        assert connection["conn_type"] == there[name].conn_type
-        assert connection.get("login") == there[name].login
-        assert connection.get("password") == there[name].password
-        assert connection["extra"].keys() == there[name].extra.keys()
+        assert connection["conn_type"] == connections[name].conn_type
+        assert connection.get("login") == connections[name].login
+        assert connection.get("password") == connections[name].password
+        assert connection["extra"].keys() == connections[name].extra.keys()

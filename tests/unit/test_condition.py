@@ -1,4 +1,4 @@
-"""What is wrong with an archive by the brokers and its ledger: `status` says what the next planner stops at."""
+"""The condition of an archive by the brokers and its ledger: `status` says what the next planner stops at."""
 
 import uuid
 from collections.abc import Callable
@@ -58,11 +58,11 @@ def settled(brokers: type[Brokers] = Brokers, source: dict[str, Any] | None = No
     )
     store = MemoryStore(uuid.uuid4().hex)
     first = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    made: Any = Context(archive, first, store, Ledger(store, "orders"))  # type: ignore[arg-type]
-    run(made, 2)
-    accept(made, QUIET, "never-audited", "ann")
+    context: Any = Context(archive, first, store, Ledger(store, "orders"))  # type: ignore[arg-type]
+    run(context, 2)
+    accept(context, QUIET, "never-audited", "ann")
     fields = {name: getattr(first, name) for name in ("logs", "first", "group", "stamps")}
-    return replace(made, cluster=brokers(**fields))
+    return replace(context, cluster=brokers(**fields))
 
 
 def brokers_of(context: Context) -> Brokers:
@@ -70,13 +70,13 @@ def brokers_of(context: Context) -> Brokers:
     return context.cluster
 
 
-def now(context: Context) -> ArchiveStatus:
+def status_now(context: Context) -> ArchiveStatus:
     return status(context, QUIET)
 
 
 def only(context: Context) -> Finding:
-    [one] = condition(context, observe(context), QUIET).open
-    return one
+    [trouble] = condition(context, observe(context), QUIET).open
+    return trouble
 
 
 def recreate(context: Context, records: int) -> None:
@@ -90,18 +90,20 @@ def recreate(context: Context, records: int) -> None:
 def test_a_moved_group() -> None:
     context = settled()
     brokers_of(context).group[P1] = 1
-    one = only(context)
-    assert (one.kind, one.severity) == ("moved group", "problem")
-    assert one.text.startswith("group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up")
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("moved group", "problem")
+    assert trouble.text.startswith(
+        "group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up"
+    )
     follow = '{"policies": {"moved_group": "follow_ledger"}}'
-    assert one.steps[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
-    assert one.steps[1] == (
+    assert trouble.steps[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
+    assert trouble.steps[1] == (
         "kafka-consumer-groups --bootstrap-server broker:9092 --group archiver-orders --topic orders:1 "
         "--reset-offsets --to-offset 3 --execute"
     )
-    assert '"new_generation"' in one.steps[2]
-    assert "new_generation: the log is archived anew, beside the old objects" in one.text
-    assert "follow_ledger: archiving goes on where the ledger ends" in one.text
+    assert '"new_generation"' in trouble.steps[2]
+    assert "new_generation: the log is archived anew, beside the old objects" in trouble.text
+    assert "follow_ledger: archiving goes on where the ledger ends" in trouble.text
 
 
 def test_what_waits_before_and_during_the_first_run_begins_at_source_start() -> None:
@@ -110,67 +112,67 @@ def test_what_waits_before_and_during_the_first_run_begins_at_source_start() -> 
     store = MemoryStore(uuid.uuid4().hex)
     brokers: Any = Brokers({P0: Range(0, 9), P1: Range(0, 5)}, first=to_ms(DAY) // 3_600_000)
     context = Context(archive, brokers, store, Ledger(store, "orders"))
-    assert now(context).lag == propose(context, hour(9), "scheduled").count == 8
+    assert status_now(context).lag == propose(context, hour(9), "scheduled").count == 8
     run(context, 9, until="planned")
-    assert now(context).lag == 8
+    assert status_now(context).lag == 8
 
 
 def test_a_recreated_topic_and_what_waits_in_it() -> None:
     """It has fewer records than the old one had; all of them wait."""
     context = settled()
     recreate(context, 2)
-    found = now(context)
-    [one] = found.troubles
-    assert (one.kind, one.severity) == ("recreated topic", "problem")
-    assert "deleted and made again: the ledger knows it as id-of-orders, the brokers as another" in one.text
-    assert '"recreated_topic": "new_generation"' in one.steps[0]
-    assert (found.lag, found.oldest_unarchived) == (2, DAY)
+    state = status_now(context)
+    [trouble] = state.troubles
+    assert (trouble.kind, trouble.severity) == ("recreated topic", "problem")
+    assert "deleted and made again: the ledger knows it as id-of-orders, the brokers as another" in trouble.text
+    assert '"recreated_topic": "new_generation"' in trouble.steps[0]
+    assert (state.lag, state.oldest_unarchived) == (2, DAY)
 
 
 def test_a_recreated_topic_that_a_run_has_begun_to_archive_counts_from_its_beginning() -> None:
     context = settled(recreated_topic="new_generation")
     recreate(context, 2)
-    [one] = now(context).troubles
-    assert (one.kind, one.severity) == ("recreated topic", "warning")
-    assert now(context).lag == 2
+    [trouble] = status_now(context).troubles
+    assert (trouble.kind, trouble.severity) == ("recreated topic", "warning")
+    assert status_now(context).lag == 2
     run(context, 3, until="planned")
-    assert [one.kind for one in now(context).troubles] == ["unfinished run"]
-    assert now(context).lag == 2
+    assert [trouble.kind for trouble in status_now(context).troubles] == ["unfinished run"]
+    assert status_now(context).lag == 2
 
 
 def test_a_cut_log() -> None:
     context = settled(CutBrokers)
     brokers_of(context).logs = {P0: Range(0, 4), P1: Range(0, 4)}
-    found = now(context)
-    assert [one.kind for one in found.troubles] == ["recreated topic"] * 2
-    assert "An unclean leader election cut the log" in found.troubles[0].text
-    assert found.lag == 8
+    state = status_now(context)
+    assert [trouble.kind for trouble in state.troubles] == ["recreated topic"] * 2
+    assert "An unclean leader election cut the log" in state.troubles[0].text
+    assert state.lag == 8
 
 
 def test_a_truncated_log() -> None:
     context = settled()
     brokers_of(context).logs[P0] = Range(0, 1)
-    one = only(context)
-    assert one.kind == "recreated topic"
-    assert "stands at 3, past the end of the log at 1" in one.text
-    assert now(context).lag == 1
+    trouble = only(context)
+    assert trouble.kind == "recreated topic"
+    assert "stands at 3, past the end of the log at 1" in trouble.text
+    assert status_now(context).lag == 1
 
 
 def test_retention_behind_the_archive() -> None:
     context = settled()
     brokers_of(context).logs[P0] = Range(5, 9)
-    one = only(context)
-    assert (one.kind, one.severity) == ("lost offsets", "problem")
-    assert "2 offsets of orders[0] are gone" in one.text
-    assert '"lost_offsets": "record_loss"' in one.steps[0]
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("lost offsets", "problem")
+    assert "2 offsets of orders[0] are gone" in trouble.text
+    assert '"lost_offsets": "record_loss"' in trouble.steps[0]
 
 
 def test_a_group_whose_offsets_are_gone() -> None:
     context = settled(missing_group="fail")
     del brokers_of(context).group[P0]
-    one = only(context)
-    assert (one.kind, one.severity) == ("missing group", "problem")
-    assert '"missing_group": "resume_from_ledger"' in one.steps[0]
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("missing group", "problem")
+    assert '"missing_group": "resume_from_ledger"' in trouble.steps[0]
 
 
 class HoldingBrokers(Brokers):
@@ -185,32 +187,32 @@ def test_a_transaction_that_nobody_ends() -> None:
     context = settled(HoldingBrokers, {"topics": ["orders"], "settle": 0})
     brokers_of(context).logs = {P0: Range(0, 5), P1: Range(0, 6)}
     # Nobody knows how long it is open.
-    assert now(context).troubles == ()
+    assert status_now(context).troubles == ()
     run(context, 3)
     observed, seen = observe(context), hour(3).end + timedelta(minutes=5)
     assert not list(of_transactions(observed.partitions, observed.expected.marks, seen + timedelta(minutes=59)))
-    one = only(context)
-    assert (one.kind, one.severity) == ("open transaction", "problem")
-    assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.text
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("open transaction", "problem")
+    assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in trouble.text
     asked = "kafka-transactions --bootstrap-server broker:9092"
-    assert one.steps == (
+    assert trouble.steps == (
         f"{asked} describe-producers --topic orders --partition 1",
         f"{asked} abort --topic orders --partition 1 --start-offset 3",
     )
     # It has ended; what it held back is archived by the next run.
     plain = replace(context, cluster=Brokers(**vars(brokers_of(context))))
-    assert now(plain).troubles == ()
+    assert status_now(plain).troubles == ()
     run(plain, 4)
-    assert now(context).troubles == ()
+    assert status_now(context).troubles == ()
 
 
 def test_a_group_with_live_members() -> None:
     context = settled()
     brokers_of(context).live = ["nosy@10.0.0.1"]
-    one = only(context)
-    assert (one.kind, one.severity) == ("group in use", "problem")
-    assert "live members: nosy@10.0.0.1" in one.text
-    assert one.steps == (
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("group in use", "problem")
+    assert "live members: nosy@10.0.0.1" in trouble.text
+    assert trouble.steps == (
         "kafka-consumer-groups --bootstrap-server broker:9092 --describe --group archiver-orders --members",
     )
 
@@ -218,10 +220,10 @@ def test_a_group_with_live_members() -> None:
 def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
     context = settled(source={"pattern": "o.*"})
     brokers_of(context).logs = {TopicPartition("others", 0): Range(0, 1)}
-    one = only(context)
-    assert (one.kind, one.severity) == ("topic gone", "problem")
-    assert "topics orders match source.pattern and were archived before" in one.text
-    assert one.steps == ("kafka-topics --bootstrap-server broker:9092 --list",)
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("topic gone", "problem")
+    assert "topics orders match source.pattern and were archived before" in trouble.text
+    assert trouble.steps == ("kafka-topics --bootstrap-server broker:9092 --list",)
 
 
 def test_other_brokers() -> None:
@@ -233,8 +235,8 @@ def test_other_brokers() -> None:
 
     brokers = brokers_of(context)
     moved = Elsewhere(brokers.logs, brokers.first, brokers.group, brokers.stamps)
-    one = only(replace(context, cluster=moved))  # type: ignore[arg-type]
-    assert (one.kind, one.severity, one.steps) == (
+    trouble = only(replace(context, cluster=moved))  # type: ignore[arg-type]
+    assert (trouble.kind, trouble.severity, trouble.steps) == (
         "other cluster",
         "warning",
         ("airflow connections get kafka_default",),
@@ -246,13 +248,13 @@ def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
     # Nobody has written the objects of this run.
     report = audit(context.archive, context.store, DAY)
     publish(context.store, report)
-    one = only(context)
-    assert (one.kind, one.severity) == ("damaged", "problem")
-    assert one.text == (
+    trouble = only(context)
+    assert (trouble.kind, trouble.severity) == ("damaged", "problem")
+    assert trouble.text == (
         "the audit at 2026-11-20T00:00:00Z found the archive damaged: 2 × object-missing, the first "
         f"{report.damage[0].subject}"
     )
-    assert one.steps == ("airflow archive repair orders", "airflow dags trigger audit_orders")
+    assert trouble.steps == ("airflow archive repair orders", "airflow dags trigger audit_orders")
     publish(context.store, report.model_copy(update={"deep": True}))
     assert only(context).steps == (
         "airflow archive repair orders --deep",
@@ -262,21 +264,21 @@ def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
     moved = report.damage[0].model_copy(update={"kind": "group-moved"})
     for later in {"findings": (moved,)}, {"findings": (), "verdict": "clean"}:
         publish(context.store, report.model_copy(update=later))
-        assert now(context).troubles == ()
+        assert status_now(context).troubles == ()
 
 
 def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     context = settled()
     key = publish(context.store, audit(context.archive, context.store, DAY))
-    told = []
+    kinds = []
     for length in range(1, len(context.store.get(key) or b"")):
         monkeypatch.setattr(damage, "HEAD", length)
-        [one] = damage.of_audit(context.ledger, 1)
-        told.append((one.kind, one.severity))
-    unknown = told.count(("no report", "warning"))
+        [trouble] = damage.of_audit(context.ledger, 1)
+        kinds.append((trouble.kind, trouble.severity))
+    unknown = kinds.count(("no report", "warning"))
     assert unknown < 400, "the verdict comes first"
-    assert told[unknown:] == [("damaged", "problem")] * (len(told) - unknown)
-    assert "2 × object-missing or more, the first orders/o+0+0" in one.text
+    assert kinds[unknown:] == [("damaged", "problem")] * (len(kinds) - unknown)
+    assert "2 × object-missing or more, the first orders/o+0+0" in trouble.text
 
 
 @pytest.mark.parametrize(
@@ -290,9 +292,9 @@ def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyP
 def test_what_a_policy_decides_is_a_warning(policy: str, choice: str, change: Callable[[Brokers], None]) -> None:
     context = settled(**{policy: choice})
     change(brokers_of(context))
-    for one in condition(context, observe(context), QUIET).open:
-        assert (one.kind, one.severity) == (policy.replace("_", " "), "warning")
-        assert choice in one.text
+    for trouble in condition(context, observe(context), QUIET).open:
+        assert (trouble.kind, trouble.severity) == (policy.replace("_", " "), "warning")
+        assert choice in trouble.text
 
 
 def test_what_stops_the_archive_comes_first() -> None:
@@ -302,8 +304,8 @@ def test_what_stops_the_archive_comes_first() -> None:
     ran = DagRun(
         run_id="manual", state="success", date=hour(0).start, due=hour(0).start, begun=hour(0).start, forward=True
     )
-    found = status(context, Facts(dag_id="archive_orders", paused=True, runs=(ran,))).troubles
-    assert [one.kind for one in found] == ["paused", "missing group", "missing group"]
+    troubles = status(context, Facts(dag_id="archive_orders", paused=True, runs=(ran,))).troubles
+    assert [trouble.kind for trouble in troubles] == ["paused", "missing group", "missing group"]
 
 
 def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
@@ -316,14 +318,14 @@ def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
 
         def positions(self, group: str, names: Any) -> Any:
             self.asked += 1
-            found = super().positions(group, names)
-            return {name: place._replace(stamp=group_stamp("orders", 7)) for name, place in found.items() if place} | (
-                found if self.asked > 1 else {}
-            )
+            positions = super().positions(group, names)
+            return {
+                name: place._replace(stamp=group_stamp("orders", 7)) for name, place in positions.items() if place
+            } | (positions if self.asked > 1 else {})
 
     brokers = brokers_of(context)
     busy = Busy(brokers.logs, brokers.first, brokers.group, brokers.stamps)
-    assert now(replace(context, cluster=busy)).troubles == ()  # type: ignore[arg-type]
+    assert status_now(replace(context, cluster=busy)).troubles == ()  # type: ignore[arg-type]
     assert busy.asked == 2
 
 
@@ -366,7 +368,7 @@ def test_nobody_waits_for_open_transactions(monkeypatch: pytest.MonkeyPatch) -> 
                      {"missing_group": "resume_from_ledger"}, {"recreated_topic": "new_generation"}]),
 )  # fmt: skip
 def test_a_planner_stops_exactly_where_a_problem_is_shown(
-    one: tuple[int, int],
+    offsets: tuple[int, int],
     other: tuple[int, int],
     group: dict[TopicPartition, int],
     moved: bool,
@@ -375,17 +377,17 @@ def test_a_planner_stops_exactly_where_a_problem_is_shown(
 ) -> None:
     context = settled(**policies)
     brokers = brokers_of(context)
-    brokers.logs = {P0: Range(*sorted(one)), P1: Range(*sorted(other))}
+    brokers.logs = {P0: Range(*sorted(offsets)), P1: Range(*sorted(other))}
     if moved:
         brokers.group = group
     if recreated:
         brokers.ids["orders"] = "another"
-    found = now(context)
-    shown = [trouble for trouble in found.troubles if trouble.severity == "problem"]
+    state = status_now(context)
+    shown = [trouble for trouble in state.troubles if trouble.severity == "problem"]
     if shown:
         with pytest.raises(PolicyError) as stopped:
             propose(context, hour(3), "scheduled")
         # A planner names all of them at once.
         assert any(trouble.text.partition(". Choices: ")[0] in stopped.value.message for trouble in shown)
     else:
-        assert found.lag == sum(p.count for p in propose(context, hour(3), "scheduled").partitions)
+        assert state.lag == sum(p.count for p in propose(context, hour(3), "scheduled").partitions)

@@ -37,15 +37,17 @@ def test_a_start_may_be_where_another_group_has_stopped() -> None:
     assert parse_archive(SMALLEST, "x").source.old_group is None
 
 
-@pytest.mark.parametrize(("said", "meant"), [("5m", timedelta(minutes=5)), ("1w", timedelta(weeks=1)), ("null", None)])
-def test_what_is_assumed_of_the_order_of_times_may_be_null(said: str, meant: timedelta | None) -> None:
-    archive = parse_archive(f"{SMALLEST}timestamp: {{max_disorder: {said}}}\n", "x")
+@pytest.mark.parametrize(("text", "meant"), [("5m", timedelta(minutes=5)), ("1w", timedelta(weeks=1)), ("null", None)])
+def test_what_is_assumed_of_the_order_of_times_may_be_null(text: str, meant: timedelta | None) -> None:
+    archive = parse_archive(f"{SMALLEST}timestamp: {{max_disorder: {text}}}\n", "x")
     assert archive.timestamp.max_disorder == meant
 
 
 def test_what_is_so_anyway_may_be_said() -> None:
-    said = SMALLEST.replace("[orders]", "[orders], key: {decode: bytes}").replace("lake}", "lake, encryption: none}")
-    assert parse_archive(f"{said}timestamp: {{from: record}}\n", "x") == parse_archive(SMALLEST, "x")
+    spelled_out = SMALLEST.replace("[orders]", "[orders], key: {decode: bytes}").replace(
+        "lake}", "lake, encryption: none}"
+    )
+    assert parse_archive(f"{spelled_out}timestamp: {{from: record}}\n", "x") == parse_archive(SMALLEST, "x")
 
 
 @pytest.mark.parametrize(

@@ -43,29 +43,29 @@ def context() -> Context:
     )
     store: Any = Counted(MemoryStore(uuid.uuid4().hex))
     brokers: Any = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=FIRST)
-    made = Context(archive, brokers, store, Ledger(store, "orders"))
-    run(made, 2)
+    context = Context(archive, brokers, store, Ledger(store, "orders"))
+    run(context, 2)
     brokers.logs.update({P0: Range(0, 4), P1: Range(0, 4)})
-    run(made, 3)
+    run(context, 3)
     brokers.logs.update({P0: Range(0, 5)})
-    run(made, 4, until="planned")
-    return replace(made, clock=lambda: DAY + timedelta(hours=6))
+    run(context, 4, until="planned")
+    return replace(context, clock=lambda: DAY + timedelta(hours=6))
 
 
 def states(context: Context, heads: ProofHeads | None = None) -> dict[int, str]:
-    found = read_coverage(context, LAST, 3, heads or ProofHeads())
-    return {to_hour(cell.hour_start) - FIRST: cell.state for cell in found.hours if cell.state != "none"}
+    coverage = read_coverage(context, LAST, 3, heads or ProofHeads())
+    return {to_hour(cell.hour_start) - FIRST: cell.state for cell in coverage.hours if cell.state != "none"}
 
 
 def test_each_hour_with_a_proof_has_its_verdict_and_the_hour_at_work_is_running(context: Context) -> None:
-    found = states(context)
-    assert found.pop(4) == "running"
-    assert found == {
+    by_hour = states(context)
+    assert by_hour.pop(4) == "running"
+    assert by_hour == {
         to_hour(proof.hour_start) - FIRST: proof.status
         for hour in range(FIRST, FIRST + 24)
         if (proof := context.ledger.hour(hour)) and proof.hour_start
     }
-    assert found[3] == "complete"
+    assert by_hour[3] == "complete"
 
 
 def test_a_run_that_nobody_works_on_is_unfinished(context: Context) -> None:
@@ -80,12 +80,14 @@ def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch
     gone = {o.key for o in manifest.objects if FIRST + 3 in o.hours}
     context.store.delete(hour_document("orders", FIRST + 2))
     publish(context.store, audit(context.archive, context.store, context.clock()))
-    found = {to_hour(c.hour_start) - FIRST: c for c in read_coverage(context, LAST, 1, ProofHeads()).hours}
-    assert (found[3].state, found[3].damaged) == ("damaged", len(gone))
-    assert found[5].state == "none"
+    cells = {to_hour(c.hour_start) - FIRST: c for c in read_coverage(context, LAST, 1, ProofHeads()).hours}
+    assert (cells[3].state, cells[3].damaged) == ("damaged", len(gone))
+    assert cells[5].state == "none"
     hour = read_hour(context, FIRST + 3)
-    assert {(one.key, one.kind, one.run) for one in hour.damaged} == {(k, "object-missing", manifest.run) for k in gone}
-    assert "proof-missing" in {one.kind for one in read_hour(context, FIRST + 2).damaged}
+    assert {(finding.key, finding.kind, finding.run) for finding in hour.damaged} == {
+        (k, "object-missing", manifest.run) for k in gone
+    }
+    assert "proof-missing" in {finding.kind for finding in read_hour(context, FIRST + 2).damaged}
     # Without the manifests, by the keys. These name no hour, which is said.
     monkeypatch.setattr("kafka_archiver.state.coverage.damage.RUNS", 0)
     assert (set(read_damage(context).hours), read_damage(context).cut) == ({FIRST + 2}, True)
@@ -100,15 +102,15 @@ def test_the_figures_are_those_of_the_proof(context: Context) -> None:
     for cell in read_coverage(context, LAST, 1, ProofHeads()).hours:
         proof = context.ledger.hour(to_hour(cell.hour_start))
         if proof:
-            told = (cell.rows, cell.bytes, cell.objects, cell.late_rows, cell.complete_as_of)
-            assert told == (proof.rows, proof.bytes, proof.objects, proof.late_rows, proof.complete_as_of)
+            figures = (cell.rows, cell.bytes, cell.objects, cell.late_rows, cell.complete_as_of)
+            assert figures == (proof.rows, proof.bytes, proof.objects, proof.late_rows, proof.complete_as_of)
 
 
 def test_the_days_are_whole_and_in_order(context: Context) -> None:
-    found = read_coverage(context, LAST, 3, ProofHeads())
-    assert [day for day, _ in found.days] == [date(2026, 11, 18), date(2026, 11, 19), date(2026, 11, 20)]
-    assert all(len(hours) == 24 for _, hours in found.days)
-    assert sum(found.counts.values()) == 72
+    coverage = read_coverage(context, LAST, 3, ProofHeads())
+    assert [day for day, _ in coverage.days] == [date(2026, 11, 18), date(2026, 11, 19), date(2026, 11, 20)]
+    assert all(len(hours) == 24 for _, hours in coverage.days)
+    assert sum(coverage.counts.values()) == 72
 
 
 def test_days_of_which_nothing_is_known_are_left_out_but_for_a_week(context: Context) -> None:
@@ -125,9 +127,9 @@ def test_hours_with_dead_letters_show_them(context: Context) -> None:
     context.store.put(
         object_key(ObjectName("orders", 0, 2), "of another layout", ".avro", dead_letter=True), b"a letter"
     )
-    found = read_coverage(context, LAST, 1, ProofHeads())
-    assert (found.hours[3].state, found.hours[3].dead_letters) == ("letters", 1)
-    assert not found.cut
+    coverage = read_coverage(context, LAST, 1, ProofHeads())
+    assert (coverage.hours[3].state, coverage.hours[3].dead_letters) == ("letters", 1)
+    assert not coverage.cut
 
 
 def test_more_dead_letters_than_are_looked_at_are_said_to_be(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +137,9 @@ def test_more_dead_letters_than_are_looked_at_are_said_to_be(context: Context, m
     for start in (0, 2):
         key = object_key(ObjectName("orders", 0, start), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
         context.store.put(key, b"a letter")
-    found = read_coverage(context, LAST, 1, ProofHeads())
-    assert found.cut
-    assert found.hours[3].dead_letters == 1
+    coverage = read_coverage(context, LAST, 1, ProofHeads())
+    assert coverage.cut
+    assert coverage.hours[3].dead_letters == 1
 
 
 def test_a_month_costs_one_listing_and_an_unchanged_proof_nothing(context: Context) -> None:
@@ -207,36 +209,36 @@ def test_the_worst_of_an_hour_is_never_hidden(head: ProofHead, letters: int, run
 
 
 def test_an_hour_in_full_has_its_objects_runs_and_offsets(context: Context) -> None:
-    found = read_hour(context, FIRST + 3)
-    assert found.proof == context.ledger.hour(FIRST + 3)
-    assert found.proof is not None
-    assert sum(one.rows for one in found.partitions) == found.proof.rows
-    assert sum(o.rows for o in found.objects) == found.proof.rows
-    assert [one.run for one in found.runs] == [added.run for added in found.proof.runs][::-1]
-    for one in found.runs:
-        manifest = context.ledger.manifest(one.run)
+    detail = read_hour(context, FIRST + 3)
+    assert detail.proof == context.ledger.hour(FIRST + 3)
+    assert detail.proof is not None
+    assert sum(item.rows for item in detail.partitions) == detail.proof.rows
+    assert sum(o.rows for o in detail.objects) == detail.proof.rows
+    assert [item.run for item in detail.runs] == [added.run for added in detail.proof.runs][::-1]
+    for item in detail.runs:
+        manifest = context.ledger.manifest(item.run)
         assert manifest is not None
-        assert one.account == dict(manifest.account)
-    assert (found.more_runs, found.more_objects) == (0, 0)
+        assert item.account == dict(manifest.account)
+    assert (detail.more_runs, detail.more_objects) == (0, 0)
 
 
 def test_of_an_object_with_several_hours_only_the_rows_of_this_hour_count(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of the layout `daily`."""
+    """The layout `daily` makes such objects."""
     read = Ledger.manifest
 
     def daily(ledger: Ledger, name: str) -> Any:
-        found = read(ledger, name)
-        if found is None:
+        document = read(ledger, name)
+        if document is None:
             return None
         hours = {"rows": 10, "rows_by_hour": ((FIRST + 3, 4), (FIRST + 4, 6)), "path": "date=2026-11-20"}
-        return found.model_copy(update={"objects": tuple(o.model_copy(update=hours) for o in found.objects[:1])})
+        return document.model_copy(update={"objects": tuple(o.model_copy(update=hours) for o in document.objects[:1])})
 
     monkeypatch.setattr(Ledger, "manifest", daily)
-    found = read_hour(context, FIRST + 3)
-    assert [one.rows for one in found.partitions] == [4]
-    assert sum(o.rows_in(found.hour) for o in found.objects) == 4
+    hour_detail = read_hour(context, FIRST + 3)
+    assert [part.rows for part in hour_detail.partitions] == [4]
+    assert sum(o.rows_in(hour_detail.hour) for o in hour_detail.objects) == 4
 
 
 def test_an_hour_that_nobody_has_looked_at_has_no_proof(context: Context) -> None:

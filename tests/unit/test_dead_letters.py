@@ -58,9 +58,11 @@ def test_good_records_are_archived_and_bad_ones_are_where_the_policy_says(
         if is_dead_letter(e.key)
     }
     named = reasons_of(store, [e for e in entries if is_dead_letter(e.key)])
-    assert sum(one.letters for one in named) == sum(len(some) for some in list(letters.values())[:OBJECTS])
-    found = {path: [letter["offset"] for letter in some] for path, some in letters.items()}
-    assert found == (dead if policy == "dead_letter" else {})
+    assert sum(damaged_part.letters for damaged_part in named) == sum(
+        len(some) for some in list(letters.values())[:OBJECTS]
+    )
+    rejected = {path: [letter["offset"] for letter in some] for path, some in letters.items()}
+    assert rejected == (dead if policy == "dead_letter" else {})
     for letter in (letter for some in letters.values() for letter in some):
         assert (letter["topic"], letter["partition"], letter["key"]) == (chunk.topic, chunk.partition, "key")
         assert letter["headers"] == [{"key": "h", "value": "1"}, {"key": "h", "value": None}]

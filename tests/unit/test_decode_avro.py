@@ -57,8 +57,8 @@ def pairs(draw: st.DrawFn, names: list[int], depth: int = 3) -> tuple[Any, st.Se
     names.append(len(names))
     name = f"n{len(names)}"
     if kind == "leaf":
-        found, values, ours = draw(st.sampled_from(LEAVES))
-        return found, values.map(lambda v: (v, ours(v) if ours else v))
+        leaf, values, expected = draw(st.sampled_from(LEAVES))
+        return leaf, values.map(lambda v: (v, expected(v) if expected else v))
     if kind == "enum":
         return {"type": "enum", "name": name, "symbols": ["a", "b"]}, st.sampled_from("ab").map(lambda v: (v, v))
     if kind == "fixed":
@@ -111,7 +111,7 @@ def written(draw: st.DrawFn) -> tuple[Any, list[bytes], list[Any]]:
     """A schema, records of it as fastavro writes them, and as the column has them."""
     schema, values = draw(pairs([]))
     drawn = draw(st.lists(values, min_size=1, max_size=6))
-    return schema, [encode(schema, value) for value, _ in drawn], [ours for _, ours in drawn]
+    return schema, [encode(schema, value) for value, _ in drawn], [expected for _, expected in drawn]
 
 
 def encode(schema: Any, value: Any) -> bytes:
@@ -147,15 +147,15 @@ def decoded(schema: Any, rows: list[bytes | None], writer: Any = None) -> tuple[
     decoder = avro_decoder(avro(schema), {7: avro(writer or schema)}, writer is not None, "value")
     rows = [None if row is None else b"\0\0\0\0\7" * (writer is not None) + row for row in rows]
     data = pa.array(rows, pa.binary())
-    found = decoder.decode(data)
-    assert found.column.type == decoder.field.type
-    found.column.validate(full=True)
+    result = decoder.decode(data)
+    assert result.column.type == decoder.field.type
+    result.column.validate(full=True)
     for most in (0, 1, 64):
         with mock.patch.object(nested, "_MOST_ITEMS", most):
             alone = [decoder.decode(data[row : row + 1]) for row in range(len(data))]
-            assert pa.concat_arrays([a.column for a in alone]).equals(found.column)
-            assert {row: a.reasons[0] for row, a in enumerate(alone) if a.reasons} == found.reasons
-    return found.column, dict(found.reasons)
+            assert pa.concat_arrays([a.column for a in alone]).equals(result.column)
+            assert {row: a.reasons[0] for row, a in enumerate(alone) if a.reasons} == result.reasons
+    return result.column, dict(result.reasons)
 
 
 @given(written())
@@ -253,8 +253,10 @@ def test_a_record_is_read_as_the_schema_that_the_run_writes(new: Any, expected: 
     assert reasons == {}
     assert physical(column) == [expected]
     # fastavro says the same.
-    theirs = fastavro.schemaless_reader(io.BytesIO(encode(OLD, VALUE)), OLD, new) if "aliases" not in str(new) else None
-    if theirs and set(theirs) == {"a"} and theirs["a"] == 7:
+    by_fastavro = (
+        fastavro.schemaless_reader(io.BytesIO(encode(OLD, VALUE)), OLD, new) if "aliases" not in str(new) else None
+    )
+    if by_fastavro and set(by_fastavro) == {"a"} and by_fastavro["a"] == 7:
         assert column[0].as_py()["a"] is not None
 
 
@@ -310,8 +312,8 @@ def test_schemas_that_are_refused() -> None:
 def test_a_schema_with_references() -> None:
     money = avro(record(("n", "long"), name="x.Money"))
     schema = avro(record(("a", "x.Money"), ("b", "x.Money")), Reference(name="x.Money", imported=money))
-    found = avro_decoder(schema, {}, False, "value").decode(pa.array([b"\x02\x04"]))
-    assert found.column.to_pylist() == [{"a": {"n": 1}, "b": {"n": 2}}]
+    result = avro_decoder(schema, {}, False, "value").decode(pa.array([b"\x02\x04"]))
+    assert result.column.to_pylist() == [{"a": {"n": 1}, "b": {"n": 2}}]
 
 
 @pytest.mark.parametrize("digits", [4, 18, 19, 20, 38, 60])
@@ -328,13 +330,13 @@ def test_decimals_with_too_many_digits_are_refused(digits: int) -> None:
 def test_frames() -> None:
     decoder = avro_decoder(avro("long"), {1: avro("int"), 2: avro("string")}, True, "value")
     rows = [b"\0\0\0\0\1\2", b"\0\0\0\0\2\2a", b"\0\0\0\0\3\2", b"\1\0\0\0\1\2", b"\0\0\0\0", None, b"\4"]
-    found = decoder.decode(pa.array(rows), pa.array([None] * 6 + [1]))
-    assert found.column.to_pylist() == [1, None, None, None, None, None, 2]
-    assert sorted(found.reasons) == [1, 2, 3, 4]
-    assert "schema id 2 (" in found.reasons[1]
-    assert "found string, expected long" in found.reasons[1]
-    assert found.reasons[2] == "schema id 3 is not one of the schemas of the plan (1, 2)"
-    assert "frame" in found.reasons[3]
+    result = decoder.decode(pa.array(rows), pa.array([None] * 6 + [1]))
+    assert result.column.to_pylist() == [1, None, None, None, None, None, 2]
+    assert sorted(result.reasons) == [1, 2, 3, 4]
+    assert "schema id 2 (" in result.reasons[1]
+    assert "found string, expected long" in result.reasons[1]
+    assert result.reasons[2] == "schema id 3 is not one of the schemas of the plan (1, 2)"
+    assert "frame" in result.reasons[3]
 
 
 @example(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")

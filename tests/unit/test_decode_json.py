@@ -26,9 +26,9 @@ def schema(text: Any, *references: Reference) -> Schema:
     return Schema(kind="JSON", text=json.dumps(text), references=references)
 
 
-def decoded(found: Schema | None, rows: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
+def decoded(schema: Schema | None, rows: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
     """The column and the reasons: of all rows at once, and the same of each row alone."""
-    decoder = Guarded(json_decoder(found, {}, False, "value"))
+    decoder = Guarded(json_decoder(schema, {}, False, "value"))
     data = pa.array(rows, pa.binary())
     column, reasons, _ = decoder.decode(data)
     assert column.type == decoder.field.type
@@ -91,9 +91,9 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 )
 def test_what_a_column_takes(column: Any, text: str, expected: Any) -> None:
     column = column if isinstance(column, dict) else {"type": column}
-    found = from_columns([{"name": "before", "type": "string"}, {"name": "a", **column}])
+    schema = from_columns([{"name": "before", "type": "string"}, {"name": "a", **column}])
     good = b'{"before": "x"}'
-    values, reasons = decoded(found, [good, b'{"a": ' + text.encode() + b"}", good])
+    values, reasons = decoded(schema, [good, b'{"a": ' + text.encode() + b"}", good])
     assert values[0].as_py() == values[2].as_py() == {"before": "x", "a": None}
     if isinstance(expected, str) and reasons:
         assert expected in reasons[1]
@@ -107,8 +107,8 @@ NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infini
 
 
 def test_what_is_not_utf8_is_refused_also_beside_the_columns() -> None:
-    found = from_columns([{"name": "a", "type": "string"}])
-    values, reasons = decoded(found, [b'{"a": "x"}', b'{"a": "x", "b": "\xff"}', b'{"a": "\xff"}'])
+    schema = from_columns([{"name": "a", "type": "string"}])
+    values, reasons = decoded(schema, [b'{"a": "x"}', b'{"a": "x", "b": "\xff"}', b'{"a": "\xff"}'])
     assert values.to_pylist() == [{"a": "x"}, None, None]
     assert reasons == dict.fromkeys([1, 2], "the bytes are not UTF-8")
 
@@ -128,7 +128,7 @@ def plain(value: Any, field: pa.Field) -> Any:
     if value is None or text:
         return None if value is None else plain_json(json.loads(value))
     if pa.types.is_struct(field.type):
-        return {f.name: found for f in field.type if (found := plain(value[f.name], f)) is not None}
+        return {f.name: part for f in field.type if (part := plain(value[f.name], f)) is not None}
     if pa.types.is_list(field.type):
         return [plain(item, field.type.value_field) for item in value]
     return value
@@ -136,25 +136,25 @@ def plain(value: Any, field: pa.Field) -> Any:
 
 def plain_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: found for name, part in value.items() if (found := plain_json(part)) is not None}
+        return {name: plain_part for name, part in value.items() if (plain_part := plain_json(part)) is not None}
     return [plain_json(item) for item in value] if isinstance(value, list) else value
 
 
 @given(DOCUMENTS)
 def test_what_infer_finds_reads_all_documents(documents: list[dict[str, Any]]) -> None:
     rows = [json.dumps(document).encode() for document in documents]
-    found = infer(rows)
-    column, reasons = decoded(found, rows)
+    schema = infer(rows)
+    column, reasons = decoded(schema, rows)
     assert reasons == {}
-    field = json_decoder(found, {}, False, "value").field
+    field = json_decoder(schema, {}, False, "value").field
     assert [plain(value, field) for value in column.to_pylist()] == plain_json(documents)
 
 
 def test_infer() -> None:
-    found = infer(
+    inferred = infer(
         [b'{"b": 1, "a": {"x": [1, 2.50]}, "n": null}', b"no JSON", b'{"b": 18446744073709551616, "c": "2026-11-21"}']
     )
-    assert json.loads(found.text)["properties"] == {
+    assert json.loads(inferred.text)["properties"] == {
         "b": {"type": "number"},
         "a": {"type": "object", "properties": {"x": {"type": "array", "items": {"type": "number"}}}},
         "n": {},
@@ -181,17 +181,19 @@ def test_bytes_that_are_no_document_are_never_a_wrong_row(documents: list[dict[s
         )
         | st.binary(max_size=20)
     )
-    found = infer(rows)
-    column, reasons = decoded(found, [*rows, other, *rows])
+    schema = infer(rows)
+    column, reasons = decoded(schema, [*rows, other, *rows])
     values = [value.as_py() for value in column]
     assert values[: len(rows)] == values[len(rows) + 1 :]
     assert set(reasons) <= {len(rows)}
     if not reasons:
-        field = json_decoder(found, {}, False, "value").field
-        theirs = json.loads(other)
-        ours = plain(values[len(rows)], field)
-        assert ours == (plain_json(theirs) and {k: v for k, v in plain_json(theirs).items() if k in ours})
-        assert not any(isinstance(v, float) and math.isnan(v) for v in (theirs or {}).values())
+        field = json_decoder(schema, {}, False, "value").field
+        parsed = json.loads(other)
+        decoded_value = plain(values[len(rows)], field)
+        assert decoded_value == (
+            plain_json(parsed) and {k: v for k, v in plain_json(parsed).items() if k in decoded_value}
+        )
+        assert not any(isinstance(v, float) and math.isnan(v) for v in (parsed or {}).values())
 
 
 MONEY = schema({"definitions": {"m": {"$ref": "#/definitions/n"}, "n": {"type": "integer"}}})
@@ -220,12 +222,12 @@ NODE = {"type": "object", "properties": {"next": {"$ref": "#/definitions/node"}}
     ],
 )  # fmt: skip
 def test_columns_of_a_json_schema(text: Any, references: tuple[Reference, ...], expected: str) -> None:
-    found = schema(text, *references)
+    result = schema(text, *references)
     if "<" in expected:
-        assert str(json_decoder(found, {}, False, "value").field.type) == expected
+        assert str(json_decoder(result, {}, False, "value").field.type) == expected
     else:
         with pytest.raises(ConfigError, match=expected.replace("$", r"\$")):
-            json_decoder(found, {}, False, "value")
+            json_decoder(result, {}, False, "value")
 
 
 def test_json_schema_checks_each_document_by_its_own_schema() -> None:
@@ -237,13 +239,13 @@ def test_json_schema_checks_each_document_by_its_own_schema() -> None:
         b"\0\0\0\0" + bytes([n]) + text
         for n, text in [(1, b'{"a":1}'), (1, b'{"a":0}'), (2, b'{"a":0}'), (1, b"{}"), (3, b"{}")]
     ]
-    found = decoder.decode(pa.array(frame))
-    assert found.column.to_pylist() == [{"a": 1}, None, {"a": 0}, None, None]
+    result = decoder.decode(pa.array(frame))
+    assert result.column.to_pylist() == [{"a": 1}, None, {"a": 0}, None, None]
     assert "not valid by its JSON Schema: a (minimum): 0 is less than the minimum of 1" in without_marks(
-        found.reasons[1], True
+        result.reasons[1], True
     )
-    assert '"a" is a required property' in found.reasons[3]
-    assert "schema id 3 cannot be used" in found.reasons[4]
+    assert '"a" is a required property' in result.reasons[3]
+    assert "schema id 3 cannot be used" in result.reasons[4]
 
 
 @pytest.mark.parametrize(

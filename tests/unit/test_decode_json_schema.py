@@ -71,9 +71,9 @@ def objects(draw: st.DrawFn, inner: st.SearchStrategy[Drawn]) -> Drawn:
     values = st.fixed_dictionaries(
         {name: names[name] for name in required if name in names},
         optional={name: its for name, its in names.items() if name not in required},
-    ) | st.builds(lambda found: {**found, "d": 1.5}, st.fixed_dictionaries(names))
-    found = {"properties": {name: part for name, (part, _) in parts.items()}, "type": "object", **more}
-    return {**found, "required": required} if required else found, values
+    ) | st.builds(lambda json_schema: {**json_schema, "d": 1.5}, st.fixed_dictionaries(names))
+    json_schema = {"properties": {name: part for name, (part, _) in parts.items()}, "type": "object", **more}
+    return {**json_schema, "required": required} if required else json_schema, values
 
 
 def nested(inner: st.SearchStrategy[Drawn]) -> st.SearchStrategy[Drawn]:
@@ -126,11 +126,11 @@ def test_a_document_has_the_verdict_and_the_columns_of_the_validating_library(ro
     dialect = data.draw(st.sampled_from([{}, {"$schema": DRAFT}]))
     text = {**root[0], **dialect, "definitions": {"positive": {"type": "integer", "exclusiveMinimum": 0}}}
     values = pa.array(data.draw(st.lists(rows(root[1]), min_size=1, max_size=6)), pa.binary())
-    found = json_schema_decoder(schema(text), {}, False, "value")
+    decoder_of_schema = json_schema_decoder(schema(text), {}, False, "value")
     expected = json_schema_decoder(schema(text, BESIDE), {}, False, "value").decode(values)
-    assert found.decode(values) == expected
-    alone = [found.decode(values[row : row + 1]) for row in range(len(values))]
-    assert pa.concat_arrays([one.column for one in alone]).equals(expected.column)
+    assert decoder_of_schema.decode(values) == expected
+    alone = [decoder_of_schema.decode(values[row : row + 1]) for row in range(len(values))]
+    assert pa.concat_arrays([outcome.column for outcome in alone]).equals(expected.column)
 
 
 def test_usual_documents_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:

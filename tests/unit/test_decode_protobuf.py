@@ -71,20 +71,22 @@ def decoded(decoder: Any, rows: list[bytes | None]) -> tuple[list[Any], dict[int
 
 def plain(message: Message) -> dict[str, Any]:
     """A message as the column has it, by the descriptors of Protobuf's own library."""
-    found = {}
+    fields = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         if field.message_type and field.message_type.GetOptions().map_entry:
             inner = field.message_type.fields_by_name["value"]
-            found[field.name] = {key: one(inner, value[key]) for key in sorted(value)}
+            fields[field.name] = {key: plain_value(inner, value[key]) for key in sorted(value)}
         elif field.is_repeated:
-            found[field.name] = [one(field, item) for item in value]
+            fields[field.name] = [plain_value(field, item) for item in value]
         else:
-            found[field.name] = None if field.has_presence and not message.HasField(field.name) else one(field, value)
-    return found
+            fields[field.name] = (
+                None if field.has_presence and not message.HasField(field.name) else plain_value(field, value)
+            )
+    return fields
 
 
-def one(field: Any, value: Any) -> Any:
+def plain_value(field: Any, value: Any) -> Any:
     if field.enum_type:
         known = field.enum_type.values_by_number.get(value)
         return known.name if known else str(value)
@@ -96,7 +98,7 @@ def one(field: Any, value: Any) -> Any:
 
 
 def comparable(value: Any) -> Any:
-    """What the decoder returns, as `plain` says it; the order of a map says nothing."""
+    """Return what the decoder returns, as `plain` has it; the order of a map says nothing."""
     if isinstance(value, dict):
         maps = {k: dict(sorted(comparable(value[k]), key=itemgetter(0))) for k in ("by_name", "kinds") if k in value}
         return {k: maps.get(k) if k in maps else comparable(v) for k, v in value.items()}
@@ -129,10 +131,10 @@ MESSAGES = st.fixed_dictionaries(
 
 
 def message(values: dict[str, Any]) -> Message:
-    found = CLASS(**{key: value for key, value in values.items() if key != "by_name"})
+    protobuf_message = CLASS(**{key: value for key, value in values.items() if key != "by_name"})
     for key, value in values.get("by_name", {}).items():
-        found.by_name[key].CopyFrom(value)
-    return found
+        protobuf_message.by_name[key].CopyFrom(value)
+    return protobuf_message
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=4))
@@ -158,8 +160,8 @@ def test_bytes_that_are_no_message_are_never_a_wrong_row(drawn: dict[str, Any], 
     if not reasons:
         # A tag of more than five bytes, or of a field above 536,870,911, is read here; see the guide of formats.
         assume(not re.search(rb"[\x80-\xff]{4}", other))
-        theirs = CLASS.FromString(other)
-        assert repr(comparable(values[1])) == repr(plain(theirs))
+        parsed = CLASS.FromString(other)
+        assert repr(comparable(values[1])) == repr(plain(parsed))
     else:
         assert values[1] is None
 
@@ -210,9 +212,9 @@ def test_times_out_of_range_and_deep_groups_are_refused() -> None:
 )
 def test_the_last_member_of_a_oneof_counts_and_a_value_that_a_map_leaves_out_is_its_default(row: bytes) -> None:
     usual = message({"i": 1}).SerializeToString()
-    found, reasons = decoded(DECODER, [usual, row, usual])
+    values, reasons = decoded(DECODER, [usual, row, usual])
     assert not reasons
-    assert comparable(found[1]) == plain(CLASS.FromString(row))
+    assert comparable(values[1]) == plain(CLASS.FromString(row))
 
 
 @pytest.mark.parametrize(
@@ -285,13 +287,13 @@ def test_frames_say_which_message_it_is() -> None:
     ],
 )
 def test_a_message_is_read_as_the_schema_that_the_run_writes(writer: str, reader: str, expected: Any) -> None:
-    theirs = proto(HEAD + writer)
-    decoder = protobuf_decoder(proto(HEAD + reader), {3: theirs}, True, "value")
+    reader_proto = proto(HEAD + writer)
+    decoder = protobuf_decoder(proto(HEAD + reader), {3: reader_proto}, True, "value")
     indexes = b"\2\2" if "First" in writer else b"\0"
     values, reasons = decoded(decoder, [frame(3, indexes, b"\x08\x05")])
     if isinstance(expected, str):
         assert expected in reasons[0]
-        assert f"schema id 3 ({theirs.fingerprint})" in reasons[0]
+        assert f"schema id 3 ({reader_proto.fingerprint})" in reasons[0]
     else:
         assert (values, reasons) == ([expected], {})
 

@@ -42,15 +42,15 @@ PROTO = Schema(kind="PROTOBUF", text='syntax = "proto3"; message M { int64 a = 1
 def test_each_decodes_and_refuses(
     name: str, schema: Schema | None, good: bytes, expected: Any, bad: bytes | None, kind: pa.DataType
 ) -> None:
-    made = decoder(name, schema=schema, writers={}, framed=False, column="value")
-    assert made.field.name == "value"
-    assert made.field.nullable
+    subject = decoder(name, schema=schema, writers={}, framed=False, column="value")
+    assert subject.field.name == "value"
+    assert subject.field.nullable
     data = pa.array([b"unseen", good, None, good if bad is None else bad, good], kind)[1:]
-    column, reasons, _ = made.decode(data)
-    assert column.type == made.field.type
+    column, reasons, _ = subject.decode(data)
+    assert column.type == subject.field.type
     assert column.to_pylist() == [expected, None, expected if bad is None else None, expected]
     assert list(reasons) == [] if bad is None else [2]
-    assert made.decode(data[:0]).column.equals(pa.array([], made.field.type))
+    assert subject.decode(data[:0]).column.equals(pa.array([], subject.field.type))
 
 
 def test_what_is_refused() -> None:

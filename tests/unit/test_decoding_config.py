@@ -83,11 +83,11 @@ def test_schemas_are_read_from_beside_the_yaml_with_what_they_import(folder: Pat
 
 
 def test_an_archive_as_json_is_the_same_archive_in_another_process(folder: Path) -> None:
-    made = parsed(folder, "key: {decode: json, schema: infer}, value: {decode: avro, schema: o.avsc}")
+    archive = parsed(folder, "key: {decode: json, schema: infer}, value: {decode: avro, schema: o.avsc}")
     spans = {
         "timestamp": {"max_disorder": "90s"},
         "health": {"max_age": "5h"},
         "alerts": {"max_age": "7d", "on_failure": ["hook"]},
     }
-    made = Archive.model_validate({**made.model_dump(mode="json", by_alias=True), **spans})
-    assert Archive.model_validate_json(made.model_dump_json()) == made
+    archive = Archive.model_validate({**archive.model_dump(mode="json", by_alias=True), **spans})
+    assert Archive.model_validate_json(archive.model_dump_json()) == archive

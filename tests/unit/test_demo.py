@@ -57,14 +57,14 @@ def test_the_import_is_aborted_and_repeated_as_a_whole_and_expected_once(batches
 
 
 def test_every_way_to_be_wrong_is_noticed() -> None:
-    wanted = {"a": START, "b": START + HOUR - 1, "c": START + HOUR}
-    a, b, c = ((id_, at, at // HOUR * HOUR) for id_, at in wanted.items())
-    assert faults(wanted, [a, b, c]) == []
-    assert faults(wanted, [b, c]) == ["1 records missing (first: a)"]
-    assert faults(wanted, [a, b, c, a]) == ["1 records there more than once (first: a)"]
-    assert faults(wanted, [a, b, c, ("d", START, START)]) == ["1 records there that should not be (first: d)"]
-    assert faults(wanted, [a, ("b", START + HOUR - 1, START + HOUR), c]) == ["1 records in the wrong hour (first: b)"]
-    assert faults(wanted, [a, ("b", START, START), c]) == ["1 records with another time than produced (first: b)"]
+    expected = {"a": START, "b": START + HOUR - 1, "c": START + HOUR}
+    a, b, c = ((id_, at, at // HOUR * HOUR) for id_, at in expected.items())
+    assert faults(expected, [a, b, c]) == []
+    assert faults(expected, [b, c]) == ["1 records missing (first: a)"]
+    assert faults(expected, [a, b, c, a]) == ["1 records there more than once (first: a)"]
+    assert faults(expected, [a, b, c, ("d", START, START)]) == ["1 records there that should not be (first: d)"]
+    assert faults(expected, [a, ("b", START + HOUR - 1, START + HOUR), c]) == ["1 records in the wrong hour (first: b)"]
+    assert faults(expected, [a, ("b", START, START), c]) == ["1 records with another time than produced (first: b)"]
 
 
 def test_orders_as_avro_are_the_same_orders(batches: list[Batch]) -> None:
@@ -88,5 +88,5 @@ def test_totals_are_exact_and_the_largest_comes_first() -> None:
         value = {"country": country, "amount": amount, "created_at": "2026-11-21T05:00:00+00:00", "items": items}
         return Event("", "", START, json.dumps(value).encode(), [])
 
-    found = totals([event("DE", 0.1, 1), event("FR", 7, 2), event("DE", 0.2, 1, 3)])
-    assert found == [("FR", 1, 2, Decimal(7)), ("DE", 2, 5, Decimal("0.3"))]
+    sums = totals([event("DE", 0.1, 1), event("FR", 7, 2), event("DE", 0.2, 1, 3)])
+    assert sums == [("FR", 1, 2, Decimal(7)), ("DE", 2, 5, Decimal("0.3"))]

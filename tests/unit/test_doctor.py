@@ -53,9 +53,9 @@ def states(checks: list[Finding]) -> dict[str, str]:
     ],
 )
 def test_retention_against_the_schedule(settings: dict[str, str], schedule: str | None, expected: list[str]) -> None:
-    found = list(check_retention("orders", settings, schedule, TOOLS))
-    assert [check.severity for check in found] == expected
-    assert all(check.means and check.steps for check in found if check.severity != "ok")
+    findings = list(check_retention("orders", settings, schedule, TOOLS))
+    assert [check.severity for check in findings] == expected
+    assert all(check.means and check.steps for check in findings if check.severity != "ok")
 
 
 def test_the_longest_interval_of_a_schedule() -> None:
@@ -106,10 +106,10 @@ def test_the_kind_of_checksums_that_a_store_has(
     server.checksums, server.encrypted = checksums, foreign
     server.store = MemoryStore(f"for the doctor, {checksums}", foreign_etags=foreign)
     # A client of its own, which has not learnt about another store.
-    found = list(check_store(connect(aws_access_key_id=f"KIND{checksums.upper().replace(' ', '')}"), "orders"))
-    assert set(states(found).values()) == {"ok"}
-    assert found[-1].kind == "multipart"
-    assert found[-1].observed.endswith(kind)
+    findings = list(check_store(connect(aws_access_key_id=f"KIND{checksums.upper().replace(' ', '')}"), "orders"))
+    assert set(states(findings).values()) == {"ok"}
+    assert findings[-1].kind == "multipart"
+    assert findings[-1].observed.endswith(kind)
 
 
 @pytest.mark.parametrize("checksums", ["known", "ignored"])
@@ -131,9 +131,9 @@ def test_a_store_that_makes_something_else_of_parts(server: FaultyS3, store: S3S
 def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> None:
     assert set(states(list(check_store(store, "orders"))).values()) == {"ok"}
     server.ignores_conditions = True
-    found = list(check_store(store, "orders"))
-    assert {name for name, state in states(found).items() if state != "ok"} == {"create-only", "replace-only"}
-    created, replaced = (check for check in found if check.severity == "problem")
+    findings = list(check_store(store, "orders"))
+    assert {name for name, state in states(findings).items() if state != "ok"} == {"create-only", "replace-only"}
+    created, replaced = (check for check in findings if check.severity == "problem")
     assert "ignores `If-None-Match: *`" in created.observed
     assert "different plans of one interval" in created.means
     assert "ignores `If-Match`" in replaced.observed
@@ -155,8 +155,8 @@ def test_a_store_that_refuses_one_thing(
     server: FaultyS3, store: S3Store, operation: str, fault: Fault, name: str
 ) -> None:
     server.fail(operation, *[fault] * 4)
-    found = list(check_store(store, "orders"))
-    assert [check.kind for check in found if check.severity == "problem"] == [name]
+    findings = list(check_store(store, "orders"))
+    assert [check.kind for check in findings if check.severity == "problem"] == [name]
     assert list(server.store.list("")) == list(server.store.list_uploads("")) == []
 
 
@@ -169,9 +169,12 @@ def test_nothing_else_is_tried_where_the_store_cannot_be_listed(server: FaultyS3
 
 def test_what_cannot_be_removed_is_named(server: FaultyS3, store: S3Store) -> None:
     server.fail("delete_object", *[refuse(403, "AccessDenied")] * 9)
-    found = list(check_store(store, "orders"))
-    assert [check.kind for check in found if check.severity == "problem"] == ["put, get, head, list, delete", "probe"]
-    assert probe_prefix("orders") in found[-1].observed
+    findings = list(check_store(store, "orders"))
+    assert [check.kind for check in findings if check.severity == "problem"] == [
+        "put, get, head, list, delete",
+        "probe",
+    ]
+    assert probe_prefix("orders") in findings[-1].observed
 
 
 @pytest.mark.parametrize(
@@ -216,9 +219,9 @@ def neighbour(name: str, source: str, place: str = "") -> Archive:
 
 def test_two_archives_in_one_place() -> None:
     mine = neighbour("a", "topics: [orders]", "x")
-    others = [mine, neighbour("b", "topics: [returns]", "x"), neighbour("c", "topics: [orders]", "y")]
-    assert list(check_neighbours(mine, others)) == []
-    [check] = check_neighbours(mine, [*others, neighbour("d", "topics: [orders]", "x/")])
+    archives = [mine, neighbour("b", "topics: [returns]", "x"), neighbour("c", "topics: [orders]", "y")]
+    assert list(check_neighbours(mine, archives)) == []
+    [check] = check_neighbours(mine, [*archives, neighbour("d", "topics: [orders]", "x/")])
     assert "archive d has the same topics" in check.observed
 
 
@@ -233,8 +236,8 @@ def test_two_archives_in_one_group() -> None:
 
 def test_what_the_format_does_not_have_is_found_before_a_run_meets_it() -> None:
     text = "archive: a\nsource: {topics: [t]}\nstore: {url: s3://b/p, format: avro}\n"
-    [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.kind == "format")
-    assert (found.severity, found.observed) == (
+    [finding] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.kind == "format")
+    assert (finding.severity, finding.observed) == (
         "problem",
         "a.yaml: store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
         "(json needs `schema`, too)",

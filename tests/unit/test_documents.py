@@ -72,8 +72,8 @@ def test_every_character_is_written_as_by_pythons_own_encoder(text: str) -> None
 
 
 @given(plans(), plans())
-def test_digests_are_equal_exactly_when_plans_are(one: Plan, other: Plan) -> None:
-    assert (one.digest == other.digest) == (one == other)
+def test_digests_are_equal_exactly_when_plans_are(plan: Plan, other: Plan) -> None:
+    assert (plan.digest == other.digest) == (plan == other)
 
 
 @given(plans(), st.permutations(["lost_offsets", "bad_record", "null_value"]))
@@ -107,7 +107,7 @@ class TestDamage:
         refused(data)
 
     @pytest.mark.parametrize(
-        ("found", "put", "expected"),
+        ("content", "put", "expected"),
         [
             (b'"version": 1', b'"version": 2', "version: Input should be 1"),
             (b'"version": 1', b'"version": "1"', "version: Input should be 1"),
@@ -121,9 +121,9 @@ class TestDamage:
             (b"2026-11-21T06:00:00Z", b"9999-12-31T23:59:59-01:00", "committed_at: Value error, no such time in UTC"),
         ],
     )
-    def test_each_wrong_field_is_named_with_what_was_expected(self, found: bytes, put: bytes, expected: str) -> None:
-        assert found in BYTES
-        message = refused(BYTES.replace(found, put))
+    def test_each_wrong_field_is_named_with_what_was_expected(self, content: bytes, put: bytes, expected: str) -> None:
+        assert content in BYTES
+        message = refused(BYTES.replace(content, put))
         assert expected in message
         assert message.endswith("restore it from a backup of the store")
 
@@ -136,9 +136,9 @@ class TestDamage:
         damaged = bytearray(BYTES)
         damaged[bit // 8] ^= 1 << bit % 8
         try:
-            found = Commit.from_json(bytes(damaged), NAME)
+            commit = Commit.from_json(bytes(damaged), NAME)
         except DocumentError:
             return
         # RFC 3339 allows the letters of a time in lower case: the same time.
-        harmless = bytes(damaged).lower() == BYTES.lower() and found == COMMIT
-        assert harmless or found.digest != COMMIT.digest
+        harmless = bytes(damaged).lower() == BYTES.lower() and commit == COMMIT
+        assert harmless or commit.digest != COMMIT.digest

@@ -1,4 +1,4 @@
-"""What an encoder makes of a block's records stays small, however many they are: measured in a process of its own."""
+"""The memory of an encoder stays small, however many records a block has: measured in a process of its own."""
 
 import os
 import subprocess

@@ -14,8 +14,8 @@ YAML = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/l
 
 def described(folder: Path, prefix: str = "ARCHIVER_", **more: str) -> Archive:
     environ = {f"{prefix}{name}": value for name, value in {**SMALLEST, **more}.items()}
-    [one] = declarations(folder / "none", environ)
-    return one.load()
+    [declaration] = declarations(folder / "none", environ)
+    return declaration.load()
 
 
 def complaint(folder: Path, **more: str) -> str:
@@ -99,9 +99,9 @@ def test_the_schema_of_a_variable_is_a_file_in_the_folder_of_archives(tmp_path: 
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "orders.avsc").write_text('{"type": "record", "name": "O", "fields": []}')
     more = {"SOURCE__VALUE__DECODE": "avro", "SOURCE__VALUE__SCHEMA": "orders.avsc", "STORE__FORMAT": "avro"}
-    given = described(tmp_path, **more).source.value.declared_schema
-    assert given
-    assert given.kind == "AVRO"
+    document = described(tmp_path, **more).source.value.declared_schema
+    assert document
+    assert document.kind == "AVRO"
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_the_schema_of_a_variable_is_a_file_in_the_folder_of_archives(tmp_path: 
     ],
 )
 def test_a_mistake_names_the_variable(tmp_path: Path, more: dict[str, str], message: str) -> None:
-    found = complaint(tmp_path, **more)
-    assert message in found
-    assert "hunter2" not in found
+    complained = complaint(tmp_path, **more)
+    assert message in complained
+    assert "hunter2" not in complained
 
 
 def test_every_archive_has_a_prefix(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_every_archive_has_a_prefix(tmp_path: Path) -> None:
     for prefix in ("ARCHIVER_", "EU_", "EU_OLD_", "ARCHIVER_US_"):
         environ |= {f"{prefix}{name}": value for name, value in SMALLEST.items()}
         environ[f"{prefix}ARCHIVE"] = prefix.lower() + "x"
-    found = {str(one.file): one.load().archive for one in declarations(tmp_path, environ)}
-    assert found == {
+    archives = {str(declaration.file): declaration.load().archive for declaration in declarations(tmp_path, environ)}
+    assert archives == {
         str(tmp_path / "yaml.yaml"): "orders",
         "environment variables ARCHIVER_*": "archiver_x",
         "environment variables EU_*": "eu_x",
@@ -142,9 +142,9 @@ def test_every_archive_has_a_prefix(tmp_path: Path) -> None:
 
 
 def test_a_prefix_without_variables_is_a_mistake(tmp_path: Path) -> None:
-    [one] = declarations(tmp_path, {"ARCHIVER_PREFIXES": "EU_"})
+    [declaration] = declarations(tmp_path, {"ARCHIVER_PREFIXES": "EU_"})
     with pytest.raises(ConfigError, match=r"environment variables EU_\*: `archive` is required"):
-        one.load()
+        declaration.load()
 
 
 def test_half_an_archive_is_a_mistake_and_variables_of_kubernetes_are_none(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_half_an_archive_is_a_mistake_and_variables_of_kubernetes_are_none(tmp_p
     }
     assert declarations(tmp_path, service | {"ARCHIVER_CONFIG_DIR": str(tmp_path)}) == []
     assert described(tmp_path, **{name.removeprefix("ARCHIVER_"): value for name, value in service.items()})
-    [one] = declarations(tmp_path, service | {"ARCHIVER_SOURCE__TOPICS": "a"})
+    [declaration] = declarations(tmp_path, service | {"ARCHIVER_SOURCE__TOPICS": "a"})
     with pytest.raises(ConfigError, match="`archive` is required"):
-        one.load()
+        declaration.load()
 
 
 @pytest.mark.parametrize("chosen", [True, False])

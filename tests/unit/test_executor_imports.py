@@ -1,4 +1,4 @@
-"""What has to be installed where Spark runs: what the package imports there, and docs/OPERATING.md has it."""
+"""The modules that have to be installed where Spark runs are those that docs/OPERATING.md lists."""
 
 import json
 import re
@@ -44,11 +44,11 @@ BROUGHT = {"pyspark", "py4j", "botocore", "urllib3"}
 
 
 def imported(where: str) -> tuple[set[str], set[str]]:
-    """What our modules import there, and all that is loaded then."""
+    """Return our modules' imports there, and all that is loaded then."""
     command = [sys.executable, "-c", PROGRAM, where]
     run = subprocess.run(command, env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True)
-    ours, loaded = json.loads(run.stdout)
-    return set(ours) - BROUGHT, set(loaded)
+    own_modules, loaded = json.loads(run.stdout)
+    return set(own_modules) - BROUGHT, set(loaded)
 
 
 def documented(start: str, end: str) -> set[str]:
@@ -59,9 +59,9 @@ def documented(start: str, end: str) -> set[str]:
 
 @pytest.mark.parametrize("where", ["executor", "driver"])
 def test_what_is_imported_is_what_the_documentation_lists(where: str) -> None:
-    ours, loaded = imported(where)
+    own_modules, loaded = imported(where)
     listed = documented("each executor's Python needs", "`requirements.txt`")
-    assert ours == listed
+    assert own_modules == listed
     assert not loaded & {"yaml", "croniter", "fastavro", "airflow", "httpx", "rich"}
 
 

@@ -1,4 +1,4 @@
-"""What went wrong inside Spark, as one line and an exit code for Airflow."""
+"""Failures inside Spark, as one line and an exit code for Airflow."""
 
 import pytest
 
@@ -41,10 +41,10 @@ def test_records_removed_while_they_are_read_are_seen_by_the_next_attempt() -> N
 
 def test_a_jvm_without_memory_is_a_permanent_error_that_names_the_ways_out() -> None:
     text = "Job aborted: Task 0 in stage 0.0 failed: java.lang.OutOfMemoryError: Java heap space\n\tat org.apache.x.Y"
-    found = understand(RuntimeError(text))
-    assert type(found) is PermanentError
-    assert "memory (java.lang.OutOfMemoryError: Java heap space): " in str(found)
-    assert "`source.reader: native`" in str(found)
+    error = understand(RuntimeError(text))
+    assert type(error) is PermanentError
+    assert "memory (java.lang.OutOfMemoryError: Java heap space): " in str(error)
+    assert "`source.reader: native`" in str(error)
 
 
 def test_a_time_that_spark_cannot_count_is_a_permanent_error_that_names_the_record_and_the_way_out() -> None:
@@ -52,10 +52,10 @@ def test_a_time_that_spark_cannot_count_is_a_permanent_error_that_names_the_reco
         "KafkaIllegalStateException: Record at topic a.b partition 3 offset 17 has timestamp value 9223372036854776 "
         "that overflows when converting to Spark's microsecond-precision TimestampType.\nKafka record timestamps"
     )
-    found = understand(RuntimeError(text))
-    assert type(found) is PermanentError
-    assert str(found).startswith("a.b[3] offset 17 has the time 9223372036854776 ms")
-    assert "`source.reader: native`" in str(found)
+    error = understand(RuntimeError(text))
+    assert type(error) is PermanentError
+    assert str(error).startswith("a.b[3] offset 17 has the time 9223372036854776 ms")
+    assert "`source.reader: native`" in str(error)
 
 
 def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line() -> None:

@@ -53,8 +53,8 @@ def importing() -> httpx.Response:
 
 def foreign_commit() -> str:
     store = MemoryStore("memory")
-    made = Commit(archive=EVIL, run=RUN, plan_digest="d", manifest_digest="m", committed_at=at(1))
-    store.put(run_document("orders", RUN, "commit"), made.to_json())
+    commit = Commit(archive=EVIL, run=RUN, plan_digest="d", manifest_digest="m", committed_at=at(1))
+    store.put(run_document("orders", RUN, "commit"), commit.to_json())
     return raised(lambda: Ledger(store, "orders").commit(RUN))
 
 

@@ -53,14 +53,14 @@ def test_what_the_killed_attempt_wrote_is_kept_with_the_etags_that_it_has(lake: 
 
 
 def test_what_it_had_not_written_is_read_as_far_as_it_is_there(lake: Lake) -> None:
-    first, second, *rest = lake.stored()
-    for key in rest:
+    first, second, *later = lake.stored()
+    for key in later:
         lake.store.delete(key)
     lake.logs[P0] = Range(3, 4)
     lake.run(3)
     manifest = lake.manifest(hour(3).id)
     assert (manifest.account["archived"], manifest.account["lost"]) == (3, 1)
-    assert lake.stored() == [first, second, rest[-1]]
+    assert lake.stored() == [first, second, later[-1]]
     assert lake.audit(deep=True).damage == ()
 
 

@@ -40,8 +40,10 @@ def test_direction_and_control_characters_are_shown() -> None:
 def test_a_record_changes_no_action_of_the_error_that_quotes_it(payload: str) -> None:
     schema = Schema(kind="JSON", text=json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}}))
     value = json.dumps({"n": payload, payload: 1}).encode()
-    made = decoder("json_schema", schema=schema, writers={}, framed=False, column="value", unknown="dead_letter")
-    [reason] = made.decode(pa.array([value], pa.binary())).reasons.values()
+    checking_decoder = decoder(
+        "json_schema", schema=schema, writers={}, framed=False, column="value", unknown="dead_letter"
+    )
+    [reason] = checking_decoder.decode(pa.array([value], pa.binary())).reasons.values()
     error = BadRecordError("orders", 0, {7: reason}, *choices("orders"))
     harmless = BadRecordError("orders", 0, {7: "a reason"}, *choices("orders"))
     assert error.actions == harmless.actions

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.unit
 
 
 class TableOptions(Value):
-    """How a table is written."""
+    """The options of a format that writes tables."""
 
     separator: Literal[",", ";", "|"] = ","
     heading: bool = False
@@ -143,12 +143,14 @@ def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() ->
     lake.run(4)
     assert lake.audit().findings == ()
     report = lake.audit(deep=True)
-    [said] = report.findings
-    assert (said.kind, said.severity, said.subject) == ("content-not-read", "warning", lake.stored()[0])
-    assert f"{len(lake.stored())} objects of format table with content value" in said.observed
-    assert "their records were not read: the audit has no reader of 'table', and no distribution adds" in said.observed
-    assert "avro | block_gzip | bytes | csv | jsonl | mak | parquet | text" in said.expected
-    assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in said.advice
+    [finding] = report.findings
+    assert (finding.kind, finding.severity, finding.subject) == ("content-not-read", "warning", lake.stored()[0])
+    assert f"{len(lake.stored())} objects of format table with content value" in finding.observed
+    assert (
+        "their records were not read: the audit has no reader of 'table', and no distribution adds" in finding.observed
+    )
+    assert "avro | block_gzip | bytes | csv | jsonl | mak | parquet | text" in finding.expected
+    assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in finding.advice
     assert "1 warning" in report.summary
 
 

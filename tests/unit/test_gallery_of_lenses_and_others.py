@@ -95,11 +95,11 @@ def test_each_record_has_the_key_that_was_worked_out(name: str) -> None:
 def test_what_is_not_the_same_is_a_line_in_the_output(name: str) -> None:
     case, result = CASES[name], imported(CASES[name])
     decided = [f"{note.key}: {note.text}" for note in result.notes if note.kind in OPEN]
-    rest = [f"{note.key}: {note.text}" for note in result.notes if note.kind not in OPEN]
+    notes = [f"{note.key}: {note.text}" for note in result.notes if note.kind not in OPEN]
     expected = case.get("open", [])
     assert [text for text in decided if not any(part in text for part in expected)] == []
     assert [part for part in expected if not any(part in text for text in decided)] == []
-    assert [part for part in case.get("named", []) if not any(part in text for text in [*decided, *rest])] == []
+    assert [part for part in case.get("named", []) if not any(part in text for text in [*decided, *notes])] == []
     problems = [problem for archive in result.archives for problem in archive.problems]
     assert [problem for problem in problems if not any(part in problem for part in case.get("problems", []))] == []
     assert len(result.faults) == len(case.get("faults", []))

@@ -19,15 +19,15 @@ def rows(offsets: set[int]) -> Rows:
     return np.array([list(r) for r in merge(Range(o, o + 1) for o in offsets)], np.int64).reshape(-1, 2)
 
 
-def offsets(found: Rows) -> set[int]:
-    return {o for start, end in found.tolist() for o in range(start, end)}
+def offsets(gaps: Rows) -> set[int]:
+    return {o for start, end in gaps.tolist() for o in range(start, end)}
 
 
 @given(SETS)
-def test_a_packed_set_is_the_same_set(wanted: set[int]) -> None:
-    packed = pack(START, START + 401, rows(wanted))
-    assert offsets(unpack(START, START + 401, packed)) == wanted
-    assert count(unpack(START, START + 401, packed)) == len(wanted)
+def test_a_packed_set_is_the_same_set(members: set[int]) -> None:
+    packed = pack(START, START + 401, rows(members))
+    assert offsets(unpack(START, START + 401, packed)) == members
+    assert count(unpack(START, START + 401, packed)) == len(members)
     again: Gaps = TypeAdapter(Gaps).validate_json(TypeAdapter(Gaps).dump_json(packed))
     assert again == packed
 
@@ -42,22 +42,22 @@ def test_every_second_offset_of_a_million_is_said_in_170_kb() -> None:
 
 
 @given(SETS, st.integers(START - 5, START + 405), st.integers(0, 400))
-def test_what_lies_outside_of_a_log_is_split_from_what_lies_in_it(wanted: set[int], start: int, length: int) -> None:
-    inside, gone = outside(rows(wanted), Range(start, start + length))
-    assert offsets(inside) == {o for o in wanted if start <= o < start + length}
-    assert offsets(gone) == wanted - offsets(inside)
+def test_what_lies_outside_of_a_log_is_split_from_what_lies_in_it(members: set[int], start: int, length: int) -> None:
+    inside, gone = outside(rows(members), Range(start, start + length))
+    assert offsets(inside) == {o for o in members if start <= o < start + length}
+    assert offsets(gone) == members - offsets(inside)
 
 
 @given(SETS, SETS)
-def test_sets_without_a_common_offset_merge(one: set[int], other: set[int]) -> None:
-    found = merged(rows(one), rows(other - one))
-    assert offsets(found) == one | other
-    assert found.tolist() == rows(one | other).tolist()
+def test_sets_without_a_common_offset_merge(left: set[int], right: set[int]) -> None:
+    union = merged(rows(left), rows(right - left))
+    assert offsets(union) == left | right
+    assert union.tolist() == rows(left | right).tolist()
 
 
 @given(SETS, SETS)
-def test_what_a_set_has_beside_another_is_counted(one: set[int], other: set[int]) -> None:
-    assert beside(rows(one), rows(other)) == len(one - other)
+def test_what_a_set_has_beside_another_is_counted(left: set[int], right: set[int]) -> None:
+    assert beside(rows(left), rows(right)) == len(left - right)
 
 
 @pytest.mark.parametrize("text", ["no base64!", "AA=A"])

@@ -1,4 +1,4 @@
-"""Which facts of an archive make it unhealthy."""
+"""The facts of an archive that make it unhealthy."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -48,8 +48,8 @@ def snapshot(lag: int = 0, **more: Any) -> Snapshot:
     return Snapshot(archive="orders", **{**well, **more})
 
 
-def verdicts(found: Snapshot | None, more: str = "") -> dict[str, str]:
-    return {check.kind: VERDICTS[check.severity] for check in judge(archive(more), found, NOW)}
+def verdicts(state: Snapshot | None, more: str = "") -> dict[str, str]:
+    return {check.kind: VERDICTS[check.severity] for check in judge(archive(more), state, NOW)}
 
 
 def test_an_archive_in_order_is_ok() -> None:
@@ -65,8 +65,8 @@ def test_an_archive_that_nobody_has_looked_at_is_not_called_healthy() -> None:
 
 @given(st.integers(0, 100), st.integers(0, 100))
 def test_the_lag_fails_only_beyond_the_limit(lag: int, most: int) -> None:
-    found = verdicts(snapshot(lag), f"health: {{max_lag_records: {most}}}")
-    assert found["lag"] == ("failing" if lag > most else "ok")
+    shown = verdicts(snapshot(lag), f"health: {{max_lag_records: {most}}}")
+    assert shown["lag"] == ("failing" if lag > most else "ok")
     assert verdicts(snapshot(lag))["lag"] == "ok"
 
 
@@ -98,9 +98,9 @@ def test_the_age_of_the_last_complete_hour_fails_beyond_two_intervals_and_an_hou
 
 
 def test_an_archive_without_a_schedule_has_no_age_unless_a_limit_is_given() -> None:
-    found = snapshot(closed_until=NOW - timedelta(days=9), interval=None)
-    assert verdicts(found)["age"] == "ok"
-    assert verdicts(found, "health: {max_age: 2d}")["age"] == "failing"
+    state = snapshot(closed_until=NOW - timedelta(days=9), interval=None)
+    assert verdicts(state)["age"] == "ok"
+    assert verdicts(state, "health: {max_age: 2d}")["age"] == "failing"
 
 
 def test_stale_answers_are_a_warning_then_unknown() -> None:
@@ -118,10 +118,10 @@ def test_brokers_that_do_not_answer_fail_with_the_reason_and_leave_the_lag_unkno
 
 
 def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
-    found = Snapshot(archive="orders", taken_at=NOW, interval=HOUR, error="there is no such bucket")
+    state = Snapshot(archive="orders", taken_at=NOW, interval=HOUR, error="there is no such bucket")
     names = {"lag", "age", "hours", "records", "plans", "brokers", "audit"}
     assert {
-        check.kind: check.observed for check in judge(archive(), found, NOW) if VERDICTS[check.severity] == "unknown"
+        check.kind: check.observed for check in judge(archive(), state, NOW) if VERDICTS[check.severity] == "unknown"
     } == (dict.fromkeys(names, "unknown until the store answers"))
 
 
@@ -142,16 +142,20 @@ def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
 )
 def test_a_trouble_shows_in_its_check_with_its_commands(name: str, check: str) -> None:
     for make, expected in ((problem, "failing"), (warning, "warning")):
-        found = snapshot(troubles=(make(name, "what was found", words("airflow do")),))
-        [told] = [c for c in judge(archive(), found, NOW) if VERDICTS[c.severity] != "ok"]
-        assert (told.kind, VERDICTS[told.severity], told.steps) == (check, expected, ("airflow do",))
-        assert told.observed == f"{name}: what was found"
+        state = snapshot(troubles=(make(name, "what was found", words("airflow do")),))
+        [failed_check] = [c for c in judge(archive(), state, NOW) if VERDICTS[c.severity] != "ok"]
+        assert (failed_check.kind, VERDICTS[failed_check.severity], failed_check.steps) == (
+            check,
+            expected,
+            ("airflow do",),
+        )
+        assert failed_check.observed == f"{name}: what was found"
 
 
 def test_of_several_troubles_the_worst_is_told_first() -> None:
-    found = snapshot(troubles=(warning("stuck", "slow"), problem("failed", "broken", words("repair it"))))
-    [told] = [c for c in judge(archive(), found, NOW) if c.kind == "runs"]
-    assert (told.severity, told.observed, told.steps) == ("problem", "failed: broken (and 1 more)", ("repair it",))
+    state = snapshot(troubles=(warning("stuck", "slow"), problem("failed", "broken", words("repair it"))))
+    [check] = [c for c in judge(archive(), state, NOW) if c.kind == "runs"]
+    assert (check.severity, check.observed, check.steps) == ("problem", "failed: broken (and 1 more)", ("repair it",))
 
 
 def test_an_audit_that_is_too_long_ago_is_a_warning() -> None:
@@ -177,8 +181,8 @@ def test_a_wrong_limit_is_an_error_of_the_yaml(value: str) -> None:
 
 
 def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(found: Archive, at: Snapshot, now: datetime) -> list[Finding]:
-        return [HealthCheck(name="quota", verdict="failing", found=f"{found.archive} is full at {now:%H:%M}")]
+    def full(watched: Archive, at: Snapshot, at_time: datetime) -> list[Finding]:
+        return [HealthCheck(name="quota", verdict="failing", found=f"{watched.archive} is full at {at_time:%H:%M}")]
 
     def broken(*_: Any) -> list[Finding]:
         raise ZeroDivisionError("by zero")
@@ -194,8 +198,8 @@ def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypa
     monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == "kafka_archiver.checks" else [])
     plugins._loaded.cache_clear()
     try:
-        found = plugins.plugin_checks(archive(), snapshot(), NOW)
-        assert {(c.kind, VERDICTS[c.severity], c.observed) for c in found} == {
+        own_findings = plugins.plugin_checks(archive(), snapshot(), NOW)
+        assert {(c.kind, VERDICTS[c.severity], c.observed) for c in own_findings} == {
             ("quota", "failing", "orders is full at 12:05"),
             ("broken", "unknown", "ZeroDivisionError: by zero"),
             ("absent", "unknown", "a:absent cannot be loaded: no module"),

@@ -1,4 +1,4 @@
-"""Whether a log is still the one that was archived: a topic made again where ids are nil, a log that was cut."""
+"""Is a log still the one that was archived? A topic made again where ids are nil, a log that was cut."""
 
 import pytest
 

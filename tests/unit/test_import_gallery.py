@@ -64,19 +64,19 @@ def key_of(case: dict[str, Any], archive: Archive) -> str:
 
 @every
 def test_a_published_configuration_gives_the_connector_s_key(case: dict[str, Any]) -> None:
-    [made] = imported(case).archives
+    [migrated] = imported(case).archives
     if "key" not in case:
-        assert made.problems
+        assert migrated.problems
         return
-    archive = parse_archive(made.yaml, "x", {})
+    archive = parse_archive(migrated.yaml, "x", {})
     assert key_of(case, archive) == case.get("ours", EXTENSION.sub("", case["key"]))
 
 
 @every
 def test_what_is_not_the_same_is_a_line_of_its_own(case: dict[str, Any]) -> None:
-    made = imported(case)
-    [one] = made.archives
-    texts = [note.text for note in made.notes if note.kind in OPEN]
+    result = imported(case)
+    [archive] = result.archives
+    texts = [note.text for note in result.notes if note.kind in OPEN]
     assert len(texts) == len(case["decide"]), texts
     for expected in case["decide"]:
         [*fitting] = [text for text in texts if expected in text]
@@ -84,19 +84,19 @@ def test_what_is_not_the_same_is_a_line_of_its_own(case: dict[str, Any]) -> None
     for text in texts:
         assert any(expected in text for expected in case["decide"]), text
     if "problem" in case:
-        assert any(case["problem"] in problem for problem in one.problems), one.problems
+        assert any(case["problem"] in problem for problem in archive.problems), archive.problems
     else:
-        assert one.problems == ()
+        assert archive.problems == ()
 
 
 @every
 def test_the_yaml_of_a_published_configuration(case: dict[str, Any]) -> None:
     content = yaml.safe_load(imported(case).archives[0].yaml)
     for path, expected in case.get("has", {}).items():
-        found = content
+        setting = content
         for name in path.split("."):
-            found = found[name]
-        assert found == expected, path
+            setting = setting[name]
+        assert setting == expected, path
 
 
 VALUES = [b'{"b":1,"a":"\xc3\xa4"}', b'{"b":{"c":[1,2]},"a":null}']
@@ -104,8 +104,8 @@ VALUES = [b'{"b":1,"a":"\xc3\xa4"}', b'{"b":{"c":[1,2]},"a":null}']
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.get("lines")], ids=lambda case: case["of"])
 def test_the_lines_of_an_object_are_the_connector_s(case: dict[str, Any]) -> None:
-    [made] = imported(case).archives
-    settings = settings_of(parse_archive(made.yaml, "x", {}))
+    [archive] = imported(case).archives
+    settings = settings_of(parse_archive(archive.yaml, "x", {}))
     form = get_format(settings.format)
     target = Target(topic="t", partition=3, key="k", settings=settings, schema=SCHEMAS[settings.content])
     encoder = form.encoder(target)

@@ -123,8 +123,8 @@ def test_an_offset_without_a_zone_is_a_problem_that_names_it(zone: str) -> None:
     ],
 )
 def test_a_locale_counts_where_a_path_has_names(pattern: str, locale: str, expected: str, checked: bool) -> None:
-    found, check = locale_of(pattern, locale)
-    assert (found, bool(check)) == (expected, checked)
+    used, check = locale_of(pattern, locale)
+    assert (used, bool(check)) == (expected, checked)
     imported, content = made_of("confluent", **TIME | AVRO_KEYS | {"path__format": pattern, "locale": locale})
     assert content["store"]["layout"].get("locale", "") == expected
     assert bool(opens(imported)) == checked
@@ -172,8 +172,8 @@ def by_field(value: dict[str, Any], fields: str, **more: str) -> str:
         "errors.tolerance": "all",
         **more,
     }
-    [made] = archives_of(json.dumps(keys), "file").archives
-    return key_of({"value": value}, parse_archive(made.yaml, "x", {}))
+    [archive] = archives_of(json.dumps(keys), "file").archives
+    return key_of({"value": value}, parse_archive(archive.yaml, "x", {}))
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ def test_a_pattern_in_braces_shows_the_same(parts: list[str]) -> None:
     pattern = "".join(parts)
     moment = datetime(2026, 11, 21, 5, 7, tzinfo=UTC)
     try:
-        made = braced(pattern)
+        path = braced(pattern)
     except ValueError:
         assert "{" in pattern
         return
     for token in tokens_of(pattern):
         if not isinstance(token, TextToken):
-            made = made.replace("{" + token.pattern + "}", shown(token, moment, ENGLISH), 1)
-    assert made == shown_by(pattern, moment)
+            path = path.replace("{" + token.pattern + "}", shown(token, moment, ENGLISH), 1)
+    assert path == shown_by(pattern, moment)
 
 
 @pytest.mark.parametrize(

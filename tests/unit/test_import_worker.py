@@ -135,10 +135,10 @@ def test_a_resource_of_strimzi_is_a_connector() -> None:
     assert keys_of(json.dumps(listed)) == [OF_CONNECTOR]
     assert keys_of(yaml.dump(listed)) == [OF_CONNECTOR]
     other = CONNECTOR.replace("name: orders", "name: returns").replace("  state: running", "  newer: thing")
-    both = keys_of(f"---{CONNECTOR}---{STRIMZI}---{other}")
-    assert [keys["name"] for keys in both] == ["orders", "returns"]
+    by_name = keys_of(f"---{CONNECTOR}---{STRIMZI}---{other}")
+    assert [keys["name"] for keys in by_name] == ["orders", "returns"]
     # What is not known of a resource is a key that gets a note.
-    assert both[1]["spec.newer"] == "thing"
+    assert by_name[1]["spec.newer"] == "thing"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from scripts.stack.paths import ROOT
 from tests.support import documented_keys
 
 _ENTRY = re.compile(r"### ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
-GALLERY = {name: (given, made) for name, given, made in _ENTRY.findall((ROOT / "docs/MIGRATING.md").read_text())}
+GALLERY = {name: (source, output) for name, source, output in _ENTRY.findall((ROOT / "docs/MIGRATING.md").read_text())}
 FORMAT = "io.confluent.connect.s3.format"
 PARTITIONER = "io.confluent.connect.storage.partitioner"
 SELECT = "INSERT INTO bkt:p SELECT * FROM t"
@@ -75,7 +75,7 @@ def text_of(tool: str, keys: dict[str, str]) -> str:
         return "\n".join(f"{key}={value}" for key, value in keys.items())
     sections = dict.fromkeys(key.split(".", 1)[0] for key in keys)
     lines = {s: [f"{k.split('.', 1)[1]} = {v}" for k, v in keys.items() if k.startswith(f"{s}.")] for s in sections}
-    return "\n".join(f"[{section}]\n" + "\n".join(found) for section, found in lines.items())
+    return "\n".join(f"[{section}]\n" + "\n".join(settings) for section, settings in lines.items())
 
 
 def made_of(tool: str, **more: str) -> tuple[Imported, dict[str, Any]]:
@@ -91,10 +91,10 @@ def noted(imported: Imported, key: str) -> list[Note]:
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_the_gallery_is_what_the_command_makes(name: str) -> None:
-    given, made = GALLERY[name]
-    imported, keys = import_text(given, "file")
+    source, output = GALLERY[name]
+    imported, keys = import_text(source, "file")
     texts = [to_yaml(imported, draft, keys, "file") for draft in imported.drafts]
-    assert "---\n".join(text.split("\n\n", 1)[1] for text in texts) == made
+    assert "---\n".join(text.split("\n\n", 1)[1] for text in texts) == output
     # Every key has one note, and none is unknown.
     assert [note.key for note in imported.notes if note.kind == "unknown"] == []
     named = [note.key for note in imported.notes if note.key]
@@ -147,8 +147,8 @@ def test_our_own_loader_takes_what_keys_may_say(tool: str, more: dict[str, str])
 
 
 def test_every_tool_is_in_the_gallery() -> None:
-    found = {import_text(given, "file")[0].tool for given, _ in GALLERY.values()}
-    assert found == {tool.name for tool in TOOLS.values()}
+    tools = {import_text(source, "file")[0].tool for source, _ in GALLERY.values()}
+    assert tools == {tool.name for tool in TOOLS.values()}
 
 
 @pytest.mark.parametrize(("tool", "key"), [(tool, key) for tool, keys in KEYS.items() for key in keys])
@@ -176,8 +176,8 @@ def test_the_archive_starts_where_the_old_group_has_stopped(tool: str) -> None:
         assert "start" not in made_of(tool)[1]["source"]
     else:
         assert made_of(tool)[1]["source"]["start"] == f"group:{groups.get(tool, 'connect-n')}"
-    made, _ = import_text(text_of(tool, LEAST[tool]), "file", group="another")
-    assert made.drafts[0].content["source"]["start"] == "group:another"
+    archives, _ = import_text(text_of(tool, LEAST[tool]), "file", group="another")
+    assert archives.drafts[0].content["source"]["start"] == "group:another"
 
 
 def test_a_connector_s_own_group_is_taken_and_a_missing_name_is_told() -> None:
@@ -221,10 +221,10 @@ def test_a_connector_s_own_group_is_taken_and_a_missing_name_is_told() -> None:
     ],
 )
 def test_confluent_s_keys_have_their_effect(more: dict[str, str], path: tuple[str, ...], expected: Any) -> None:
-    found: Any = made_of("confluent", **more)[1]
+    setting: Any = made_of("confluent", **more)[1]
     for key in path:
-        found = (found or {}).get(key)
-    assert found == expected
+        setting = (setting or {}).get(key)
+    assert setting == expected
 
 
 CONNECT = "org.apache.kafka.connect.transforms"
@@ -238,10 +238,10 @@ AVRO = {"format.class": f"{FORMAT}.avro.AvroFormat", "value.converter": "io.conf
 def transformed(more: dict[str, str], **transforms: str) -> tuple[dict[str, Any], dict[str, Note]]:
     """The content, and the notes by key, of a connector with transforms: each a class and its settings."""
     keys = {**LEAST["confluent"], **more, "transforms": ",".join(transforms)}
-    for name, told in transforms.items():
-        kind, *settings = told.split()
+    for name, options in transforms.items():
+        kind, *settings = options.split()
         keys[f"transforms.{name}.type"] = f"{CONNECT}.{kind}"
-        keys |= {f"transforms.{name}.{key}": value for key, value in (one.split("=") for one in settings)}
+        keys |= {f"transforms.{name}.{key}": value for key, value in (setting.split("=") for setting in settings)}
     imported, read = import_text(text_of("confluent", keys), "file")
     assert [note for note in imported.notes if note.kind == "unknown"] == []
     named = [note.key for note in imported.notes if note.key]
@@ -356,7 +356,9 @@ def test_a_filter_with_a_predicate_is_a_condition(predicate: str, negate: str, e
     kind, *options = predicate.split()
     kind = kind if "." in kind else f"{CONNECT}.predicates.{kind}"
     more = {"predicates": "p", "predicates.p.type": kind}
-    more |= {f"predicates.p.{key}": value.replace("\\", "\\\\") for key, value in (one.split("=") for one in options)}
+    more |= {
+        f"predicates.p.{key}": value.replace("\\", "\\\\") for key, value in (option.split("=") for option in options)
+    }
     content, notes = transformed(more, f=f"Filter predicate=p negate={negate}")
     assert content.get("transform", {}).get("where") == expected
     assert notes["transforms.f.type"].kind == ("kept" if expected else "decide")
@@ -507,7 +509,7 @@ def made_from(tool: str, more: dict[str, str]) -> ImportResult:
 
 
 def test_properties_are_read_as_java_reads_them() -> None:
-    given = r"""
+    properties = r"""
 ! a comment
 # another = one
 name : n
@@ -520,12 +522,12 @@ file.delim=\u002d
 format.class=io.confluent.connect.s3.format.json.JsonFormat
 flush.size="1"
 """
-    [made] = archives_of(given, "file").archives
-    content = yaml.safe_load(made.yaml)
+    [archive] = archives_of(properties, "file").archives
+    content = yaml.safe_load(archive.yaml)
     assert content["source"]["pattern"] == r"orders_\d+"
     assert content["store"]["url"] == "s3://ba/a,b # c"
     assert content["store"]["layout"] == {"name": "confluent_default", "file_delimiter": "-"}
-    assert 'flush.size="1": expected a whole number from 1, found \'"1"\'' in made.yaml
+    assert 'flush.size="1": expected a whole number from 1, found \'"1"\'' in archive.yaml
 
 
 PROVIDER = "s3.credentials.provider.class"
@@ -580,12 +582,12 @@ BY_TIME = {
     ],
 )  # fmt: skip
 def test_the_yaml_has(tool: str, more: dict[str, str], path: str, expected: Any) -> None:
-    [made] = made_from(tool, more).archives
-    found: Any = yaml.safe_load(made.yaml)
+    [archive] = made_from(tool, more).archives
+    setting: Any = yaml.safe_load(archive.yaml)
     for key in path.split("."):
-        found = (found or {}).get(key)
-    assert found == expected
-    assert all("is not replaced here" in problem for problem in made.problems)
+        setting = (setting or {}).get(key)
+    assert setting == expected
+    assert all("is not replaced here" in problem for problem in archive.problems)
 
 
 @pytest.mark.parametrize(
@@ -623,9 +625,9 @@ def test_the_yaml_has(tool: str, more: dict[str, str], path: str, expected: Any)
     ],
 )  # fmt: skip
 def test_the_report_says(tool: str, more: dict[str, str], kind: str, text: str) -> None:
-    made = made_from(tool, more)
-    assert [note for note in made.notes if note.kind == kind and text in note.text]
-    assert [one.problems for one in made.archives] == [()]
+    result = made_from(tool, more)
+    assert [note for note in result.notes if note.kind == kind and text in note.text]
+    assert [archive.problems for archive in result.archives] == [()]
 
 
 @pytest.mark.parametrize(
@@ -640,9 +642,9 @@ def test_the_report_says(tool: str, more: dict[str, str], kind: str, text: str) 
     ],
 )
 def test_what_a_person_must_fill_in_is_said_by_its_key(tool: str, more: dict[str, str], problem: str) -> None:
-    [made] = made_from(tool, more).archives
-    assert made.problems[0].startswith(problem)
-    assert made.problems[1:] == ()
+    [archive] = made_from(tool, more).archives
+    assert archive.problems[0].startswith(problem)
+    assert archive.problems[1:] == ()
 
 
 def test_transforms_of_a_lenses_connector_become_steps_too() -> None:
@@ -656,18 +658,18 @@ def test_transforms_of_a_lenses_connector_become_steps_too() -> None:
         ("AVRO", {"steps": [{"mask": ["value.card"]}]}),
         ("TEXT", {"steps": [{"mask": ["value.card"]}]}),
     ):
-        made = made_from("lenses", AVRO | transforms | {"connect.s3.kcql": f"{SELECT} STOREAS `{form}`"})
-        assert yaml.safe_load(made.archives[0].yaml).get("transform") == expected
-        assert made.archives[0].problems == ()
+        result = made_from("lenses", AVRO | transforms | {"connect.s3.kcql": f"{SELECT} STOREAS `{form}`"})
+        assert yaml.safe_load(result.archives[0].yaml).get("transform") == expected
+        assert result.archives[0].problems == ()
         assert [
-            note for note in made.notes if note.key == "transforms.h.type" and "does not use its headers" in note.text
+            note for note in result.notes if note.key == "transforms.h.type" and "does not use its headers" in note.text
         ]
 
 
 def test_one_bad_statement_does_not_hide_the_others() -> None:
-    made = made_from("lenses", {"connect.s3.kcql": f"{SELECT}; INSERT x; INSERT INTO `b SELECT 1; {SELECT}"})
-    assert [one.archive for one in made.archives] == ["n-1", "n-4"]
-    assert made.faults == (
+    result = made_from("lenses", {"connect.s3.kcql": f"{SELECT}; INSERT x; INSERT INTO `b SELECT 1; {SELECT}"})
+    assert [archive.archive for archive in result.archives] == ["n-1", "n-4"]
+    assert result.faults == (
         "file: KCQL, statement 2: expected INTO; found 'x'",
         "file: KCQL, statement 3: expected the end of the quote; found '`b SELECT 1'",
     )
@@ -675,11 +677,13 @@ def test_one_bad_statement_does_not_hide_the_others() -> None:
 
 def test_several_connectors_in_json() -> None:
     connectors = [{"name": name, "config": LEAST["confluent"] | {"name": name}, "tasks": []} for name in "ab"]
-    for told in (connectors, {one["name"]: {"info": one, "status": {}} for one in connectors}):
-        assert [one.archive for one in archives_of(json.dumps(told), "file").archives] == ["a", "b"]
-    made = archives_of(json.dumps([*connectors, {"name": "c", "config": {"connector.class": "c"}}]), "file")
-    assert len(made.archives) == 2
-    assert made.faults[0].startswith("file, connector 3: the configuration of no known tool; found connector.class c.")
+    for connectors_document in (connectors, {entry["name"]: {"info": entry, "status": {}} for entry in connectors}):
+        assert [entry.archive for entry in archives_of(json.dumps(connectors_document), "file").archives] == ["a", "b"]
+    result = archives_of(json.dumps([*connectors, {"name": "c", "config": {"connector.class": "c"}}]), "file")
+    assert len(result.archives) == 2
+    assert result.faults[0].startswith(
+        "file, connector 3: the configuration of no known tool; found connector.class c."
+    )
     with pytest.raises(ConfigError, match="expected a list of connectors; found an empty list"):
         archives_of("[]", "file")
 
@@ -708,13 +712,13 @@ def test_whatever_the_file_has_the_yaml_is_valid_or_its_keys_are_named(tool: str
         more["connect.s3.kcql"] = data.draw(KCQL)
     text = text_of(tool, LEAST[tool] | more) if tool == "kafkatos3" else json.dumps(LEAST[tool] | more)
     try:
-        made = archives_of(text, "file", tool)
+        result = archives_of(text, "file", tool)
     except ConfigError as error:
         assert str(error).startswith("file: ")  # noqa: PT017 - it need not be raised
         return
-    for one in made.archives:
-        assert yaml.compose(one.yaml)
-        assert all(KEY_OF_OURS.search(problem) for problem in one.problems), one.problems
+    for archive in result.archives:
+        assert yaml.compose(archive.yaml)
+        assert all(KEY_OF_OURS.search(problem) for problem in archive.problems), archive.problems
 
 
 def test_comments_show_no_secret() -> None:

@@ -67,8 +67,8 @@ def test_a_run_s_name_is_its_start_in_utc_to_the_second(moment: datetime) -> Non
 
 
 @given(moments, moments)
-def test_names_of_runs_sort_as_their_starts_do(one: datetime, other: datetime) -> None:
-    assert (run_id(one) < run_id(other)) == (one.replace(microsecond=0) < other.replace(microsecond=0))
+def test_names_of_runs_sort_as_their_starts_do(start: datetime, other_start: datetime) -> None:
+    assert (run_id(start) < run_id(other_start)) == (start.replace(microsecond=0) < other_start.replace(microsecond=0))
 
 
 WRONG_NAMES = (

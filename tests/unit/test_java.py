@@ -9,16 +9,16 @@ BROKERS = {"bootstrap.servers": "b:9092"}
 
 
 def test_plain_properties_stay_and_those_of_librdkafka_alone_go() -> None:
-    given = {**BROKERS, "security.protocol": "SSL", "client.rack": "a", "queued.min.messages": "1"}
-    assert java_properties(given) == {**BROKERS, "security.protocol": "SSL", "client.rack": "a"}
+    properties = {**BROKERS, "security.protocol": "SSL", "client.rack": "a", "queued.min.messages": "1"}
+    assert java_properties(properties) == {**BROKERS, "security.protocol": "SSL", "client.rack": "a"}
 
 
 @pytest.mark.parametrize(
     ("mechanism", "module"), [("PLAIN", "plain.PlainLoginModule"), ("SCRAM-SHA-512", "scram.ScramLoginModule")]
 )
 def test_user_and_password_become_a_login_module_with_quotes_escaped(mechanism: str, module: str) -> None:
-    given = {**BROKERS, "sasl.mechanisms": mechanism, "sasl.username": "u", "sasl.password": 'a"b\\c'}
-    assert java_properties(given) == {
+    properties = {**BROKERS, "sasl.mechanisms": mechanism, "sasl.username": "u", "sasl.password": 'a"b\\c'}
+    assert java_properties(properties) == {
         **BROKERS,
         "sasl.mechanism": mechanism,
         "sasl.jaas.config": f'org.apache.kafka.common.security.{module} required username="u" password="a\\"b\\\\c";',
@@ -77,16 +77,16 @@ def test_the_longer_names_of_the_client_mean_the_same() -> None:
 
 
 def test_what_java_cannot_do_of_oauthbearer_says_what_is_expected() -> None:
-    given = {name: value for name, value in OIDC.items() if "secret" not in name and "method" not in name}
+    properties = {name: value for name, value in OIDC.items() if "secret" not in name and "method" not in name}
     with pytest.raises(ConfigError, match=r"`sasl.oauthbearer.method` oidc.*found method 'default', no client.secret"):
-        java_properties(given)
+        java_properties(properties)
     with pytest.raises(ConfigError, match=r"found no token\.endpoint\.url"):
         java_properties({name: value for name, value in OIDC.items() if "token" not in name})
     with pytest.raises(ConfigError, match=r"found grant\.type 'jwt-bearer'") as caught:
         java_properties({**OIDC, "sasl.oauthbearer.grant.type": "jwt-bearer"})
     assert 'a"b' not in str(caught.value)
     own = {"sasl.jaas.config": "x", "sasl.login.callback.handler.class": "mine"}
-    assert java_properties({**given, **own}).items() >= own.items()
+    assert java_properties({**properties, **own}).items() >= own.items()
     assert java_properties({**OIDC, **own}).items() >= own.items()
     assert java_properties({**OIDC, "sasl.jaas.config": "x"}).items() >= HANDLER.items()
 
@@ -104,8 +104,8 @@ def test_names_of_brokers_that_nobody_checks_are_not_checked_by_java_either() ->
 
 
 def test_a_client_certificate_is_text_for_both() -> None:
-    given = {**BROKERS, "ssl.certificate.pem": "C", "ssl.key.pem": "K", "ssl.key.password": "p"}
-    assert java_properties(given) == {
+    properties = {**BROKERS, "ssl.certificate.pem": "C", "ssl.key.pem": "K", "ssl.key.password": "p"}
+    assert java_properties(properties) == {
         **BROKERS,
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": "C",
@@ -117,14 +117,14 @@ def test_a_client_certificate_is_text_for_both() -> None:
 
 
 def test_a_mechanism_without_translation_needs_its_own_login_module() -> None:
-    given = {**BROKERS, "sasl.mechanism": "GSSAPI"}
+    properties = {**BROKERS, "sasl.mechanism": "GSSAPI"}
     with pytest.raises(
         ConfigError, match=r"GSSAPI.*`sasl\.jaas\.config`.*PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"
     ):
-        java_properties(given)
-    assert java_properties({**given, "sasl.jaas.config": "x"})["sasl.jaas.config"] == "x"
+        java_properties(properties)
+    assert java_properties({**properties, "sasl.jaas.config": "x"})["sasl.jaas.config"] == "x"
 
 
 def test_what_only_java_knows_is_kept_from_librdkafka() -> None:
-    given = {**BROKERS, "sasl.jaas.config": "x", "ssl.truststore.location": "/t", "ssl.ca.location": "/ca"}
-    assert native_properties(given) == {**BROKERS, "ssl.ca.location": "/ca"}
+    properties = {**BROKERS, "sasl.jaas.config": "x", "ssl.truststore.location": "/t", "ssl.ca.location": "/ca"}
+    assert native_properties(properties) == {**BROKERS, "ssl.ca.location": "/ca"}

@@ -19,7 +19,7 @@ SECRET = "hunter2-hunter2"
 TEXT = Endpoints({"bootstrap.servers": "127.0.0.1:9", "sasl.password": SECRET}, {}).to_json()
 
 
-def said(folder: Path, value: str) -> str:
+def refusal(folder: Path, value: str) -> str:
     """The job's last line. A store in memory has no run: it is said where the endpoints could be read."""
     archive = Archive.model_validate(
         {"archive": "orders", "source": {"topics": ["t"]}, "store": {"url": "memory://x/y"}}
@@ -45,7 +45,7 @@ def test_the_job_reads_them_from_its_environment_or_from_a_file_beside_it(tmp_pa
     (tmp_path / FILE).write_text(TEXT)
     [of_yarn] = BY_FILE.values()
     for value in (TEXT, of_yarn):
-        assert "has no plan" in said(tmp_path, value)
+        assert "has no plan" in refusal(tmp_path, value)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_the_job_reads_them_from_its_environment_or_from_a_file_beside_it(tmp_pa
 )
 def test_what_it_cannot_read_is_said_without_it(tmp_path: Path, value: str, message: str) -> None:
     (tmp_path / FILE).write_text(f'{{"kafka": "{SECRET}"')
-    assert message in said(tmp_path, value)
+    assert message in refusal(tmp_path, value)

@@ -1,4 +1,4 @@
-"""What is one JSON document: the grammar of RFC 8259, as Python's parser has it when it is strict, on any stack."""
+"""The text of one JSON document: the grammar of RFC 8259, as Python's strict parser has it, on any stack."""
 
 import json
 import sys
@@ -83,11 +83,11 @@ def called_from(depth: int, value: bytes) -> bool:
 
 
 def in_a_thread(value: bytes) -> bool:
-    found: list[bool] = []
-    thread = threading.Thread(target=lambda: found.append(called_from(7, value)))
+    verdicts: list[bool] = []
+    thread = threading.Thread(target=lambda: verdicts.append(called_from(7, value)))
     thread.start()
     thread.join()
-    return found[0]
+    return verdicts[0]
 
 
 NESTS = {"arrays": (b"[", b"]"), "objects": (b'{"k": ', b"}")}

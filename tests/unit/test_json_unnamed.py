@@ -26,16 +26,16 @@ VALUE = {"x": 1, "y": "there"}
 def decoded(schema: Any, *values: Any, unknown: Unknown | None = "drop") -> Decoded:
     """The result of all rows at once, which is that of each row alone."""
     text = Schema(kind="JSON", text=json.dumps(schema))
-    made = decoder("json_schema", schema=text, writers={}, framed=False, column="value", unknown=unknown)
+    schema_decoder = decoder("json_schema", schema=text, writers={}, framed=False, column="value", unknown=unknown)
     data = pa.array([value if isinstance(value, bytes) else json.dumps(value).encode() for value in values])
-    found = made.decode(data)
-    assert found.column.type == made.field.type
-    found.column.validate(full=True)
-    alone = [made.decode(data[row : row + 1]) for row in range(len(data))]
-    assert pa.concat_arrays([each.column for each in alone]).equals(found.column)
-    assert [row for row, each in enumerate(alone) if each.reasons] == sorted(found.reasons)
-    assert [row for row, each in enumerate(alone) if each.unnamed] == sorted(found.unnamed)
-    return found
+    result = schema_decoder.decode(data)
+    assert result.column.type == schema_decoder.field.type
+    result.column.validate(full=True)
+    alone = [schema_decoder.decode(data[row : row + 1]) for row in range(len(data))]
+    assert pa.concat_arrays([each.column for each in alone]).equals(result.column)
+    assert [row for row, each in enumerate(alone) if each.reasons] == sorted(result.reasons)
+    assert [row for row, each in enumerate(alone) if each.unnamed] == sorted(result.unnamed)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_properties_that_are_named_elsewhere_are_columns(beside: Any) -> None:
         ({**schema, "$schema": NEW, "$defs": {"y": Y}}, VALUE),
         ({"$schema": NEW, "$defs": {"y": Y}, "type": "object", "properties": {"o": schema}}, {"o": VALUE}),
     ):
-        found = decoded(whole, value)
-        [row] = found.column.to_pylist()
-        assert not found.reasons
-        assert not found.unnamed
+        result = decoded(whole, value)
+        [row] = result.column.to_pylist()
+        assert not result.reasons
+        assert not result.unnamed
         inner = row.get("o") or row
         assert {name: inner[name] for name in VALUE} == VALUE
 
@@ -72,8 +72,8 @@ def test_a_ref_of_draft_7_stands_alone() -> None:
 
 def test_old_plans_keep_their_columns() -> None:
     schema = {"$schema": NEW, "type": "object", "properties": X, "allOf": [Y]}
-    found = decoded(schema, VALUE, {"x": 1, "more": 2}, unknown=None)
-    assert (found.column.to_pylist(), found.unnamed) == ([{"x": 1}, {"x": 1}], {})
+    result = decoded(schema, VALUE, {"x": 1, "more": 2}, unknown=None)
+    assert (result.column.to_pylist(), result.unnamed) == ([{"x": 1}, {"x": 1}], {})
 
 
 def test_parts_that_differ_or_contain_themselves_are_json_text() -> None:
@@ -103,15 +103,15 @@ MORE = {"type": "object", "properties": {"x": {"type": "integer"}, "o": {"type":
 
 def test_what_has_no_name_is_counted_added_or_a_dead_letter() -> None:
     values = [{"x": 1}, b'{"x": 2, "n": 1.00, "o": {"x": 1, "deep": [1, {}]}}', {"x": 3}]
-    rest = '{"n":1.00,"o":{"deep":[1, {}]}}'
-    found = decoded(MORE, *values)
-    assert found.column.to_pylist()[1] == {"x": 2, "o": {"x": 1}}
-    assert found.unnamed == {1: rest}
-    found = decoded(MORE, *values, unknown="column")
-    assert [row[COLUMN] for row in found.column.to_pylist()] == [None, rest, None]
-    found = decoded(MORE, *values, unknown="dead_letter")
-    assert found.reasons == {1: f"the JSON Schema does not name these properties: {rest}"}
-    assert found.column.to_pylist() == [{"x": 1, "o": None}, None, {"x": 3, "o": None}]
+    unnamed = '{"n":1.00,"o":{"deep":[1, {}]}}'
+    result = decoded(MORE, *values)
+    assert result.column.to_pylist()[1] == {"x": 2, "o": {"x": 1}}
+    assert result.unnamed == {1: unnamed}
+    result = decoded(MORE, *values, unknown="column")
+    assert [row[COLUMN] for row in result.column.to_pylist()] == [None, unnamed, None]
+    result = decoded(MORE, *values, unknown="dead_letter")
+    assert result.reasons == {1: f"the JSON Schema does not name these properties: {unnamed}"}
+    assert result.column.to_pylist() == [{"x": 1, "o": None}, None, {"x": 3, "o": None}]
 
 
 def test_the_added_column_is_no_property_of_the_schema() -> None:
@@ -145,13 +145,13 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def joined(row: Any, rest: Any, schema_text_columns: bool = True) -> Any:
-    """What a row says with its rest: JSON text is parsed."""
-    if isinstance(row, dict) and isinstance(rest, dict | None):
-        rest = rest or {}
-        return {name: joined(row.get(name), rest.get(name)) for name in row.keys() | rest.keys()}
-    if rest is not None:
-        return rest
+def joined(row: Any, unnamed: Any, schema_text_columns: bool = True) -> Any:
+    """Join a row and its rest: JSON text is parsed."""
+    if isinstance(row, dict) and isinstance(unnamed, dict | None):
+        unnamed = unnamed or {}
+        return {name: joined(row.get(name), unnamed.get(name)) for name in row.keys() | unnamed.keys()}
+    if unnamed is not None:
+        return unnamed
     if isinstance(row, str) and schema_text_columns:
         try:
             return json.loads(row)
@@ -164,21 +164,21 @@ def joined(row: Any, rest: Any, schema_text_columns: bool = True) -> Any:
 def test_nothing_of_a_valid_document_is_lost(schema: Any, value: Any) -> None:
     """jsonschema says what is valid; columns and rest together say the document."""
     valid = jsonschema.Draft202012Validator(schema).is_valid(value)
-    found = decoded({"$schema": NEW, **schema}, value, unknown="column")
+    result = decoded({"$schema": NEW, **schema}, value, unknown="column")
     if not valid:
-        assert found.reasons
+        assert result.reasons
         return
-    if found.reasons:
+    if result.reasons:
         # An alternative that does not hold names it with another type.
-        assert "does not fit the columns" in found.reasons[0]
+        assert "does not fit the columns" in result.reasons[0]
         assert schema.keys() & {"anyOf", "oneOf", "then"}
         return
-    [row] = found.column.to_pylist()
+    [row] = result.column.to_pylist()
     if isinstance(row, str):
         assert json.loads(row) == value
         return
-    rest = row.pop(COLUMN, None)
-    assert without_nulls(joined(row, rest and json.loads(rest))) == without_nulls(value)
+    unnamed = row.pop(COLUMN, None)
+    assert without_nulls(joined(row, unnamed and json.loads(unnamed))) == without_nulls(value)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_times_of_rfc_3339_are_cut_to_microseconds(text: str, micros: int) -> No
 )
 def test_integers_may_have_a_point_or_an_exponent(text: bytes, value: int | None) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
-    found = decoded(schema, b'{"x": ' + text + b"}", b'{"x": 5}')
-    assert found.column.to_pylist() == [None if value is None else {"x": value}, {"x": 5}]
+    result = decoded(schema, b'{"x": ' + text + b"}", b'{"x": 5}')
+    assert result.column.to_pylist() == [None if value is None else {"x": value}, {"x": 5}]
     if value is None:
-        assert "exact only without a point" in found.reasons[0]
+        assert "exact only without a point" in result.reasons[0]

@@ -31,10 +31,10 @@ def lines(values: list[bytes | None], decode: str = "bytes") -> bytes:
 
 
 def rejected(values: list[bytes | None], decode: str = "bytes") -> dict[int, str]:
-    found = Runner(stages_of(Settings.model_validate({"value_decode": decode}))).run(batch(values))
-    good = [value for offset, value in enumerate(values, 100) if offset not in found.rejected]
-    assert found.kept.column("value").to_pylist() == batch(good).column("value").to_pylist()
-    return dict(found.rejected)
+    outcome = Runner(stages_of(Settings.model_validate({"value_decode": decode}))).run(batch(values))
+    good = [value for offset, value in enumerate(values, 100) if offset not in outcome.rejected]
+    assert outcome.kept.column("value").to_pylist() == batch(good).column("value").to_pylist()
+    return dict(outcome.rejected)
 
 
 def test_a_value_is_a_line() -> None:
@@ -56,9 +56,9 @@ def test_line_breaks_between_the_tokens_of_json_become_spaces() -> None:
 )
 def test_pretty_json_stays_the_same_json(documents: list[object], end: str) -> None:
     pretty = [None if d is None else json.dumps(d, indent=2).replace("\n", end).encode() for d in documents]
-    found = lines(pretty).split(b"\n")
-    assert [json.loads(line) for line in found[:-1]] == documents
-    assert found[-1] == b""
+    written_lines = lines(pretty).split(b"\n")
+    assert [json.loads(line) for line in written_lines[:-1]] == documents
+    assert written_lines[-1] == b""
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
@@ -85,10 +85,10 @@ def test_only_what_has_a_line_break_is_touched_whatever_the_slice_and_the_type(
     if data.draw(st.booleans()):
         whole = whole.set_column(2, "value", whole.column("value").cast(pa.large_binary()))
     marks = Marks()
-    found = one_line_each(whole.slice(start), marks).column("value").to_pylist()
+    kept_lines = one_line_each(whole.slice(start), marks).column("value").to_pylist()
     bad = (b"a\nb", b"\r")
     assert list(marks.rejected) == [100 + n for n, value in enumerate(values) if n >= start and value in bad]
-    good = [(a, b) for a, b in zip(values[start:], found, strict=True) if a not in bad]
+    good = [(a, b) for a, b in zip(values[start:], kept_lines, strict=True) if a not in bad]
     assert [b for _, b in good] == [b"[ 1]" if a == b"[\n1]" else a for a, _ in good]
 
 
@@ -96,9 +96,9 @@ def test_a_line_break_that_lies_under_a_null_is_nobody_s() -> None:
     data = pa.array([b"a\nb", b"[\n]"]).buffers()
     values = pa.Array.from_buffers(pa.binary(), 2, [pa.py_buffer(b"\x02"), *data[1:]])
     marks = Marks()
-    found = one_line_each(batch([None, b""]).set_column(2, "value", values), marks)
-    assert (found.column("value").to_pylist(), marks.rejected) == ([None, b"[ ]"], {})
-    assert bytes(value_lines(found)) == b"null\n[ ]\n"
+    kept_lines = one_line_each(batch([None, b""]).set_column(2, "value", values), marks)
+    assert (kept_lines.column("value").to_pylist(), marks.rejected) == ([None, b"[ ]"], {})
+    assert bytes(value_lines(kept_lines)) == b"null\n[ ]\n"
 
 
 def test_the_error_survives_the_way_to_the_driver() -> None:
@@ -114,9 +114,9 @@ class TestDecodeJson:
 
     @pytest.mark.parametrize("value", [b"", b" ", b"{", b"1 2", b"{}{}", b"NaN", b"'a'", b'"\xff"', b'{"a":1,}'])
     def test_others_are_rejected(self, value: bytes) -> None:
-        found = rejected([b"1", value, b"2", value], "json")
-        assert list(found) == [101, 103]
-        assert all("is not one JSON document" in reason for reason in found.values())
+        reasons = rejected([b"1", value, b"2", value], "json")
+        assert list(reasons) == [101, 103]
+        assert all("is not one JSON document" in reason for reason in reasons.values())
 
     def test_bytes_are_not_looked_at(self) -> None:
         assert lines([b"{", b"\xff"]) == b"{\n\xff\n"

@@ -17,9 +17,9 @@ QUOTED = st.from_regex(r"`[a-zA-Z0-9 ./*-]{1,8}`", fullmatch=True)
 FIELD = st.from_regex(r"(_value|_header|_key)(\.[a-z]{1,4}){1,3}", fullmatch=True)
 
 
-def one(text: str) -> Statement:
-    [found] = parse(text).statements.values()
-    return found
+def only_statement(text: str) -> Statement:
+    [statement] = parse(text).statements.values()
+    return statement
 
 
 def test_everything_that_a_statement_may_have() -> None:
@@ -28,7 +28,7 @@ def test_everything_that_a_statement_may_have() -> None:
     insert into `my-bucket`:`a/b c` select * from `topic.x-1` partitionby _value.a, _header.`x-y.z`, _key, f.g
     STOREAS `CSV_WITHHEADERS` WITHPARTITIONER = Values WITH_FLUSH_SIZE = 1000 WITH_FLUSH_INTERVAL 30 WITH_FLUSH_COUNT=5
     """
-    assert one(text) == Statement(
+    assert only_statement(text) == Statement(
         bucket="my-bucket",
         prefix="a/b c",
         fields=("*",),
@@ -57,8 +57,8 @@ def test_everything_that_a_statement_may_have() -> None:
     ],
 )
 def test_addresses_and_topics(text: str, expected: tuple[str, str, str]) -> None:
-    found = one(text)
-    assert (found.bucket, found.prefix, found.topic) == expected
+    statement = only_statement(text)
+    assert (statement.bucket, statement.prefix, statement.topic) == expected
 
 
 @given(
@@ -76,9 +76,9 @@ def test_statements_are_read_as_they_were_written(parts: list[tuple[Any, ...]]) 
         by = f" PARTITIONBY {', '.join(fields)}" if fields else ""
         count = " WITH_FLUSH_COUNT = 7" if flush else ""
         texts.append(f"INSERT INTO {bucket}{f':{prefix}' if prefix else ''} SELECT * FROM {topic}{by}{count}")
-    found = list(parse(";\n".join(texts) + ";").statements.values())
-    assert len(found) == len(parts)
-    for statement, (bucket, prefix, topic, fields, flush) in zip(found, parts, strict=True):
+    statements = list(parse(";\n".join(texts) + ";").statements.values())
+    assert len(statements) == len(parts)
+    for statement, (bucket, prefix, topic, fields, flush) in zip(statements, parts, strict=True):
         assert statement.bucket == bucket
         assert statement.prefix == (prefix or "").strip("`")
         assert statement.topic == topic.strip("`")
@@ -168,8 +168,8 @@ MISSING = {"missing": "null", "null_name": "[missing]"}
 def test_the_layout_of_a_statement(
     by: str, keys_too: bool | None, padding: Padding, expected: tuple[dict[str, Any], str, str | None]
 ) -> None:
-    found = filing_of(one(f"INSERT INTO b:p/q SELECT * FROM t {by}"), keys_too, padding)
-    assert (found.layout, found.prefix, found.name) == expected
+    filing = filing_of(only_statement(f"INSERT INTO b:p/q SELECT * FROM t {by}"), keys_too, padding)
+    assert (filing.layout, filing.prefix, filing.name) == expected
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_layout_of_a_statement(
 )
 def test_what_no_layout_is(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        filing_of(one(text), None, Padding())
+        filing_of(only_statement(text), None, Padding())
 
 
 @pytest.mark.parametrize(

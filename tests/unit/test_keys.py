@@ -26,7 +26,7 @@ names = (
 
 
 class Place(NamedTuple):
-    """What an object's key stands for."""
+    """All that an object's key stands for."""
 
     topic: str
     hour: int | None
@@ -69,8 +69,8 @@ def test_a_name_comes_back_from_its_segment(name: str) -> None:
 @example("_ledger", "%5Fledger")
 @example("a/b", "a%2Fb")
 @example(".", "%2E")
-def test_two_names_never_have_one_segment(one: str, other: str) -> None:
-    assert (encode(one) == encode(other)) == (one == other)
+def test_two_names_never_have_one_segment(left: str, right: str) -> None:
+    assert (encode(left) == encode(right)) == (left == right)
 
 
 @given(names)
@@ -81,8 +81,8 @@ def test_a_segment_is_plain_ascii_and_none_that_the_store_or_a_path_uses(name: s
 
 
 @given(places, places)
-def test_two_places_never_have_one_key(one: Place, other: Place) -> None:
-    assert (one.key == other.key) == (one == other)
+def test_two_places_never_have_one_key(left: Place, right: Place) -> None:
+    assert (left.key == right.key) == (left == right)
 
 
 @given(places)
@@ -145,13 +145,13 @@ def test_a_place_in_the_line_comes_back_from_its_key(number: int) -> None:
 
 
 @given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
-def test_keys_sort_as_the_line_does(one: int, other: int) -> None:
-    assert (keys.line_document("a", one) < keys.line_document("a", other)) == (one < other)
+def test_keys_sort_as_the_line_does(left: int, right: int) -> None:
+    assert (keys.line_document("a", left) < keys.line_document("a", right)) == (left < right)
 
 
 @given(st.integers(0, LAST_HOUR), st.integers(0, LAST_HOUR))
-def test_paths_sort_as_their_hours_do(one: int, other: int) -> None:
-    assert (hour_path(one) < hour_path(other)) == (one < other)
+def test_paths_sort_as_their_hours_do(left: int, right: int) -> None:
+    assert (hour_path(left) < hour_path(right)) == (left < right)
 
 
 WRONG_PATHS = (
@@ -173,15 +173,15 @@ def test_a_run_s_document_comes_back_from_its_key(archive: str, name: str) -> No
 
 
 @given(names, names)
-def test_an_archive_s_documents_are_no_other_archive_s(one: str, other: str) -> None:
+def test_an_archive_s_documents_are_no_other_archive_s(left: str, right: str) -> None:
     key, hour, line = (
-        keys.run_document(one, "20261121T050000Z", "plan"),
-        hour_document(one, 5),
-        keys.line_document(one, 1),
+        keys.run_document(left, "20261121T050000Z", "plan"),
+        hour_document(left, 5),
+        keys.line_document(left, 1),
     )
-    assert (keys.split_run_document(other, key) is not None) == (one == other)
-    assert (keys.split_hour_document(other, hour) is not None) == (one == other)
-    assert (keys.split_line_document(other, line) is not None) == (one == other)
+    assert (keys.split_run_document(right, key) is not None) == (left == right)
+    assert (keys.split_hour_document(right, hour) is not None) == (left == right)
+    assert (keys.split_line_document(right, line) is not None) == (left == right)
 
 
 @pytest.mark.parametrize(

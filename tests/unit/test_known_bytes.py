@@ -74,7 +74,7 @@ CHANGES: list[tuple[Any, str, Any, str]] = [
 def test_what_compresses_otherwise_is_refused_and_named(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, value: Any, codec: str
 ) -> None:
-    """As another version of the library does: zstandard 0.23 and 0.24 write different frames."""
+    """Another version of the library may do it: zstandard 0.23 and 0.24 write different frames."""
     monkeypatch.setattr(module, name, value)
     library, codecs = {"zstd": ("zstandard", ["zstd"]), "gzip": ("isal", ["gzip", "deflate"])}[codec]
     version = __import__(library).__version__

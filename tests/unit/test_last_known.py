@@ -1,4 +1,4 @@
-"""What is kept of an archive for the time when its YAML file is wrong or gone."""
+"""The configuration that is kept of an archive for the time when its YAML file is wrong or gone."""
 
 import json
 
@@ -16,8 +16,8 @@ def archive(more: str = "", source: str = "topics: [orders]", store: str = "url:
     return parse_archive(text, "/archives/orders.yaml", {"PASSWORD": SECRET})
 
 
-def kept(found: Archive) -> Archive:
-    back = recalled(json.loads(json.dumps(last_known(found))))
+def kept(original: Archive) -> Archive:
+    back = recalled(json.loads(json.dumps(last_known(original))))
     assert back is not None
     return back
 
@@ -27,46 +27,46 @@ def kept(found: Archive) -> Archive:
     ["none", "sse-s3", "sse-kms", "{sse-kms: {key_id: k}}", "{sse-c: {connection: c}}", "{client: {connection: c}}"],
 )
 def test_where_the_ledger_is_and_how_it_is_read_is_kept(encryption: str) -> None:
-    found = archive(store=f"url: s3://bucket/lake, aws: elsewhere, encryption: {encryption}")
-    back = kept(found)
+    original = archive(store=f"url: s3://bucket/lake, aws: elsewhere, encryption: {encryption}")
+    back = kept(original)
     assert (back.archive, back.file) == ("orders", "/archives/orders.yaml")
     assert (back.store.url, back.store.aws, back.store.encryption) == (
         "s3://bucket/lake",
         "elsewhere",
-        found.store.encryption,
+        original.store.encryption,
     )
 
 
 def test_limits_schedules_and_receivers_are_kept() -> None:
-    found = archive(
+    original = archive(
         "schedule: '5 * * * *'\ntimezone: Europe/Berlin\nhealth: {max_age: 90m, max_audit_age: null}\n"
         "audit: {schedule: null}\nalerts: {on_failure: [ops, {connection: mail}], on_audit: [], max_age: 2h}\n",
         source="pattern: 'orders.*', group: g, kafka: other",
     )
-    back = kept(found)
+    back = kept(original)
     for name in ("schedule", "timezone", "health", "alerts", "audit_schedule", "group"):
-        assert getattr(back, name) == getattr(found, name), name
+        assert getattr(back, name) == getattr(original, name), name
     assert (back.source.pattern, back.source.kafka) == ("orders.*", "other")
 
 
 def test_no_secret_is_kept_and_no_other_cluster_is_asked_in_its_place() -> None:
-    found = archive(
+    original = archive(
         f"alerts: {{on_failure: [ops, {{notifier: a.B, options: {{token: {SECRET}}}}}]}}\n",
         source="topics: [orders], kafka: {bootstrap.servers: 'b:9092', sasl.password: '${PASSWORD}'}",
         store="url: s3://bucket/lake, aws: {endpoint_url: 'http://s3:1', aws_secret_access_key: '${PASSWORD}'}",
     )
-    assert SECRET not in json.dumps(last_known(found))
-    back = kept(found)
+    assert SECRET not in json.dumps(last_known(original))
+    back = kept(original)
     assert (back.source.kafka, back.store.aws, back.alerts.on_failure) == (NOT_KEPT, NOT_KEPT, ("ops",))
 
 
 def test_properties_without_secrets_are_kept() -> None:
-    found = archive(
+    original = archive(
         source="topics: [orders], kafka: {bootstrap.servers: 'b:9092'}",
         store="url: s3://bucket/lake, aws: {endpoint_url: 'http://s3:1', region_name: r}",
     )
-    back = kept(found)
-    assert (back.source.kafka, back.store.aws) == (found.source.kafka, found.store.aws)
+    back = kept(original)
+    assert (back.source.kafka, back.store.aws) == (original.source.kafka, original.store.aws)
 
 
 @pytest.mark.parametrize("document", [None, [], {}, {"archive": "orders"}, {"archive": 1, "file": "f", "alerts": 3}])

@@ -91,10 +91,12 @@ def test_the_key_of_each_layout(layout: Any, expected: str) -> None:
 
 
 def test_a_wrong_item_of_a_list_is_the_only_complaint() -> None:
-    with pytest.raises(ConfigError) as found:
+    with pytest.raises(ConfigError) as failure:
         settings_of({"fields": ["value."]})
-    said = "`store.layout.fields.0.field`: expected a field like value.country, key, key.id or header.x, found 'value.'"
-    assert str(found.value) == said
+    message = (
+        "`store.layout.fields.0.field`: expected a field like value.country, key, key.id or header.x, found 'value.'"
+    )
+    assert str(failure.value) == message
 
 
 @given(
@@ -192,7 +194,7 @@ class Buckets:
 
 @pytest.fixture
 def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if another distribution were installed."""
+    """Register a layout as if another distribution were installed."""
     monkeypatch.setitem(LAYOUTS, "buckets", Buckets())
 
 
@@ -221,18 +223,18 @@ def test_the_writer_files_by_what_the_layout_says(open_objects: int) -> None:
         counted = hours.setdefault(folder, {})
         counted[row.timestamp // HOUR] = counted.get(row.timestamp // HOUR, 0) + 1
     entries = complete([result], store)
-    found = {
+    by_path = {
         entry.key.rpartition("/")[0]: [
             line if line.isdigit() else line.split(b'"offset":')[1].split(b",")[0] for line in lines
         ]
         for entry in entries
         for lines in [read_values(store.get(entry.key) or b"")]
     }
-    assert found == expected
+    assert by_path == expected
     for entry in entries:
         assert {hour: entry.rows_in(hour) for hour in entry.hours} == hours[entry.key.rpartition("/")[0]]
     assert all(place_in(Settings(layout="buckets"), o.upload.key) for o in result.objects)
-    assert PART not in "".join(map(str, found))
+    assert PART not in "".join(map(str, by_path))
 
 
 @pytest.mark.usefixtures("buckets")

@@ -16,15 +16,15 @@ NAME = TopicPartition("orders", 0)
 ONE, TWO, THREE = NODES = [BrokerNode(number, f"broker{number}:9092") for number in (1, 2, 3)]
 
 
-def named(monkeypatch: pytest.MonkeyPatch, *said: int | None) -> Any:
+def named(monkeypatch: pytest.MonkeyPatch, *answers: int | None) -> Any:
     """The result if the brokers name these leaders; None: no answer."""
-    views = {node: None if leader is None else {NAME: leader} for node, leader in zip(NODES, said, strict=True)}
+    views = {node: None if leader is None else {NAME: leader} for node, leader in zip(NODES, answers, strict=True)}
     monkeypatch.setattr(module, "_view", lambda properties, node, topics: views[node])
     return leaders({}, NODES, [NAME])[NAME]
 
 
 @pytest.mark.parametrize(
-    ("said", "node", "others"),
+    ("answers", "node", "other_nodes"),
     [
         ((2, 2, 2), TWO, ()),
         # The first one is cut off, and takes itself for the leader.
@@ -39,13 +39,13 @@ def named(monkeypatch: pytest.MonkeyPatch, *said: int | None) -> Any:
 )
 def test_a_majority_of_all_brokers_names_the_leader(
     monkeypatch: pytest.MonkeyPatch,
-    said: tuple[int | None, ...],
+    answers: tuple[int | None, ...],
     node: BrokerNode | None,
-    others: tuple[BrokerNode, ...],
+    other_nodes: tuple[BrokerNode, ...],
 ) -> None:
-    found = named(monkeypatch, *said)
-    assert (found.node, found.others) == (node, others)
-    assert bool(found.unsure) == (node is None)
+    leader = named(monkeypatch, *answers)
+    assert (leader.node, leader.others) == (node, other_nodes)
+    assert bool(leader.unsure) == (node is None)
 
 
 def test_the_reason_says_who_does_not_answer_or_who_disagrees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,12 +58,12 @@ def test_a_newer_epoch_of_another_leader_makes_the_answer_unsure(
     monkeypatch: pytest.MonkeyPatch, epoch: int, unsure: str
 ) -> None:
     leading = {NAME: named(monkeypatch, 1, 2, 2)}
-    said = {ONE: SimpleNamespace(offset=9, leader_epoch=epoch), TWO: SimpleNamespace(offset=10, leader_epoch=5)}
-    monkeypatch.setattr(module, "_asked", lambda properties, node, names, spec, timeout: {NAME: said[node]})
-    found = at_leaders({}, leading, SimpleNamespace(), 1.0)[NAME]
-    assert found.offset_info.offset == 10
-    assert found.unsure.startswith(unsure)
-    assert bool(found.unsure) == bool(unsure)
+    answers = {ONE: SimpleNamespace(offset=9, leader_epoch=epoch), TWO: SimpleNamespace(offset=10, leader_epoch=5)}
+    monkeypatch.setattr(module, "_asked", lambda properties, node, names, spec, timeout: {NAME: answers[node]})
+    answer = at_leaders({}, leading, SimpleNamespace(), 1.0)[NAME]
+    assert answer.offset_info.offset == 10
+    assert answer.unsure.startswith(unsure)
+    assert bool(answer.unsure) == bool(unsure)
 
 
 def topic(identity: str, partitions: int = 1) -> Any:
@@ -73,9 +73,9 @@ def topic(identity: str, partitions: int = 1) -> Any:
 SILENT = "silent"
 
 
-def majority(*said: Any) -> Any:
+def majority(*answers: Any) -> Any:
     """The topic if the brokers describe it so; None: they do not know it."""
-    views = [None if answer == SILENT else {"orders": answer} for answer in said]
+    views = [None if answer == SILENT else {"orders": answer} for answer in answers]
     return majority_of("orders", dict(zip(NODES, views, strict=True)))
 
 
@@ -86,16 +86,16 @@ def test_a_topic_that_most_brokers_do_not_know_does_not_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [(None, topic("a"), topic("a")), (None, topic("a"), SILENT), (SILENT, SILENT, topic("a"))]
+    "answers", [(None, topic("a"), topic("a")), (None, topic("a"), SILENT), (SILENT, SILENT, topic("a"))]
 )
-def test_a_topic_that_a_broker_does_not_know_yet_exists(said: tuple[Any, ...]) -> None:
-    assert majority(*said).topic_id == "a"
+def test_a_topic_that_a_broker_does_not_know_yet_exists(answers: tuple[Any, ...]) -> None:
+    assert majority(*answers).topic_id == "a"
 
 
-@pytest.mark.parametrize("said", [(None, SILENT, SILENT), (SILENT, SILENT, SILENT)])
-def test_while_too_few_brokers_answer_no_topic_is_called_gone(said: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize("answers", [(None, SILENT, SILENT), (SILENT, SILENT, SILENT)])
+def test_while_too_few_brokers_answer_no_topic_is_called_gone(answers: tuple[Any, ...]) -> None:
     with pytest.raises(TransientError, match="no broker that answers knows topic orders"):
-        majority(*said)
+        majority(*answers)
 
 
 def test_partitions_that_one_broker_does_not_know_yet_exist() -> None:

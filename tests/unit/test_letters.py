@@ -50,8 +50,8 @@ def put_aside(chunk: Chunk, batches: Iterator[pa.RecordBatch], store: Store) -> 
         for some in batches:
             if some.num_rows:
                 bad.take(some, {offset: f"why {offset}" for offset in some.column("offset").to_pylist()})
-        made = bad.finish()
-    return complete([ChunkResult(account=ChunkAccount.nothing_there(chunk), objects=made)], store)
+        letters = bad.finish()
+    return complete([ChunkResult(account=ChunkAccount.nothing_there(chunk), objects=letters)], store)
 
 
 def as_letters(entries: Sequence[ObjectEntry]) -> list[DeadLetters]:
@@ -59,9 +59,9 @@ def as_letters(entries: Sequence[ObjectEntry]) -> list[DeadLetters]:
 
 
 def as_rows(batches: Iterator[pa.RecordBatch]) -> list[Row]:
-    found = [row for some in batches for row in some.to_pylist()]
-    assert all(row.pop("unread") is None for row in found)
-    return [Row(**{**row, "headers": tuple((h["key"], h["value"]) for h in row["headers"])}) for row in found]
+    rows = [row for some in batches for row in some.to_pylist()]
+    assert all(row.pop("unread") is None for row in rows)
+    return [Row(**{**row, "headers": tuple((h["key"], h["value"]) for h in row["headers"])}) for row in rows]
 
 
 @given(DRAWN, st.integers(1, 9), st.sampled_from([1, 7, 1 << 14]))
@@ -75,8 +75,8 @@ def test_a_dead_letter_has_everything_that_kafka_had_and_is_read_back_in_offset_
     chunk, store = chunk_of(0, (rows[-1].offset if rows else 0) + 1), new_store()
     entries = put_aside(chunk, cut(rows, size), store)
     # Once with a reader of the tests, once with that of a replay.
-    theirs = [row for entry in entries for row in read_json(store.get(entry.key))]
-    assert sorted(theirs, key=lambda row: row.offset) == rows
+    letters_read = [row for entry in entries for row in read_json(store.get(entry.key))]
+    assert sorted(letters_read, key=lambda row: row.offset) == rows
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(letters, "PIECE", piece)
         assert as_rows(read_letters(store, chunk, as_letters(entries))) == rows
@@ -86,10 +86,10 @@ def test_dead_letters_are_read_piece_by_piece() -> None:
     rows = [Row(n, n % 3 * HOUR, 0, b"k", b"{" + b"x" * 1000) for n in range(9_000)]
     chunk, store = chunk_of(0, len(rows)), new_store()
     entries = put_aside(chunk, cut(rows, 1000), store)
-    found = list(read_letters(store, chunk, as_letters(entries)))
-    assert sum(some.num_rows for some in found) == len(rows)
+    pieces = list(read_letters(store, chunk, as_letters(entries)))
+    assert sum(some.num_rows for some in pieces) == len(rows)
     # gzip makes a hundredth of such lines.
-    assert max(some.nbytes for some in found) < 6 << 20
+    assert max(some.nbytes for some in pieces) < 6 << 20
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What OpenLineage is told of a run, by a stand-in for the provider, which need not be installed."""
+"""The lineage that OpenLineage gets of a run, by a stand-in for the provider, which need not be installed."""
 
 import sys
 import uuid
@@ -22,11 +22,14 @@ def test_rows_bytes_and_files_are_those_of_the_manifests_by_topic() -> None:
     lake.logs.update({A: Range(0, 4), B: Range(0, 2)})
     runs.append(lake.run(1))
     done = [(lake.ledger.plan(run), lake.ledger.manifest(run)) for run in runs]
-    found = sum_up((plan, manifest) for plan, manifest in done if plan and manifest)
-    assert [(one.topic, one.rows, one.fields) for one in found] == [("a", 4, RECORD), ("b", 2, RECORD)]
-    for one in found:
-        stored = list(lake.store.list(f"{one.topic}/"))
-        assert (one.bytes, one.files) == (sum(stat.size for stat in stored), len(stored))
+    datasets = sum_up((plan, manifest) for plan, manifest in done if plan and manifest)
+    assert [(dataset.topic, dataset.rows, dataset.fields) for dataset in datasets] == [
+        ("a", 4, RECORD),
+        ("b", 2, RECORD),
+    ]
+    for dataset in datasets:
+        stored = list(lake.store.list(f"{dataset.topic}/"))
+        assert (dataset.bytes, dataset.files) == (sum(stat.size for stat in stored), len(stored))
 
 
 @pytest.fixture
@@ -34,9 +37,9 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> None:
     """The names that we use of the provider and its client."""
 
     def module(name: str, **content: Any) -> None:
-        made = ModuleType(name)
-        vars(made).update(content)
-        monkeypatch.setitem(sys.modules, name, made)
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
 
     class Given(SimpleNamespace):
         pass
@@ -54,15 +57,15 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_datasets_have_the_names_that_openlineage_s_specification_gives_them(provider: None) -> None:
-    found = [TopicOutput("orders", 5, 100, 2, RECORD), TopicOutput("plain", 1, 10, 1, ())]
-    told = operator_lineage("s3://bucket/lake/", "broker-1:9092,broker-2:9092", found)
-    assert [(one.namespace, one.name) for one in told.inputs] == [
+    datasets = [TopicOutput("orders", 5, 100, 2, RECORD), TopicOutput("plain", 1, 10, 1, ())]
+    lineage = operator_lineage("s3://bucket/lake/", "broker-1:9092,broker-2:9092", datasets)
+    assert [(dataset.namespace, dataset.name) for dataset in lineage.inputs] == [
         ("kafka://broker-1:9092", "orders"), ("kafka://broker-1:9092", "plain"),
     ]  # fmt: skip
-    assert [(one.namespace, one.name) for one in told.outputs] == [
+    assert [(dataset.namespace, dataset.name) for dataset in lineage.outputs] == [
         ("s3://bucket", "lake/orders"), ("s3://bucket", "lake/plain"),
     ]  # fmt: skip
-    figures = told.outputs[0].outputFacets["outputStatistics"]
+    figures = lineage.outputs[0].outputFacets["outputStatistics"]
     assert (figures.rowCount, figures.size, figures.fileCount) == (5, 100, 2)
-    assert [field.name for field in told.outputs[0].facets["schema"].fields] == [name for name, _ in RECORD]
-    assert told.outputs[1].facets == {}
+    assert [field.name for field in lineage.outputs[0].facets["schema"].fields] == [name for name, _ in RECORD]
+    assert lineage.outputs[1].facets == {}

@@ -63,9 +63,9 @@ def test_a_manifest_of_another_plan_is_told(run: tuple[Plan, Manifest], other: P
 def test_a_missing_account_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
     plan, manifest = run
     gone = data.draw(st.sampled_from(manifest.chunks))
-    rest = tuple(a for a in manifest.chunks if a != gone)
-    found = discrepancies(plan, changed(manifest, chunks=rest, account=totals(rest)))
-    assert f"no account of {gone.chunk}" in found
+    remaining = tuple(a for a in manifest.chunks if a != gone)
+    problems = discrepancies(plan, changed(manifest, chunks=remaining, account=totals(remaining)))
+    assert f"no account of {gone.chunk}" in problems
 
 
 @few
@@ -83,8 +83,8 @@ def test_an_account_given_twice_is_told(run: tuple[Plan, Manifest], data: st.Dat
 def test_an_account_of_what_was_not_planned_is_told(run: tuple[Plan, Manifest]) -> None:
     plan, manifest = run
     more = (*manifest.chunks, account(filtered=10))
-    found = discrepancies(plan, changed(manifest, chunks=more, account=totals(more)))
-    assert found == ["an account of t[0] [10, 20), which is not in the plan"]
+    problems = discrepancies(plan, changed(manifest, chunks=more, account=totals(more)))
+    assert problems == ["an account of t[0] [10, 20), which is not in the plan"]
 
 
 @few
@@ -92,12 +92,12 @@ def test_an_account_of_what_was_not_planned_is_told(run: tuple[Plan, Manifest]) 
 def test_a_missing_object_or_row_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
     plan, manifest = run
     short = data.draw(st.sampled_from(manifest.objects))
-    rest = tuple(o for o in manifest.objects if o != short)
-    [found] = discrepancies(plan, changed(manifest, objects=rest))
-    assert re.search(r"offsets archived( in \d+ rows)?, its objects hold \d+ rows", found)
+    remaining = tuple(o for o in manifest.objects if o != short)
+    [problem] = discrepancies(plan, changed(manifest, objects=remaining))
+    assert re.search(r"offsets archived( in \d+ rows)?, its objects hold \d+ rows", problem)
     longer = short.model_copy(update={"rows": short.rows + 1})
-    [found] = discrepancies(plan, changed(manifest, objects=(*rest, longer)))
-    assert re.search(r"offsets archived( in \d+ rows)?, its objects hold \d+ rows", found)
+    [problem] = discrepancies(plan, changed(manifest, objects=(*remaining, longer)))
+    assert re.search(r"offsets archived( in \d+ rows)?, its objects hold \d+ rows", problem)
 
 
 @few
@@ -105,8 +105,8 @@ def test_a_missing_object_or_row_is_told(run: tuple[Plan, Manifest], data: st.Da
 def test_an_object_of_no_chunk_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
     plan, manifest = run
     stray = data.draw(st.sampled_from(manifest.objects)).model_copy(update={"topic": "stray", "chunk_start": 7})
-    found = discrepancies(plan, changed(manifest, objects=(*manifest.objects, stray)))
-    assert found == [f"objects of stray[{stray.partition}] 7, a chunk without account"]
+    problems = discrepancies(plan, changed(manifest, objects=(*manifest.objects, stray)))
+    assert problems == [f"objects of stray[{stray.partition}] 7, a chunk without account"]
 
 
 @few
@@ -122,8 +122,8 @@ def test_a_lost_offset_that_is_in_no_range_and_of_no_lost_object_is_told(
     rows = mine.rows and archived and mine.rows - short.rows
     less = mine.model_copy(update={"archived": archived, "lost": mine.lost + short.offsets, "rows": rows or None})
     chunks = tuple(less if a == mine else a for a in manifest.chunks)
-    rest = tuple(o for o in manifest.objects if o != short)
-    without = changed(manifest, objects=rest, chunks=chunks, account=totals(chunks))
+    remaining = tuple(o for o in manifest.objects if o != short)
+    without = changed(manifest, objects=remaining, chunks=chunks, account=totals(chunks))
     assert discrepancies(plan, without) == [
         f"{mine.chunk}: {less.lost} offsets lost, but not in its ranges and lost objects"
     ]
@@ -143,8 +143,8 @@ def _place(item: ObjectEntry) -> tuple[str, int, int]:
 def test_a_total_that_is_not_the_sum_is_told(run: tuple[Plan, Manifest], fate: str) -> None:
     plan, manifest = run
     wrong = {**manifest.account, fate: manifest.account[fate] + 1}
-    [found] = discrepancies(plan, changed(manifest, account=wrong))
-    assert found.startswith("the account says")
+    [problem] = discrepancies(plan, changed(manifest, account=wrong))
+    assert problem.startswith("the account says")
 
 
 @pytest.mark.parametrize("wrong", [{}, {"archived": 1}, {**dict.fromkeys(FATES, 0), "other": 0}])
@@ -215,9 +215,9 @@ def test_a_sidecar_that_is_missing_or_too_many_is_told(run: tuple[Plan, Manifest
     plan, manifest = run
     assert discrepancies(plan, manifest) == []
     chosen = data.draw(st.sampled_from(manifest.sidecars))
-    rest = tuple(o for o in manifest.sidecars if o != chosen)
-    assume(rest)
-    assert discrepancies(plan, changed(manifest, sidecars=rest)) == [f"{chosen.sidecar_of} has no sidecar"]
+    remaining = tuple(o for o in manifest.sidecars if o != chosen)
+    assume(remaining)
+    assert discrepancies(plan, changed(manifest, sidecars=remaining)) == [f"{chosen.sidecar_of} has no sidecar"]
     other = chosen.model_copy(update={"sidecar_of": "another"})
     more = changed(manifest, sidecars=(*manifest.sidecars, other))
     assert discrepancies(plan, more) == ["a sidecar of another, which is not an object"]

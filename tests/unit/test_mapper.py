@@ -78,8 +78,8 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def runner(mapper: Mapper, **settings: Any) -> Runner:
-    given_ = {"content": "record", "format": "jsonl", **settings}
-    return Runner(stages_of(Settings(transform=Transform(mapper=mapper), **given_), (), BatchOrigin("orders", 3)))
+    options = {"content": "record", "format": "jsonl", **settings}
+    return Runner(stages_of(Settings(transform=Transform(mapper=mapper), **options), (), BatchOrigin("orders", 3)))
 
 
 def rows(values: list[str | None]) -> list[Row]:
@@ -91,29 +91,29 @@ def rows(values: list[str | None]) -> list[Row]:
 def test_the_account_is_exact_whatever_the_batches(
     module: str, function: str, values: list[str | None], cuts: list[int]
 ) -> None:
-    found = runner(Mapper(function=f"{module}:{function}", by=FUNCTIONS[function]))  # type: ignore[arg-type]
-    given_ = rows(values)
-    edges = [0, *sorted({min(cut, len(given_)) for cut in cuts}), len(given_)]
+    mapping = runner(Mapper(function=f"{module}:{function}", by=FUNCTIONS[function]))  # type: ignore[arg-type]
+    records = rows(values)
+    edges = [0, *sorted({min(cut, len(records)) for cut in cuts}), len(records)]
     kept: list[tuple[Any, ...]] = []
     rejected: dict[int, str] = {}
     for start, end in pairwise(edges):
         if start < end:
-            passed = found.run(batch(given_[start:end]))
+            passed = mapping.run(batch(records[start:end]))
             rejected |= passed.rejected
             kept += [tuple(row.values()) for row in passed.kept.to_pylist()]
-    parts = {row.offset: (row.value or b"").decode().split(",") if row.value else [] for row in given_}
+    parts = {row.offset: (row.value or b"").decode().split(",") if row.value else [] for row in records}
     bad = {offset for offset, names in parts.items() if "!" in names}
-    made = [(row, part.encode()) for row in given_ if row.offset not in bad for part in parts[row.offset]]
+    expected = [(row, part.encode()) for row in records if row.offset not in bad for part in parts[row.offset]]
     headers = [{"key": "h", "value": b"x"}]
-    assert kept == [(row.offset, row.timestamp, 1, b"k" + part, part, headers) for row, part in made]
+    assert kept == [(row.offset, row.timestamp, 1, b"k" + part, part, headers) for row, part in expected]
     assert rejected.keys() == bad
     for offset, reason in rejected.items():
         value = ",".join(parts[offset])
         # The same in every process.
         assert reason == (f"the mapper {module}:{function} raised ValueError: no {value} at <object object at 0x…>")
     filtered = {offset for offset, names in parts.items() if not names}
-    assert (found.rejected, found.filtered, found.rows) == (len(bad), len(filtered), len(made))
-    assert found.archived == len(given_) - len(bad) - len(filtered)
+    assert (mapping.rejected, mapping.filtered, mapping.rows) == (len(bad), len(filtered), len(expected))
+    assert mapping.archived == len(records) - len(bad) - len(filtered)
 
 
 ODD = """
@@ -138,7 +138,7 @@ def a_list(batch): return [1]
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "message"),
     [
         ("text", "TypeError: expected None, a Record (record.replace(value=…)) or an iterable of Records, found str"),
         ("mapping", "or an iterable of Records, found dict"),
@@ -159,12 +159,12 @@ def a_list(batch): return [1]
         ("a_list", "TypeError: expected a RecordBatch, a Table or None, found list"),
     ],
 )
-def test_what_a_mapper_must_not_return_rejects_the_record(tmp_path: Path, function: str, said: str) -> None:
+def test_what_a_mapper_must_not_return_rejects_the_record(tmp_path: Path, function: str, message: str) -> None:
     by_batch = function in ("unordered", "beyond", "more", "retimed", "a_list")
     mapper = Mapper(function=f"{write_module(tmp_path, ODD)}:{function}", by="batch" if by_batch else "record")
     passed = runner(mapper).run(batch([Row(1, 5), Row(2, 5)]))
     assert (passed.kept.num_rows, sorted(passed.rejected)) == (0, [1, 2])
-    assert said in passed.rejected[1]
+    assert message in passed.rejected[1]
 
 
 @pytest.mark.parametrize("head", ["def f(one)", "async def f(one)", "def f(batch)"])
@@ -217,9 +217,9 @@ def test_a_mapper_makes_columns_and_loses_no_field_unseen(tmp_path: Path) -> Non
         },
         None,
     ]
-    found = {offset: reason.partition("stored: ")[2] for offset, reason in passed.rejected.items()}
-    assert found.pop(5).startswith("value cannot be of type")
-    assert found == {
+    reasons = {offset: reason.partition("stored: ")[2] for offset, reason in passed.rejected.items()}
+    assert reasons.pop(5).startswith("value cannot be of type")
+    assert reasons == {
         1: "value.n is of type int64, found bool",
         2: "value.n is of type int64, found float",
         3: "value has no field 'nn'; it has n, tags, id, price",
@@ -238,8 +238,8 @@ def test_a_row_is_what_it_was_when_the_function_yielded_it(tmp_path: Path, kind:
         yield record.replace(value=value, headers=headers)
 """
     module = write_module(tmp_path, f"{kind} f(record):{code}")
-    found = runner(Mapper(function=f"{module}:f", columns=COLUMNS), content="value", metadata=("headers",))
-    passed = found.run(batch(rows(["x"])))
+    mapping = runner(Mapper(function=f"{module}:f", columns=COLUMNS), content="value", metadata=("headers",))
+    passed = mapping.run(batch(rows(["x"])))
     assert [(row["value_decoded"]["n"], len(row["headers"])) for row in passed.kept.to_pylist()] == [(1, 1), (2, 2)]
 
 
@@ -255,8 +255,8 @@ def test_an_error_with_half_of_a_character_is_a_reason_as_any_other(tmp_path: Pa
 def test_a_batch_with_other_fields_is_refused_and_not_cast(tmp_path: Path) -> None:
     name = write_module(tmp_path, TYPED)
     few = Schema(kind="JSON", text='[{"name": "n", "type": "int32"}]')
-    found = runner(Mapper(function=f"{name}:columns", by="batch", columns=few), content="value", format="avro")
-    passed = found.run(
+    mapping = runner(Mapper(function=f"{name}:columns", by="batch", columns=few), content="value", format="avro")
+    passed = mapping.run(
         batch(
             [Row(1, 5, value=b'{"n": 7}'), Row(2, 5, value=b'{"n": 7, "m": 1}'), Row(3, 5, value=b'{"n": 4294967296}')]
         )
@@ -282,8 +282,8 @@ def test_changed_code_is_refused_and_so_is_code_that_is_not_there(tmp_path: Path
         f"{name}:g": f"module {name} has no function 'g'",
         f"{name}:pa": "is no function",
     }
-    for wrong, said in missing.items():
-        with pytest.raises(ConfigError, match=said):
+    for wrong, message in missing.items():
+        with pytest.raises(ConfigError, match=message):
             runner(Mapper(function=wrong)).run(batch([Row(1, 5)]))
     broken = write_module(tmp_path, "1 / 0\n")
     with pytest.raises(ConfigError, match="cannot be imported: ZeroDivisionError: division by zero"):

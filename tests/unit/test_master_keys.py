@@ -40,8 +40,8 @@ def text(secret: bytes) -> str:
 
 @pytest.fixture
 def kms() -> Iterator[Kms]:
-    with a_kms() as found:
-        yield found
+    with a_kms() as service:
+        yield service
 
 
 def options(kms: Kms) -> dict[str, str]:
@@ -103,7 +103,7 @@ class TestKms:
         assert document.wrapped.master == f"kms:{ARN}first"
         assert keyring.open(document) == key
         context = {"archive": "orders", "data-key": key.id}
-        assert [(operation, given["EncryptionContext"]) for operation, given in kms.asked] == [
+        assert [(operation, request["EncryptionContext"]) for operation, request in kms.asked] == [
             ("Encrypt", context),
             ("Decrypt", context),
         ]
@@ -123,10 +123,10 @@ class TestKms:
         keyrings = [keyring_of(Endpoints({}, options(kms), master_keys=keys)) for keys in (local, by, local)]
         first, second, third = (keyring for keyring in keyrings if keyring)
         key, document = first.new("orders", NOW)
-        there = second.rewrapped(document)
-        assert there
-        assert there.wrapped.master.startswith("kms:")
-        back = third.rewrapped(there)
+        rewrapped = second.rewrapped(document)
+        assert rewrapped
+        assert rewrapped.wrapped.master.startswith("kms:")
+        back = third.rewrapped(rewrapped)
         assert back
         assert third.open(back) == key
 
@@ -203,9 +203,9 @@ def test_no_text_has_a_key(caplog: pytest.LogCaptureFixture) -> None:
 def test_executors_get_the_keys_with_the_job() -> None:
     key = DataKey(FIRST)
     job = WriteJob(archive="a", settings=Settings(encryption="client"), data_key=key.id, data_keys={key.id: key})
-    there = pickle.loads(pickle.dumps(job))
-    ours, theirs = job.sealer("k"), there.sealer("k")
-    assert [*ours.update([b"x"]), *ours.finish()] == [*theirs.update([b"x"]), *theirs.finish()]
+    job_there = pickle.loads(pickle.dumps(job))
+    sealer, sealer_there = job.sealer("k"), job_there.sealer("k")
+    assert [*sealer.update([b"x"]), *sealer.finish()] == [*sealer_there.update([b"x"]), *sealer_there.finish()]
 
 
 def test_endpoints_without_keys_are_those_of_before() -> None:

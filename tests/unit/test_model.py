@@ -58,7 +58,8 @@ def go(
 
 
 def places(how: str, begin: Callable[[], Model], attempt: Callable[[Model], None] = go) -> list[int]:
-    """How many calls an attempt may have made when something happens to it, so that each place makes a difference.
+    """Return how many calls an attempt may have made when something happens to it, so that each place makes a
+    difference.
 
     A kill leaves behind what was written: one before each write. What happens in Kafka is seen when Kafka is asked;
     once will do for an attempt that asks nothing. A sleeper goes on with what it has read: before each call, but for

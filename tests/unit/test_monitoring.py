@@ -85,4 +85,4 @@ def test_the_dashboard_is_complete() -> None:
         for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
     ]
     assert len(cells) == len(set(cells)), "panels overlap"
-    assert {one["name"] for one in DASHBOARD["templating"]["list"]} == {"source", "archive"}
+    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"source", "archive"}

@@ -15,7 +15,7 @@ RUN = "20261121T050000Z"
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("facts", "line"),
     [
         (
             {"records": 1234567, "objects": 12, "bytes": 3_400_000, "hours_closed": 2, "closed_until": SEVEN},
@@ -30,13 +30,13 @@ RUN = "20261121T050000Z"
         ({}, "0 records; no hour is closed yet"),
     ],
 )
-def test_a_successful_run_says_what_it_did(given: dict[str, Any], line: str) -> None:
-    assert Figures(runs=(RUN,), **given).line == line
+def test_a_successful_run_says_what_it_did(facts: dict[str, Any], line: str) -> None:
+    assert Figures(runs=(RUN,), **facts).line == line
 
 
 def test_sizes() -> None:
-    found = [size(n) for n in (0, 999, 1000, 99_949, 999_500, 1_234_567_890, 5 * 10**15)]
-    assert found == ["0 B", "999 B", "1 kB", "99.9 kB", "1 MB", "1.23 GB", "5,000 TB"]
+    texts = [size(n) for n in (0, 999, 1000, 99_949, 999_500, 1_234_567_890, 5 * 10**15)]
+    assert texts == ["0 B", "999 B", "1 kB", "99.9 kB", "1 MB", "1.23 GB", "5,000 TB"]
 
 
 def test_a_failed_run_says_where_and_why_in_one_line_that_airflow_stores() -> None:
@@ -50,8 +50,8 @@ def test_a_failed_run_says_where_and_why_in_one_line_that_airflow_stores() -> No
 
 
 def test_an_audit_says_its_verdict() -> None:
-    found = audited({"verdict": "clean", "objects": 1200, "runs": 7, "report": "_ledger/orders/audit.json"})
-    assert found == "clean: 1,200 objects of 7 runs; report _ledger/orders/audit.json"
+    note = audited({"verdict": "clean", "objects": 1200, "runs": 7, "report": "_ledger/orders/audit.json"})
+    assert note == "clean: 1,200 objects of 7 runs; report _ledger/orders/audit.json"
 
 
 def test_a_failed_run_that_another_settled_says_by_which_and_keeps_its_cause() -> None:

@@ -38,23 +38,23 @@ def context() -> Context:
     )
     store: Any = Counted(MemoryStore(uuid.uuid4().hex, clock=lambda: NOW))
     brokers: Any = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    made = Context(archive, brokers, store, Ledger(store, "orders"))
-    run(made, 2)
+    context = Context(archive, brokers, store, Ledger(store, "orders"))
+    run(context, 2)
     brokers.logs.update({P0: Range(0, 4), P1: Range(0, 4)})
-    run(made, 3)
+    run(context, 3)
     brokers.logs.update({P0: Range(0, 6)})
-    return replace(made, clock=lambda: NOW)
+    return replace(context, clock=lambda: NOW)
 
 
 def test_a_look_says_what_the_command_says(context: Context) -> None:
-    found, told = look(context, QUIET), status(context, QUIET)
-    assert found.state == told
-    assert (found.lag, found.closed_until, found.troubles) == (told.lag, told.closed_until, told.troubles)
-    assert found.lag == 2
-    assert found.behind(context.clock()) == timedelta(hours=2)
-    assert found.age(context.clock()) == context.clock() - found.closed_until
-    assert found.hours_open(context.clock()) == 2
-    last = found.last_run
+    snapshot, state = look(context, QUIET), status(context, QUIET)
+    assert snapshot.state == state
+    assert (snapshot.lag, snapshot.closed_until, snapshot.troubles) == (state.lag, state.closed_until, state.troubles)
+    assert snapshot.lag == 2
+    assert snapshot.behind(context.clock()) == timedelta(hours=2)
+    assert snapshot.age(context.clock()) == context.clock() - snapshot.closed_until
+    assert snapshot.hours_open(context.clock()) == 2
+    last = snapshot.last_run
     assert last is not None
     assert (last.run, last.rows, last.objects, last.bytes, last.lost) == (hour(3).id, 2, 2, 2000, 0)
 
@@ -69,23 +69,23 @@ def test_it_has_the_last_audit_and_what_the_last_committed_run_took(context: Con
     # A run by hand that found nothing.
     empty = done.model_copy(update={"run_id": "b", "begun": ended, "ended": ended, "finished": (), "effort": None})
     publish(context.store, audit(context.archive, context.store, context.clock()))
-    found = look(context, QUIET.model_copy(update={"runs": (empty, done)}))
-    assert (found.duration, found.effort, found.wrote) == (timedelta(minutes=7), done.effort, done.wrote)
+    snapshot = look(context, QUIET.model_copy(update={"runs": (empty, done)}))
+    assert (snapshot.duration, snapshot.effort, snapshot.wrote) == (timedelta(minutes=7), done.effort, done.wrote)
     assert look(context, QUIET.model_copy(update={"runs": (empty,)})).duration is None
-    assert found.audit is not None
-    assert found.audit.at == context.clock()
-    assert found.audit.counts is not None
-    assert found.audit.counts.rows == 8
+    assert snapshot.audit is not None
+    assert snapshot.audit.at == context.clock()
+    assert snapshot.audit.counts is not None
+    assert snapshot.audit.counts.rows == 8
 
 
 def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context) -> None:
     brokers: Any = context.cluster
     whole, brokers.failure = look(context, QUIET), TransientError("no broker answers")
-    found = look(context, QUIET.model_copy(update={"paused": True}))
-    assert (found.error, found.lag, found.state) == ("no broker answers", None, None)
-    assert (found.closed_until, found.begun) == (whole.closed_until, whole.begun)
-    assert found.last_run == whole.last_run is not None
-    assert (found.ledger_read, [trouble.kind for trouble in found.troubles]) == (
+    snapshot = look(context, QUIET.model_copy(update={"paused": True}))
+    assert (snapshot.error, snapshot.lag, snapshot.state) == ("no broker answers", None, None)
+    assert (snapshot.closed_until, snapshot.begun) == (whole.closed_until, whole.begun)
+    assert snapshot.last_run == whole.last_run is not None
+    assert (snapshot.ledger_read, [trouble.kind for trouble in snapshot.troubles]) == (
         True,
         ["never audited", "paused"],
     )
@@ -94,9 +94,9 @@ def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context
 def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context) -> None:
     store: Any = context.store
     store.failure = TransientError("no store answers")
-    found = look(context, QUIET.model_copy(update={"known": False}))
-    assert (found.error, found.state, found.closed_until) == ("no store answers", None, None)
-    assert (found.ledger_read, [trouble.kind for trouble in found.troubles]) == (False, ["no dag"])
+    snapshot = look(context, QUIET.model_copy(update={"known": False}))
+    assert (snapshot.error, snapshot.state, snapshot.closed_until) == ("no store answers", None, None)
+    assert (snapshot.ledger_read, [trouble.kind for trouble in snapshot.troubles]) == (False, ["no dag"])
 
 
 def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(context: Context) -> None:
@@ -104,20 +104,20 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     assert look(context, QUIET).incomplete == ()
     brokers.logs.update({P0: Range(5, 7), P1: Range(8, 9)})
     run(replace(context, archive=context.archive.choosing({"lost_offsets": "record_loss"})), 4)
-    found = look(context, QUIET)
-    assert found.closed_until == DAY + timedelta(hours=5)
-    assert [hour.hour_start for hour in found.incomplete or ()] == [DAY + timedelta(hours=4)]
-    told = next(trouble for trouble in found.troubles if trouble.kind == "incomplete hours")
-    assert told.severity == "warning"
-    assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in told.observed
-    assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in told.observed
+    snapshot = look(context, QUIET)
+    assert snapshot.closed_until == DAY + timedelta(hours=5)
+    assert [hour.hour_start for hour in snapshot.incomplete or ()] == [DAY + timedelta(hours=4)]
+    loss = next(trouble for trouble in snapshot.troubles if trouble.kind == "incomplete hours")
+    assert loss.severity == "warning"
+    assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in loss.observed
+    assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in loss.observed
     done = figures(context, [hour(4).id], ClosedHours())
     assert (done.lost, done.lost_by) == (5, {"orders[0]": 1, "orders[1]": 4})
     assert (done.incomplete, done.unsure_until) == ((DAY + timedelta(hours=4),), DAY + timedelta(hours=6))
     # Only a settled run changes them.
     store: Any = context.store
     store.asked.clear()
-    assert look(context, QUIET, found).incomplete == found.incomplete
+    assert look(context, QUIET, snapshot).incomplete == snapshot.incomplete
     assert not [request for request in store.asked if "/hours/" in request]
 
 

@@ -1,4 +1,4 @@
-"""Which DAG run an action of the page starts."""
+"""The DAG run that an action of the page starts."""
 
 import json
 import shlex
@@ -38,9 +38,9 @@ def test_a_backfill_takes_every_interval_with_a_part_of_the_hours_and_no_other(
 ) -> None:
     orders = archive(f"schedule: '{minute} * * * *'\n")
     begin, end = DAY + timedelta(hours=first), DAY + timedelta(hours=first + more)
-    found = trigger_of("backfill", orders, form(first=f"{begin:%Y-%m-%dT%H:%M}", last=f"{end:%Y-%m-%dT%H}"))
-    assert found.backfill is not None
-    since, until, again = found.backfill
+    trigger = trigger_of("backfill", orders, form(first=f"{begin:%Y-%m-%dT%H:%M}", last=f"{end:%Y-%m-%dT%H}"))
+    assert trigger.backfill is not None
+    since, until, again = trigger.backfill
     assert again == "none"
     # Airflow takes the intervals that start from `since` to `until`, both included.
     starts = [DAY + timedelta(hours=hour, minutes=minute) for hour in range(-2, 60)]
@@ -50,8 +50,8 @@ def test_a_backfill_takes_every_interval_with_a_part_of_the_hours_and_no_other(
 
 def test_a_backfill_of_an_hour_of_a_daily_schedule_takes_its_day() -> None:
     orders = archive("schedule: '0 0 * * *'\n")
-    found = trigger_of("backfill", orders, form(first="2026-11-20T05", last="2026-11-20T07", failed="1"))
-    assert found.backfill == (DAY, DAY + timedelta(hours=7, minutes=59), "failed")
+    trigger = trigger_of("backfill", orders, form(first="2026-11-20T05", last="2026-11-20T07", failed="1"))
+    assert trigger.backfill == (DAY, DAY + timedelta(hours=7, minutes=59), "failed")
     assert last_interval(orders, DAY + timedelta(hours=5)).end == DAY
 
 
@@ -76,8 +76,8 @@ def test_an_audit_is_of_the_audits_dag() -> None:
 
 def test_a_policy_is_for_the_run_alone() -> None:
     fields = {"policy.lost_offsets": "record_loss", "policy.bad_record": ""}
-    found = trigger_of("run", archive(), SubmittedForm(list(fields.items())))
-    assert found.conf == {"policies": {"lost_offsets": "record_loss"}}
+    trigger = trigger_of("run", archive(), SubmittedForm(list(fields.items())))
+    assert trigger.conf == {"policies": {"lost_offsets": "record_loss"}}
 
 
 RUN = "20261120T020000Z"

@@ -34,9 +34,9 @@ class Source:
 
 @pytest.fixture
 def source() -> Iterator[Source]:
-    made = Source()
-    yield made
-    made.open.set()
+    cached = Source()
+    yield cached
+    cached.open.set()
 
 
 @pytest.fixture

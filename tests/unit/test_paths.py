@@ -93,7 +93,7 @@ def filed(settings: Settings, rows: Sequence[Row], most: int | None = None) -> t
 
 
 def text(value: Any) -> str | None:
-    """What a value is in a path."""
+    """Return the text of a value in a path."""
     return None if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
@@ -109,8 +109,8 @@ def test_records_share_a_key_if_and_only_if_they_have_the_same_values(
     keys, marks = filed(settings, documents([{"a": a, "b": b} for a, b in pairs]))
     assert not marks
     for key, pair in zip(keys, pairs, strict=True):
-        for other, another in zip(keys, pairs, strict=True):
-            assert (key == other) == ([*map(text, pair)] == [*map(text, another)])
+        for other, other_pair in zip(keys, pairs, strict=True):
+            assert (key == other) == ([*map(text, pair)] == [*map(text, other_pair)])
         assert len(key.encode()) <= LONGEST_KEY
         assert place_in(settings, key) == ObjectName("orders", 3, 0)
         assert not {"", ".", ".."} & set(key.split("/"))
@@ -120,12 +120,12 @@ def test_records_share_a_key_if_and_only_if_they_have_the_same_values(
 @given(
     st.text(), st.text(), st.sampled_from(["", "-", "_.", "~"]), st.sampled_from([NULL, "none"]), st.integers(40, 300)
 )
-def test_a_text_of_a_path_is_of_one_value(one: str, other: str, also: str, null: str, longest: int) -> None:
-    found = segment(one, also, null, longest)
-    assert len(found) <= longest
-    assert found not in (null, "", ".", "..")
-    assert not set(also + "/") & set(found)
-    assert (found == segment(other, also, null, longest)) == (one == other)
+def test_a_text_of_a_path_is_of_one_value(value: str, other: str, also: str, null: str, longest: int) -> None:
+    text = segment(value, also, null, longest)
+    assert len(text) <= longest
+    assert text not in (null, "", ".", "..")
+    assert not set(also + "/") & set(text)
+    assert (text == segment(other, also, null, longest)) == (value == other)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=30), st.integers(1, 30))
@@ -139,8 +139,10 @@ def test_every_record_is_in_exactly_one_object_however_it_is_read(values: list[A
     store, chunk = new_store(), chunk_of(0, len(rows))
     result = write(chunk, cut(rows, size), store, Limits(memory_bytes=64 << 10, open_objects=2), **update)
     assert facts(result) == facts(write(chunk, cut(rows, 1000), **update))
-    found = [json.loads(line)["n"] for e in complete([result], store) for line in read_values(store.get(e.key) or b"")]
-    assert sorted(found) == list(range(len(rows)))
+    numbers = [
+        json.loads(line)["n"] for e in complete([result], store) for line in read_values(store.get(e.key) or b"")
+    ]
+    assert sorted(numbers) == list(range(len(rows)))
     assert len(result.objects) == len({text(value) for value in values})
 
 
@@ -169,8 +171,8 @@ def test_a_record_without_the_value(missing: str, kept: list[int], rejected: lis
 def test_the_reason_names_what_is_missing() -> None:
     rows = [row._replace(key=key) for row, key in zip(documents([{"a": 1}, {}, {}]), [None, b"k", None], strict=True)]
     _, marks = filed(settings_of({"fields": ["value.a", "key"]}), rows)
-    said = ["key is", "value.a is", "value.a and key are"]
-    for offset, what in enumerate(said):
+    missing = ["key is", "value.a is", "value.a and key are"]
+    for offset, what in enumerate(missing):
         assert marks.rejected[offset].startswith(f"it cannot be filed: {what} null or missing")
 
 
@@ -208,9 +210,9 @@ def test_too_many_paths_stop_the_chunk_and_name_the_field() -> None:
     rows = documents([{"country": n % 2, "user": n} for n in range(11)])
     with pytest.raises(
         PermanentError, match=r"more than 10 paths \(`store.max_paths`\); value.user has 11 values"
-    ) as found:
+    ) as failure:
         filed(settings, rows, most=10)
-    assert "buckets: `{field: value.user, buckets: 64}`" in str(found.value)
+    assert "buckets: `{field: value.user, buckets: 64}`" in str(failure.value)
     assert len(set(filed(settings, rows, most=11)[0])) == 11
 
 
@@ -298,18 +300,18 @@ TYPED: list[tuple[pa.Array, list[str | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("column", "texts"), TYPED, ids=lambda given: str(getattr(given, "type", "")))
+@pytest.mark.parametrize(("column", "texts"), TYPED, ids=lambda column_type: str(getattr(column_type, "type", "")))
 def test_each_value_of_a_column_has_a_text_of_its_own(column: pa.Array, texts: list[str | None]) -> None:
-    indices, found = as_texts(column)
-    shown = ["no UTF-8" if text is None else text for text in found]
+    indices, actual = as_texts(column)
+    shown = ["no UTF-8" if text is None else text for text in actual]
     assert [None if n is None else shown[n] for n in indices.to_pylist()] == texts
 
 
 def test_16_bytes_that_avro_calls_a_uuid_are_one() -> None:
     inner = pa.field("id", pa.binary(16), metadata={LOGICAL: b"uuid"})
     column = pa.StructArray.from_arrays([pa.array([UUID(int=7).bytes, None], pa.binary(16))], fields=[inner])
-    found = Extract("value.id", Settings(value_decode="avro"))(pa.record_batch([column], ["value_decoded"]))
-    assert found.values.to_pylist() == [str(UUID(int=7)), None]
+    text = Extract("value.id", Settings(value_decode="avro"))(pa.record_batch([column], ["value_decoded"]))
+    assert text.values.to_pylist() == [str(UUID(int=7)), None]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +323,7 @@ def test_16_bytes_that_avro_calls_a_uuid_are_one() -> None:
         (pa.array([2**62, -(2**62)], pa.timestamp("us")), [NONE, NONE]),
         (pa.array([-1, 2**31 - 1], pa.date32()), [-86_400_000, NONE]),
     ],
-    ids=lambda given: str(getattr(given, "type", "")),
+    ids=lambda column_type: str(getattr(column_type, "type", "")),
 )
 def test_times_of_columns_are_rounded_down_and_of_the_years_1_to_9999(column: pa.Array, expected: list[int]) -> None:
     stage = time_stage(Settings(value_decode="avro", time=EventTime(source="value", field="t")))
@@ -339,6 +341,6 @@ def test_a_row_without_the_value_is_left_out_and_the_other_rows_of_its_record_st
     rows = [Row(offset, 0, value=value) for offset, value in zip([0, 0, 0, 1, 1, 2, 2], values, strict=True)]
     settings = settings_of({"fields": ["value.a"], "missing": "skip"})
     marks = Marks()
-    found = File(Paths(form_of(settings), chunk_of(0, 9), settings), hours=True)(batch(rows), marks)
-    assert found.filter(pc.less(found["offset"], 1))["value"].to_pylist() == [b'{"a":1}', b'{"a":2}']
+    result = File(Paths(form_of(settings), chunk_of(0, 9), settings), hours=True)(batch(rows), marks)
+    assert result.filter(pc.less(result["offset"], 1))["value"].to_pylist() == [b'{"a":1}', b'{"a":2}']
     assert (marks.filtered().tolist(), list(marks.rejected)) == ([1], [2])

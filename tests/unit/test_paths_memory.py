@@ -45,8 +45,8 @@ def test_ten_thousand_paths_take_the_memory_of_one() -> None:
         command = [sys.executable, __file__, str(paths)]
         return int(subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True).stdout)
 
-    one, many = measured(1), measured(PATHS)
-    assert abs(many - one) <= 0.2 * one, f"{one} KiB for one path, {many} KiB for {PATHS}"
+    single, many = measured(1), measured(PATHS)
+    assert abs(many - single) <= 0.2 * single, f"{single} KiB for one path, {many} KiB for {PATHS}"
 
 
 if __name__ == "__main__":

@@ -15,15 +15,15 @@ def test_what_takes_long_is_said_and_what_is_known_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dialog, "SECONDS", 0.0)
-    said = threading.Event()
+    reported = threading.Event()
 
     def lines() -> Iterator[str]:
         yield "waiting for the brokers"
         yield "the ledger knows"
-        said.set()
+        reported.set()
 
     with announce_wait(lines):
-        assert said.wait(30)
+        assert reported.wait(30)
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "waiting for the brokers\nthe ledger knows\n")
 

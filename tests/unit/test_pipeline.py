@@ -29,13 +29,13 @@ HONEST = tuple(fate for fate in FATES if fate != "drop")
 def doing(fates: dict[int, str]) -> Stage:
     """A stage that does so with the offsets that it is told, and keeps the others."""
 
-    def stage(given_: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        offsets = column(given_, "offset")
+    def stage(rows_in: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        offsets = column(rows_in, "offset")
         done = [fates.get(offset, "keep") for offset in offsets.tolist()]
         marks.filter(offsets[[fate.startswith("filter") for fate in done]])
         marks.reject({o: "bad" for o, fate in zip(offsets.tolist(), done, strict=True) if fate.startswith("reject")})
         times = [0 if "drop" in fate else 2 if fate == "double" else 1 for fate in done]
-        return given_.take(pa.array(np.repeat(np.arange(len(offsets)), times)))
+        return rows_in.take(pa.array(np.repeat(np.arange(len(offsets)), times)))
 
     return stage
 
@@ -74,42 +74,42 @@ def test_what_becomes_of_a_record_does_not_depend_on_the_batches(
 ) -> None:
     whole, parted = Runner([doing(fates)]), Runner([doing(fates)])
     expected = whole.run(rows(offsets))
-    found = [parted.run(rows(some)) for some in (offsets[:cut], offsets[cut:]) if some]
-    assert pa.concat_batches([p.kept for p in found]).equals(pa.concat_batches([expected.kept]))
-    assert {o: reason for p in found for o, reason in p.rejected.items()} == expected.rejected
+    outcomes = [parted.run(rows(some)) for some in (offsets[:cut], offsets[cut:]) if some]
+    assert pa.concat_batches([p.kept for p in outcomes]).equals(pa.concat_batches([expected.kept]))
+    assert {o: reason for p in outcomes for o, reason in p.rejected.items()} == expected.rejected
     counted = [(r.archived, r.filtered, r.rejected, r.rows) for r in (whole, parted)]
     assert counted[0] == counted[1]
 
 
 @pytest.mark.parametrize(
-    ("stage", "said"),
+    ("stage", "message"),
     [
-        (lambda given_, _: given_.slice(1), "lost offset 3 without a mark"),
-        (lambda given_, _: rows([3, 4, 7, 9]), "returned unknown offset 9"),
-        (lambda given_, _: given_.take(pa.array([1, 0, 2])), "not in offset order"),
-        (lambda given_, _: given_.drop_columns(["offset"]), "without a column `offset`"),
-        (lambda given_, marks: marks.filter(np.array([5])) or given_, "returned unknown offset 5"),
-        (lambda given_, marks: marks.reject({8: "no"}) or given_, "returned unknown offset 8"),
+        (lambda rows_in, _: rows_in.slice(1), "lost offset 3 without a mark"),
+        (lambda rows_in, _: rows([3, 4, 7, 9]), "returned unknown offset 9"),
+        (lambda rows_in, _: rows_in.take(pa.array([1, 0, 2])), "not in offset order"),
+        (lambda rows_in, _: rows_in.drop_columns(["offset"]), "without a column `offset`"),
+        (lambda rows_in, marks: marks.filter(np.array([5])) or rows_in, "returned unknown offset 5"),
+        (lambda rows_in, marks: marks.reject({8: "no"}) or rows_in, "returned unknown offset 8"),
         (
-            lambda given_, marks: marks.filter(np.array([4])) or marks.reject({4: "no"}) or given_,
+            lambda rows_in, marks: marks.filter(np.array([4])) or marks.reject({4: "no"}) or rows_in,
             "offset 4 is both filtered and rejected",
         ),
     ],
 )
 def test_a_stage_that_breaks_its_promise_is_named(
-    stage: Callable[[pa.RecordBatch, Marks], pa.RecordBatch], said: str
+    stage: Callable[[pa.RecordBatch, Marks], pa.RecordBatch], message: str
 ) -> None:
     with pytest.raises(IntegrityError, match=r"the stage .*lambda.*please report it") as caught:
         Runner([stage]).run(rows([3, 4, 7]))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_stage_sees_nothing_that_one_before_it_has_left_out() -> None:
     seen: list[int] = []
 
-    def looking(given_: pa.RecordBatch, _: Marks) -> pa.RecordBatch:
-        seen.extend(given_.column("offset").to_pylist())
-        return given_
+    def looking(rows_in: pa.RecordBatch, _: Marks) -> pa.RecordBatch:
+        seen.extend(rows_in.column("offset").to_pylist())
+        return rows_in
 
     stages = [doing({1: "filter", 2: "reject"}), looking, doing(dict.fromkeys(range(9), "filter")), looking]
     Runner(stages).run(rows(range(5)))
@@ -120,12 +120,12 @@ def test_a_stage_sees_nothing_that_one_before_it_has_left_out() -> None:
 def test_good_batches_pass_the_stages_of_a_plan_as_they_are() -> None:
     for content in ("value", "record"):
         settings = Settings(content=content, value_decode="json", null_value="skip", max_value_bytes=10)
-        given_ = rows(range(5))
-        given_ = given_.select(["offset", "timestamp", "value"]) if content == "value" else given_
-        assert Runner(stages_of(settings)).run(given_).kept is given_
+        rows_in = rows(range(5))
+        rows_in = rows_in.select(["offset", "timestamp", "value"]) if content == "value" else rows_in
+        assert Runner(stages_of(settings)).run(rows_in).kept is rows_in
 
 
 @given(st.lists(st.booleans(), max_size=30))
 def test_rows_where_a_mask_is_true(mask: list[bool]) -> None:
-    found = rows_where(rows(range(len(mask))), np.array(mask, np.bool_))
-    assert found.column("offset").to_pylist() == [n for n, wanted in enumerate(mask) if wanted]
+    selected = rows_where(rows(range(len(mask))), np.array(mask, np.bool_))
+    assert selected.column("offset").to_pylist() == [n for n, chosen in enumerate(mask) if chosen]

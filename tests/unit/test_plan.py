@@ -41,8 +41,8 @@ def test_a_chunk_has_at_most_the_offsets_of_the_settings_and_is_never_empty(plan
 def test_the_chunk_of_an_offset_is_the_one_that_holds_it(plan: Plan, offset: int) -> None:
     for planned in plan.partitions:
         holding = [c for c in plan.chunks() if (c.topic, c.partition) == planned.name and offset in c.range]
-        found = plan.chunk_of(planned.name, offset)
-        assert ([] if found is None else [found]) == holding
+        chunk = plan.chunk_of(planned.name, offset)
+        assert ([] if chunk is None else [chunk]) == holding
     assert plan.chunk_of(TopicPartition("nobody's", 0), offset) is None
 
 

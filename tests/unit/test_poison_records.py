@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 
 
 class PanicException(BaseException):
-    """What a panic in Rust becomes."""
+    """The error that a panic in Rust becomes."""
 
 
 class Fragile:
@@ -72,26 +72,26 @@ ZEROS = [b"0e999999999", b"0e-20000000", b"0.00e-99999999"]
 @pytest.mark.parametrize("text", NUMBERS + ZEROS)
 def test_numbers_with_endless_exponents_take_no_memory(text: bytes) -> None:
     schema = from_columns([{"name": "a", "type": "decimal(10,2)"}])
-    made = decoder("json", schema=schema, writers={}, framed=False, column="value")
-    column, reasons, _ = made.decode(pa.array([GOOD, b'{"a": ' + text + b"}", GOOD]))
+    value_decoder = decoder("json", schema=schema, writers={}, framed=False, column="value")
+    column, reasons, _ = value_decoder.decode(pa.array([GOOD, b'{"a": ' + text + b"}", GOOD]))
     assert [row and float(row["a"]) for row in column.to_pylist()][::2] == [1.5, 1.5]
     assert bool(reasons) == (text in NUMBERS)
 
 
 def zigzag(number: int) -> bytes:
-    out, rest = bytearray(), number << 1
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*out, rest])
+    out, remaining = bytearray(), number << 1
+    while remaining > 0x7F:
+        out.append(remaining & 0x7F | 0x80)
+        remaining >>= 7
+    return bytes([*out, remaining])
 
 
 @pytest.mark.parametrize("size", [100, 1790, 100_000])
 def test_decimals_of_too_many_bytes_are_bad_records(size: int) -> None:
     kind: Any = '{"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}'
     schema = Schema(kind="AVRO", text=f'{{"type": "record", "name": "r", "fields": [{{"name": "d", "type": {kind}}}]}}')
-    made = decoder("avro", schema=schema, writers={}, framed=False, column="value")
-    column, reasons, _ = made.decode(pa.array([zigzag(2) + b"\x01\x00", zigzag(size) + b"\x7f" * size]))
+    value_decoder = decoder("avro", schema=schema, writers={}, framed=False, column="value")
+    column, reasons, _ = value_decoder.decode(pa.array([zigzag(2) + b"\x01\x00", zigzag(size) + b"\x7f" * size]))
     assert column.to_pylist()[1] is None
     assert list(reasons) == [1]
 
@@ -114,8 +114,10 @@ SECRETS: list[tuple[str, Any, bytes]] = [
 def test_reasons_of_an_encrypted_archive_have_no_values(name: Any, schema: Schema, row: bytes) -> None:
     """They say where, and what was expected."""
     for shows_values in (True, False):
-        made = decoder(name, schema=schema, writers={}, framed=False, column="value", shows_values=shows_values)
-        [reason] = made.decode(pa.array([row])).reasons.values()
+        value_decoder = decoder(
+            name, schema=schema, writers={}, framed=False, column="value", shows_values=shows_values
+        )
+        [reason] = value_decoder.decode(pa.array([row])).reasons.values()
         assert ("SECRET" in reason or "5123" in reason) == shows_values
         assert ("not shown: the archive is encrypted" in reason) == (not shows_values)
         assert "a" in reason

@@ -33,7 +33,7 @@ def archive(limit: int = 10**9, **policies: str) -> Archive:
     )
 
 
-def seen(**changes: Any) -> PartitionState:
+def observed(**changes: Any) -> PartitionState:
     state: dict[str, Any] = {
         "name": NAME,
         "topic_id": "id",
@@ -64,8 +64,8 @@ def backfill(state: PartitionState, ledger: Known, start: int, end: int) -> list
 
 
 def only(planned: list[PartitionPlan]) -> PartitionPlan:
-    [one] = planned
-    return one
+    [partition_plan] = planned
+    return partition_plan
 
 
 ALL = 10**9
@@ -85,7 +85,7 @@ ALL = 10**9
     ],
 )  # fmt: skip
 def test_the_ranges_of_a_run(state: dict[str, Any], ledger: Known, limit: int, ranges: list[tuple[int, int]]) -> None:
-    planned = only(forward(archive(limit), [seen(**state)], ledger))
+    planned = only(forward(archive(limit), [observed(**state)], ledger))
     start = state.get("committed", state.get("begin"))
     assert (planned.offset_ranges, planned.lost, planned.start) == (tuple(Range(*r) for r in ranges), (), start)
     # The plan says how far the log goes.
@@ -93,47 +93,49 @@ def test_the_ranges_of_a_run(state: dict[str, Any], ledger: Known, limit: int, r
 
 
 def test_a_partition_added_later_starts_at_its_first_record() -> None:
-    other = seen(name=TopicPartition("orders", 1), begin=90, log_start=5)
-    planned = forward(archive(), [seen(committed=100), other], known(100))
+    other = observed(name=TopicPartition("orders", 1), begin=90, log_start=5)
+    planned = forward(archive(), [observed(committed=100), other], known(100))
     assert planned[1].offset_ranges == (Range(5, 100),)
 
 
 def test_a_cap_is_shared_so_that_a_skewed_partition_starves_nobody() -> None:
-    small = seen(name=TopicPartition("orders", 1), log_end=5)
-    planned = forward(archive(limit=50), [seen(), small], {})
+    small = observed(name=TopicPartition("orders", 1), log_end=5)
+    planned = forward(archive(limit=50), [observed(), small], {})
     assert [p.count for p in planned] == [45, 5]
 
 
 def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> None:
-    state = seen(committed=100)
+    state = observed(committed=100)
     assert only(backfill(state, known(100, ((0, 25),)), 20, 60)).offset_ranges == (Range(25, 60),)
-    assert only(backfill(seen(), {}, 7, 7)).offset_ranges == ()
-    assert only(backfill(seen(), {}, 20, 100)).offset_ranges == (Range(20, 100),)
+    assert only(backfill(observed(), {}, 7, 7)).offset_ranges == ()
+    assert only(backfill(observed(), {}, 20, 100)).offset_ranges == (Range(20, 100),)
 
 
 @pytest.mark.parametrize(("committed", "expected"), [(None, 60), (20, 60), (80, 60)])
 def test_where_the_archive_itself_has_left_the_group_nobody_moved_it(committed: int | None, expected: int) -> None:
-    planned = only(forward(archive(missing_group="fail"), [seen(committed=committed, group_in_place=True)], known(60)))
+    planned = only(
+        forward(archive(missing_group="fail"), [observed(committed=committed, group_in_place=True)], known(60))
+    )
     assert (planned.start, planned.decided) == (expected, ())
 
 
 STRANGE = [
     (
-        seen(committed=5, log_start=8),
+        observed(committed=5, log_start=8),
         known(5),
         r"3 offsets of orders\[0\] are gone.*for one run `airflow dags trigger archive_orders --conf "
         r"'{\"policies\": {\"lost_offsets\": \"record_loss\"}}'`, for all runs `policies.lost_offsets: record_loss`",
     ),
-    (seen(committed=5, topic_id="new"), known(5), r"deleted and made again.*recreated_topic: new_generation`"),
-    (seen(committed=101), {}, r"past the end of the log at 100"),
+    (observed(committed=5, topic_id="new"), known(5), r"deleted and made again.*recreated_topic: new_generation`"),
+    (observed(committed=101), {}, r"past the end of the log at 100"),
     (
-        seen(committed=50),
+        observed(committed=50),
         known(60),
         r"stands at 50 .* up to 60.*`policies.moved_group: follow_ledger`.*r b:9092 .*--to-offset 60",
     ),
-    (seen(committed=70), known(60), r"stands at 70 .* up to 60"),
+    (observed(committed=70), known(60), r"stands at 70 .* up to 60"),
     (
-        seen(committed=60, doubt="it is another log."),
+        observed(committed=60, doubt="it is another log."),
         known(60),
         r"it is another log\..*recreated_topic: new_generation`",
     ),
@@ -150,9 +152,9 @@ def test_a_strange_state_fails_and_says_what_to_do(
 
 def test_a_run_that_would_stop_twice_is_told_of_both_with_one_command_that_goes_on() -> None:
     """Two commands, each refused for want of the other's choice, would send a person round and round."""
-    other = seen(name=TopicPartition("orders", 1), committed=20)
+    other = observed(name=TopicPartition("orders", 1), committed=20)
     states, ledger = (
-        [seen(committed=5, log_start=8), other],
+        [observed(committed=5, log_start=8), other],
         {**known(5), other.name: known(60)[NAME].model_copy(update={"partition": 1})},
     )
     conf = '{"policies": {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}}'
@@ -164,8 +166,8 @@ def test_a_run_that_would_stop_twice_is_told_of_both_with_one_command_that_goes_
 
 
 def test_a_policy_that_stops_several_partitions_names_them_all() -> None:
-    states = [seen(name=TopicPartition("orders", number), committed=5, log_start=8) for number in range(12)]
-    ledger = {one.name: known(5)[NAME].model_copy(update={"partition": one.name.partition}) for one in states}
+    states = [observed(name=TopicPartition("orders", number), committed=5, log_start=8) for number in range(12)]
+    ledger = {state.name: known(5)[NAME].model_copy(update={"partition": state.name.partition}) for state in states}
     with pytest.raises(PolicyError) as error:
         forward(archive(), states, ledger)
     text = str(error.value)
@@ -176,20 +178,22 @@ def test_a_policy_that_stops_several_partitions_names_them_all() -> None:
 
 
 def test_a_missing_group_resumes_from_the_ledger_unless_told_to_fail() -> None:
-    assert only(forward(archive(), [seen()], known(60))).offset_ranges == (Range(60, 100),)
+    assert only(forward(archive(), [observed()], known(60))).offset_ranges == (Range(60, 100),)
     with pytest.raises(PolicyError, match=r"no offset for orders\[0\].*resume_from_ledger"):
-        forward(archive(missing_group="fail"), [seen()], known(60))
+        forward(archive(missing_group="fail"), [observed()], known(60))
 
 
 def test_lost_offsets_are_recorded_when_the_policy_says_so() -> None:
-    planned = only(forward(archive(lost_offsets="record_loss"), [seen(committed=5, log_start=8)], known(5, ((6, 7),))))
+    planned = only(
+        forward(archive(lost_offsets="record_loss"), [observed(committed=5, log_start=8)], known(5, ((6, 7),)))
+    )
     assert planned.lost == ((5, 6), (7, 8))
     assert planned.offset_ranges == (Range(8, 100),)
     assert planned.start == 5
 
 
 def test_a_moved_group_follows_the_ledger_when_the_policy_says_so() -> None:
-    planned = only(forward(archive(moved_group="follow_ledger"), [seen(committed=20)], known(60)))
+    planned = only(forward(archive(moved_group="follow_ledger"), [observed(committed=20)], known(60)))
     assert planned.offset_ranges == (Range(60, 100),)
 
 
@@ -211,12 +215,12 @@ def test_whatever_the_order_of_runs_and_backfills_every_offset_is_planned_once(s
             continue
         before = {p.name: p for p in progress.partitions}
         if what == "run":
-            part = only(forward(archive(limit=how), [seen(committed=group, log_end=end)], before))
+            part = only(forward(archive(limit=how), [observed(committed=group, log_end=end)], before))
             assert part.start == (group or 0)
             group = part.end
         else:
             low, high = sorted(min(x, end) for x in how)
-            part = only(backfill(seen(log_end=end), before, low, high))
+            part = only(backfill(observed(log_end=end), before, low, high))
         planned += part.offset_ranges
         origin = "scheduled" if what == "run" else "backfill"
         progress = progress.after(plan(progress.settled + 1, part, start=number, origin=origin))
@@ -227,24 +231,27 @@ def test_whatever_the_order_of_runs_and_backfills_every_offset_is_planned_once(s
 
 def test_a_backfill_of_a_topic_that_was_made_again_fails_too() -> None:
     with pytest.raises(PolicyError, match="deleted and made again"):
-        backfill(seen(topic_id="new"), known(5), 0, 5)
+        backfill(observed(topic_id="new"), known(5), 0, 5)
     with pytest.raises(PolicyError, match="another log"):
-        backfill(seen(doubt="It is another log."), known(5), 0, 5)
+        backfill(observed(doubt="It is another log."), known(5), 0, 5)
     with pytest.raises(PolicyError, match="past the end of the log at 100"):
-        backfill(seen(), known(101), 0, 5)
+        backfill(observed(), known(101), 0, 5)
 
 
 def test_doctor_hears_of_every_partition_s_trouble_not_of_the_first_alone() -> None:
-    other = seen(name=TopicPartition("orders", 1), committed=200)
-    found = [str(error) for error in policy_errors(archive(), [seen(committed=5, log_start=8), other], known(5))]
-    assert [("are gone" in message, "past the end" in message) for message in found] == [(True, False), (False, True)]
-    assert policy_errors(archive(), [seen(committed=5)], known(5)) == []
+    other = observed(name=TopicPartition("orders", 1), committed=200)
+    messages = [str(error) for error in policy_errors(archive(), [observed(committed=5, log_start=8), other], known(5))]
+    assert [("are gone" in message, "past the end" in message) for message in messages] == [
+        (True, False),
+        (False, True),
+    ]
+    assert policy_errors(archive(), [observed(committed=5)], known(5)) == []
 
 
 @pytest.mark.parametrize("committed", [None, 3, 60, 500])
 def test_a_topic_made_again_begins_a_new_generation_at_its_log_s_start(committed: int | None) -> None:
     choice = archive(recreated_topic="new_generation")
-    state = seen(committed=committed, topic_id="new", log_start=2, log_end=10)
+    state = observed(committed=committed, topic_id="new", log_start=2, log_end=10)
     planned = only(forward(choice, [state], known(60, ((0, 60),))))
     assert (planned.generation, planned.start, planned.offset_ranges, planned.lost) == (1, 2, (Range(2, 10),), ())
     assert "deleted and made again" in planned.decided[0]
@@ -255,20 +262,20 @@ def test_all_partitions_of_a_topic_made_again_are_of_one_generation_old_ones_and
     ledger = known(60) | {
         TopicPartition("orders", 1): PartitionProgress(topic="orders", topic_id="id", partition=1, generation=3, next=5)
     }
-    states = [seen(name=TopicPartition("orders", n), topic_id="new") for n in range(3)]
+    states = [observed(name=TopicPartition("orders", n), topic_id="new") for n in range(3)]
     assert [p.generation for p in forward(choice, states, ledger)] == [4, 4, 4]
 
 
 def test_a_log_that_lost_its_end_begins_a_new_generation() -> None:
     choice = archive(recreated_topic="new_generation")
-    planned = only(forward(choice, [seen(committed=101)], known(101, ((0, 101),))))
+    planned = only(forward(choice, [observed(committed=101)], known(101, ((0, 101),))))
     assert (planned.generation, planned.offset_ranges) == (1, (Range(0, 100),))
 
 
 @pytest.mark.parametrize("position", [20, 80])
 def test_a_group_moved_on_purpose_begins_a_new_generation_where_it_stands(position: int) -> None:
     choice = archive(moved_group="new_generation")
-    state, ledger = seen(committed=position), known(60, ((0, 60),))
+    state, ledger = observed(committed=position), known(60, ((0, 60),))
     planned = only(forward(choice, [state], ledger))
     assert (planned.generation, planned.start, planned.offset_ranges) == (1, position, (Range(position, 100),))
     # What nobody archives any more keeps hours from being complete.
@@ -277,17 +284,17 @@ def test_a_group_moved_on_purpose_begins_a_new_generation_where_it_stands(positi
 
 def test_the_generation_that_began_goes_on() -> None:
     ledger = {NAME: PartitionProgress(topic="orders", topic_id="id", partition=0, generation=2, next=70)}
-    assert only(forward(archive(), [seen(committed=70)], ledger)).generation == 2
-    assert only(backfill(seen(), ledger, 10, 70)).generation == 2
+    assert only(forward(archive(), [observed(committed=70)], ledger)).generation == 2
+    assert only(backfill(observed(), ledger, 10, 70)).generation == 2
 
 
 def test_what_lies_before_the_first_run_is_asked_about_once() -> None:
-    first = only(forward(archive(), [seen(begin=40)], {}))
+    first = only(forward(archive(), [observed(begin=40)], {}))
     assert left_out([first], {}, {}, True) == {NAME: (Range(0, 40),)}
-    told = {NAME: Older(topic="orders", partition=0, ranges=((0, 40),), than=FIVE)}
+    older = {NAME: Older(topic="orders", partition=0, ranges=((0, 40),), than=FIVE)}
     ledger = {NAME: Progress(archive="orders").after(plan(1, first)).partitions[0]}
-    second = only(forward(archive(), [seen(committed=100)], ledger))
-    assert left_out([second], ledger, told, True) == {}
+    second = only(forward(archive(), [observed(committed=100)], ledger))
+    assert left_out([second], ledger, older, True) == {}
     # A backfill may have archived some of it, so that more can be known.
-    third = only(backfill(seen(), ledger, 20, 60))
-    assert left_out([third], ledger, told, False) == {NAME: (Range(0, 20),)}
+    third = only(backfill(observed(), ledger, 20, 60))
+    assert left_out([third], ledger, older, False) == {NAME: (Range(0, 20),)}

@@ -1,4 +1,4 @@
-"""What taking in the runs of the line gives: what they cover, and up to when nothing is missing."""
+"""The progress that runs of the line give: what they cover, and up to when nothing is missing."""
 
 import json
 from typing import Any
@@ -17,8 +17,8 @@ NEW = Progress(archive="orders")
 
 def after(*plans: Plan, progress: Progress = NEW) -> Progress:
     """Each ended with a manifest without records."""
-    for one in plans:
-        progress = progress.after(one, "committed", manifest(one))
+    for step in plans:
+        progress = progress.after(step, "committed", manifest(step))
     return progress
 
 
@@ -55,17 +55,17 @@ def test_while_a_transaction_hangs_a_few_observations_wait_the_oldest_and_the_ne
 
 def test_a_backfill_of_the_rest_completes_what_a_scheduled_run_has_seen() -> None:
     capped = plan(1, partition(0, 4, high=10))
-    rest = plan(2, partition(4, 10, high=None), origin="backfill")
-    progress = after(capped, rest)
+    backfill = plan(2, partition(4, 10, high=None), origin="backfill")
+    progress = after(capped, backfill)
     assert progress.as_of == capped.planned_at
     assert progress.partitions[0].next == 4
 
 
 def test_a_rebuild_whose_ranges_are_known_changes_no_coverage() -> None:
-    one = plan(1, partition(0, 10))
-    again = plan(2, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, supersedes=one.run)
-    progress = after(one)
-    assert progress.after(again, "committed", manifest(again), manifest(one)) == progress.model_copy(
+    first = plan(1, partition(0, 10))
+    again = plan(2, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, supersedes=first.run)
+    progress = after(first)
+    assert progress.after(again, "committed", manifest(again), manifest(first)) == progress.model_copy(
         update={"settled": 2}
     )
     assert progress.after(again, "given_up") == progress.model_copy(update={"settled": 2})
@@ -100,11 +100,11 @@ def test_a_takeover_behind_new_generations_is_taken_in_where_it_is_the_same_log(
 
 
 def test_a_run_that_was_replaced_moves_the_position_and_covers_nothing() -> None:
-    one, two = plan(1, partition(0, 10)), plan(2, partition(0, 10, high=None), origin="rebuild", takes_over=True)
-    progress = NEW.after(one, "replaced")
+    first, two = plan(1, partition(0, 10)), plan(2, partition(0, 10, high=None), origin="rebuild", takes_over=True)
+    progress = NEW.after(first, "replaced")
     assert (progress.partitions[0].next, progress.partitions[0].covered, progress.as_of) == (10, (), None)
     progress = progress.after(two, "committed", manifest(two))
-    assert (progress.partitions[0].covered, progress.as_of) == (((0, 10),), one.planned_at)
+    assert (progress.partitions[0].covered, progress.as_of) == (((0, 10),), first.planned_at)
 
 
 def test_a_run_of_a_log_that_was_given_up_does_not_bring_it_back() -> None:
@@ -137,8 +137,8 @@ def test_records_that_are_gone_may_be_of_any_hour_until_they_were_known_to_be_go
 
 
 def test_offsets_whose_age_the_time_index_knew_leave_only_older_hours_unsure() -> None:
-    one = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
-    progress = after(one)
+    first = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
+    progress = after(first)
     late = plan(2, partition(4, 5, lost=((0, 4),), high=None), origin="backfill", start=-3)
     progress = progress.after(late, "committed", manifest(late, [-3]), ended=at(9))
     assert progress.unsure
@@ -146,8 +146,8 @@ def test_offsets_whose_age_the_time_index_knew_leave_only_older_hours_unsure() -
 
 
 def test_the_brokers_time_of_the_first_record_ends_the_unsure_time() -> None:
-    one = plan(1, partition(2, 10, log_start=2, lost=((0, 2),), appended_by=at(0.5)))
-    progress = NEW.after(one, "committed", manifest(one, [0]))
+    first = plan(1, partition(2, 10, log_start=2, lost=((0, 2),), appended_by=at(0.5)))
+    progress = NEW.after(first, "committed", manifest(first, [0]))
     assert progress.unsure
     assert progress.unsure.until == at(1)
 
@@ -158,16 +158,16 @@ def test_a_log_that_was_cut_leaves_the_hours_until_then_unsure() -> None:
     assert progress.unsure.until == at(2)
 
 
-def as_older_releases_wrote_it(one: Plan) -> Plan:
-    text = json.loads(one.to_json())
+def as_older_releases_wrote_it(new_plan: Plan) -> Plan:
+    text = json.loads(new_plan.to_json())
     del text["loss_rules"]
     return Plan.from_json(json.dumps(text).encode(), "plan.json")
 
 
 def test_plans_of_older_releases_keep_their_rules() -> None:
     """Else the audit would find the proofs that they made wrong."""
-    one = as_older_releases_wrote_it(plan(1, partition(0, 20), start=3))
-    progress = NEW.after(one, "committed", manifest(one, [1, 2, 40], lost=4))
+    first = as_older_releases_wrote_it(plan(1, partition(0, 20), start=3))
+    progress = NEW.after(first, "committed", manifest(first, [1, 2, 40], lost=4))
     assert progress.unsure
     assert progress.unsure.until == at(3)
     begun = as_older_releases_wrote_it(plan(1, partition(5, 10, log_start=5), start=3))
@@ -177,8 +177,8 @@ def test_plans_of_older_releases_keep_their_rules() -> None:
 
 
 def test_a_beginning_that_no_plan_has_judged_is_judged_when_its_first_offset_is_taken() -> None:
-    one = as_older_releases_wrote_it(plan(1, partition(8, 10, log_start=5)))
-    progress = after(one)
+    first = as_older_releases_wrote_it(plan(1, partition(8, 10, log_start=5)))
+    progress = after(first)
     assert progress.unsure is None
     late = plan(2, partition(5, 8, log_start=5, high=None), origin="backfill", start=-3, planned_at=at(4.1))
     progress = after(late, progress=progress)
@@ -187,21 +187,21 @@ def test_a_beginning_that_no_plan_has_judged_is_judged_when_its_first_offset_is_
 
 
 def test_a_run_that_lost_everything_leaves_all_hours_until_now_unsure() -> None:
-    one = plan(1, partition(0, 10), start=1)
-    progress = NEW.after(one, "committed", manifest(one, lost=10))
+    first = plan(1, partition(0, 10), start=1)
+    progress = NEW.after(first, "committed", manifest(first, lost=10))
     assert progress.unsure
     assert progress.unsure.until == at(3)
 
 
 @pytest.mark.parametrize("what", ["lost", "cut", "begun", "made again"])
 def test_while_clocks_differ_nothing_is_said_of_a_moment_before_what_a_planner_found_gone(what: str) -> None:
-    found = {
+    cut_short = {
         "lost": partition(2, 10, log_start=2, lost=((0, 2),)),
         "cut": partition(0, 10, cut=True),
         "begun": partition(5, 10, log_start=5),
         "made again": partition(0, 10, anew=True),
     }[what]
-    slow = plan(1, found, at_latest=at(1.2))
+    slow = plan(1, cut_short, at_latest=at(1.2))
     progress = after(slow)
     assert (progress.as_of, progress.gone_by) == (None, at(1.2))
     # What the same slow clock says a moment later is not enough, by its own time it may have been there yet.
@@ -209,20 +209,20 @@ def test_while_clocks_differ_nothing_is_said_of_a_moment_before_what_a_planner_f
     assert progress.as_of is None
     assert after(plan(3, partition(11, 11, log_start=5)), progress=progress).as_of == plan(3).planned_at
     # With clocks that agree what was gone when a planner looked was gone at its moment.
-    assert after(plan(1, found)).as_of == slow.planned_at
+    assert after(plan(1, cut_short)).as_of == slow.planned_at
 
 
 def test_what_an_attempt_found_gone_was_there_perhaps_when_the_next_was_planned() -> None:
-    one, two = plan(1, partition(0, 10)), plan(2, partition(10, 12))
-    progress = NEW.after(one, "committed", manifest(one, lost=4), ended=at(2.5))
+    first, two = plan(1, partition(0, 10)), plan(2, partition(10, 12))
+    progress = NEW.after(first, "committed", manifest(first, lost=4), ended=at(2.5))
     progress = progress.after(two, "committed", manifest(two), ended=at(2.6))
     assert progress.as_of is None
     assert after(plan(3, partition(12, 12)), progress=progress).as_of == plan(3).planned_at
 
 
 def test_so_does_a_log_whose_beginning_was_gone_when_the_archive_began() -> None:
-    one = plan(1, partition(5, 10, log_start=5), start=3)
-    progress = NEW.after(one, "committed", manifest(one, [1, 2]))
+    first = plan(1, partition(5, 10, log_start=5), start=3)
+    progress = NEW.after(first, "committed", manifest(first, [1, 2]))
     assert progress.unsure
     assert (progress.unsure.until, progress.unsure.reason) == (
         at(5),
@@ -232,8 +232,8 @@ def test_so_does_a_log_whose_beginning_was_gone_when_the_archive_began() -> None
 
 
 def test_what_the_archive_leaves_out_before_its_start_keeps_the_hours_it_may_be_of_from_being_whole() -> None:
-    one = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
-    progress = after(one)
+    first = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
+    progress = after(first)
     assert (progress.closed_until, progress.whole_from) == (at(1), at(-2))
     assert "orders[0] [0, 5)" in explain(progress)
     backfill = plan(2, partition(0, 5, high=None), origin="backfill")
@@ -245,9 +245,9 @@ def test_nothing_is_complete_while_nobody_knows_how_old_that_is() -> None:
 
 
 def test_a_generation_in_the_same_log_remembers_what_those_before_have_but_what_it_takes_again() -> None:
-    one = plan(1, partition(0, 10))
+    first = plan(1, partition(0, 10))
     back = plan(2, partition(6, 12, generation=1))
-    progress = after(one, back)
+    progress = after(first, back)
     assert progress.partitions[0].covered == ((6, 12),)
     assert progress.partitions[0].earlier == ((0, 6),)
     assert progress.closed_until == at(2)
@@ -261,15 +261,15 @@ STEPS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()
 def test_hours_are_closed_exactly_as_of_the_last_moment_whose_records_are_all_archived(
     steps: list[tuple[int, int, bool]],
 ) -> None:
-    progress, position, high, seen = NEW, 0, 0, []
-    for number, (grown, held, capped) in enumerate(steps, start=1):
+    progress, position, high, moments = NEW, 0, 0, []
+    for number, (grown, waiting, capped) in enumerate(steps, start=1):
         high += grown
-        stable = max(position, high - held)
+        stable = max(position, high - waiting)
         end = position + (stable - position) // 2 if capped else stable
-        one = plan(number, partition(position, end, log_end=stable, high=high))
-        progress, position = after(one, progress=progress), end
-        seen.append((one.planned_at, high))
-        expected = max((moment for moment, needed in seen if needed <= position), default=None)
+        first = plan(number, partition(position, end, log_end=stable, high=high))
+        progress, position = after(first, progress=progress), end
+        moments.append((first.planned_at, high))
+        expected = max((moment for moment, needed in moments if needed <= position), default=None)
         if len(progress.marks) < MARKS:
             assert progress.as_of == expected
         # Fewer observations may close hours later, never earlier.

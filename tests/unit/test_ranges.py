@@ -15,13 +15,13 @@ pytestmark = pytest.mark.unit
 many = st.lists(ranges, max_size=8)
 
 
-def members(*given: Range) -> set[int]:
-    return {offset for item in given for offset in range(item.start, item.end)}
+def members(*ranges: Range) -> set[int]:
+    return {offset for item in ranges for offset in range(item.start, item.end)}
 
 
-def assert_fewest(found: tuple[Range, ...]) -> None:
-    assert all(item.size > 0 for item in found)
-    assert all(before.end < after.start for before, after in pairwise(found)), "touching, overlapping or unsorted"
+def assert_fewest(ranges: tuple[Range, ...]) -> None:
+    assert all(item.size > 0 for item in ranges)
+    assert all(before.end < after.start for before, after in pairwise(ranges)), "touching, overlapping or unsorted"
 
 
 @given(ranges)
@@ -45,43 +45,43 @@ def test_slices_tile_the_range_and_all_but_the_last_are_whole(item: Range, lengt
 
 
 @given(many)
-def test_merging_keeps_the_offsets_in_the_fewest_ranges(given: list[Range]) -> None:
-    found = merge(given)
-    assert members(*found) == members(*given)
-    assert_fewest(found)
-    assert merge(found) == found
+def test_merging_keeps_the_offsets_in_the_fewest_ranges(ranges: list[Range]) -> None:
+    merged = merge(ranges)
+    assert members(*merged) == members(*ranges)
+    assert_fewest(merged)
+    assert merge(merged) == merged
 
 
 @given(ranges, many)
 def test_subtracting_leaves_exactly_what_is_not_covered(whole: Range, covered: list[Range]) -> None:
-    found = subtract(whole, covered)
-    assert members(*found) == members(whole) - members(*covered)
-    assert_fewest(found)
+    remaining = subtract(whole, covered)
+    assert members(*remaining) == members(whole) - members(*covered)
+    assert_fewest(remaining)
 
 
 @given(many)
-def test_overlaps_are_the_offsets_that_two_ranges_hold(given: list[Range]) -> None:
-    held = Counter(offset for item in given for offset in members(item))
-    found = overlaps(given)
-    assert members(*found) == {offset for offset, times in held.items() if times > 1}
-    assert_fewest(found)
+def test_overlaps_are_the_offsets_that_two_ranges_hold(ranges: list[Range]) -> None:
+    counts = Counter(offset for item in ranges for offset in members(item))
+    shared = overlaps(ranges)
+    assert members(*shared) == {offset for offset, times in counts.items() if times > 1}
+    assert_fewest(shared)
 
 
 wishes = st.dictionaries(st.text(max_size=3), offsets, max_size=8)
 
 
 @given(wishes, st.integers(0, 1_000))
-def test_sharing_gives_out_all_it_may_and_nobody_more_than_it_wants(wanted: dict[str, int], limit: int) -> None:
-    granted = share(wanted, limit)
-    assert list(granted) == list(wanted)
-    assert all(0 <= granted[name] <= wanted[name] for name in wanted)
-    assert sum(granted.values()) == min(limit, sum(wanted.values()))
+def test_sharing_gives_out_all_it_may_and_nobody_more_than_it_wants(demands: dict[str, int], limit: int) -> None:
+    granted = share(demands, limit)
+    assert list(granted) == list(demands)
+    assert all(0 <= granted[name] <= demands[name] for name in demands)
+    assert sum(granted.values()) == min(limit, sum(demands.values()))
 
 
 @given(wishes, st.integers(0, 1_000))
-def test_nobody_goes_short_while_another_gets_more_than_one_above_it(wanted: dict[str, int], limit: int) -> None:
-    granted = share(wanted, limit)
-    short = [granted[name] for name in wanted if granted[name] < wanted[name]]
+def test_nobody_goes_short_while_another_gets_more_than_one_above_it(demands: dict[str, int], limit: int) -> None:
+    granted = share(demands, limit)
+    short = [granted[name] for name in demands if granted[name] < demands[name]]
     assert all(max(granted.values()) - got <= 1 for got in short)
 
 

@@ -1,4 +1,4 @@
-"""What the native reader makes of librdkafka's messages; with real brokers: tests/contract/test_reader.py."""
+"""The native reader's batches of librdkafka's messages; with real brokers: tests/contract/test_reader.py."""
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
@@ -11,12 +11,12 @@ CHUNK = Chunk(topic="t", partition=1, generation=0, start=0, end=10)
 
 
 def message(offset: int, error: int | None = None, partition: int = 1, topic: str = "t") -> Message:
-    said = KafkaError(error) if error is not None else None
-    return Message(topic=topic, partition=partition, offset=offset, value=b"x", error=said)
+    kafka_error = KafkaError(error) if error is not None else None
+    return Message(topic=topic, partition=partition, offset=offset, value=b"x", error=kafka_error)
 
 
 def test_what_is_gone_of_another_chunk_is_no_matter() -> None:
-    """As when retention passes what was read ahead of the chunk before: its error outlives the next assignment."""
+    """Retention may pass what was read ahead of the chunk before: its error outlives the next assignment."""
     record, gone = message(3), message(5, KafkaError._AUTO_OFFSET_RESET, partition=0)
     assert reader._inside([gone, record], CHUNK, "brokers") == ([record], False, None)
 
@@ -24,8 +24,8 @@ def test_what_is_gone_of_another_chunk_is_no_matter() -> None:
 @pytest.mark.parametrize("offset", [10, 11])
 def test_what_is_gone_behind_the_chunk_is_asked_for_again_for_librdkafka_has_stopped(offset: int) -> None:
     record, gone = message(3), message(offset, KafkaError._AUTO_OFFSET_RESET)
-    wanted, ended, why = reader._inside([record, gone], CHUNK, "brokers")
-    assert (wanted, ended) == ([record], False)
+    records, ended, why = reader._inside([record, gone], CHUNK, "brokers")
+    assert (records, ended) == ([record], False)
     assert why is not None
     assert why.code() == KafkaError._AUTO_OFFSET_RESET
 
@@ -59,7 +59,7 @@ class Burst:
 @pytest.mark.parametrize("sample", [1, 4])
 @pytest.mark.parametrize("large", ["value", "key", "headers"])
 def test_large_records_behind_small_ones_make_no_large_batch(large: str, sample: int) -> None:
-    """How many are asked for is guessed from the size of those before."""
+    """The number of records to ask for is guessed from the size of those before."""
     messages, counted, uncounted = reader._take(Burst(large), 2000, sample)
     assert 20 <= len(messages) <= 35
     # librdkafka itself holds back for large values alone.
@@ -87,7 +87,7 @@ def test_a_record_without_a_time_has_the_time_that_kafka_says() -> None:
 
 
 class Odd(Message):  # type: ignore[misc]
-    """What confluent_kafka does with a header whose key is not UTF-8."""
+    """A message as confluent_kafka gives it where a header's key is not UTF-8."""
 
     def headers(self) -> None:
         raise SystemError("<method 'headers'> returned a result with an exception set")
@@ -110,15 +110,15 @@ def test_a_header_without_a_readable_key_is_no_reason_to_fail_and_is_said_of_its
     some[1:1] = [Odd(offset=7, **fields), Odd(offset=8, **fields)]
     assert messages.held_bytes(some) == (5, 5 + 3 * 2)
     batch = messages.record_batch(some)
-    found = batch.to_pylist()
-    assert [row["offset"] for row in found] == [0, 7, 8, 1, 2]
-    assert [row["headers"] for row in found] == [[{"key": "h", "value": b"1"}], [], [], *[found[0]["headers"]] * 2]
-    assert {row["key"] for row in found} == {b"k"}
+    rows = batch.to_pylist()
+    assert [row["offset"] for row in rows] == [0, 7, 8, 1, 2]
+    assert [row["headers"] for row in rows] == [[{"key": "h", "value": b"1"}], [], [], *[rows[0]["headers"]] * 2]
+    assert {row["key"] for row in rows} == {b"k"}
     why = "a header has a key that is not UTF-8, which the native reader cannot read"
     # The other reader is no way out where it cannot read the time.
     why += "; `source.reader: spark` stores it, with U+FFFD for the invalid bytes" * other
     mark = {"column": "headers", "reason": why}
-    assert [row["unread"] for row in found] == [None, mark, mark, None, None]
+    assert [row["unread"] for row in rows] == [None, mark, mark, None, None]
     assert "unread" not in messages.record_batch(some[3:]).schema.names
     assert "unread" not in messages.value_batch(some).schema.names
 

@@ -34,64 +34,64 @@ def test_each_section_of_an_alert_belongs_to_one() -> None:
 
 
 def _named(title: str) -> set[str]:
-    """What the first column of a section's table names."""
+    """Return the names in the first column of a section's table."""
     section = GUIDE.split(f"# {title}\n")[1].split("\n#")[0]
     return set(re.findall(r"`([a-z -]+)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
 
 
 def _names(*files: Path) -> set[str]:
     """The names of the troubles that this code makes."""
-    found = set()
+    names = set()
     for file in files:
-        found |= set(re.findall(r'(?:problem|warning|say)\(\s*"([a-z ]+)"', file.read_text()))
-    return found
+        names |= set(re.findall(r'(?:problem|warning|say)\(\s*"([a-z ]+)"', file.read_text()))
+    return names
 
 
 def test_each_problem_of_status_has_a_line() -> None:
-    made = _names(*(CODE / "state" / "status").glob("*.py"))
-    assert len(made) > 15, "the search finds the troubles no more"
-    told = _named("Problems that `status` reports")
-    assert made <= told, sorted(made - told)
+    in_code = _names(*(CODE / "state" / "status").glob("*.py"))
+    assert len(in_code) > 15, "the search finds the troubles no more"
+    in_guide = _named("Problems that `status` reports")
+    assert in_code <= in_guide, sorted(in_code - in_guide)
 
 
 def test_each_kind_of_finding_of_the_audit_has_a_line() -> None:
-    made = set()
+    in_code = set()
     for file in (CODE / "audit").rglob("*.py"):
-        made |= set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', file.read_text()))
-    assert len(made) > 15, "the search finds the kinds no more"
-    told = _named("The audit")
-    assert made <= told, sorted(made - told)
+        in_code |= set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', file.read_text()))
+    assert len(in_code) > 15, "the search finds the kinds no more"
+    in_guide = _named("The audit")
+    assert in_code <= in_guide, sorted(in_code - in_guide)
 
 
 def test_each_class_of_error_has_a_line() -> None:
     def below(kind: type) -> set[type]:
-        return {one for direct in kind.__subclasses__() for one in (direct, *below(direct))}
+        return {subclass for direct in kind.__subclasses__() for subclass in (direct, *below(direct))}
 
     section = GUIDE.split("# When something fails\n")[1].split("\n#")[0]
-    told = set(re.findall(r"`(\w+Error)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
-    made = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.messages.errors"}
+    in_guide = set(re.findall(r"`(\w+Error)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
+    in_code = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.messages.errors"}
     # The messages of a PermanentError without a class of its own name no class.
-    assert made - {"PermanentError"} <= told, sorted(made - told)
+    assert in_code - {"PermanentError"} <= in_guide, sorted(in_code - in_guide)
 
 
 def _messages() -> list[str]:
     """The texts of the package, with … for each value."""
-    found = []
+    texts = []
     for file in CODE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.JoinedStr):
                 parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
-                found.append("".join(map(str, parts)))
+                texts.append("".join(map(str, parts)))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
-    return found
+                texts.append(node.value)
+    return texts
 
 
 def test_each_message_of_the_guide_is_one_of_the_package() -> None:
     section = GUIDE.split("# When something fails\n")[1].split("\n#")[0].split("| you see |")[1]
     quoted = re.findall(r"`(.+?)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)))
     assert len(quoted) > 40, "the search finds the messages no more"
-    said = [text.replace("`", "") for text in _messages()]
+    messages = [text.replace("`", "") for text in _messages()]
     pieces = {piece.strip() for message in quoted for piece in re.split(r"…|\bN\b|\bM\b|, and (?=Kafka)", message)}
-    unknown = {piece for piece in pieces if not any(piece in text for text in said)}
+    unknown = {piece for piece in pieces if not any(piece in text for text in messages)}
     assert unknown == set()

@@ -1,4 +1,4 @@
-"""What is wrong with the runs, by what Airflow and the ledger say of them: one test for each trouble."""
+"""The troubles of runs, by what Airflow and the ledger say of them: one test for each trouble."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -49,8 +49,8 @@ def troubles(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> 
 
 
 def only(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> Finding:
-    [one] = troubles(facts, line, lag)
-    return one
+    [trouble] = troubles(facts, line, lag)
+    return trouble
 
 
 def failed(minutes: float = 20, **failure: Any) -> DagRun:
@@ -63,15 +63,15 @@ def test_a_sound_archive_has_none() -> None:
 
 
 def test_a_database_that_does_not_answer() -> None:
-    one = only(Facts(dag_id=DAG, silent="no such table: dag"))
-    assert (one.kind, one.severity, one.steps) == ("airflow", "problem", ("airflow db check",))
-    assert "no such table: dag" in one.text
+    trouble = only(Facts(dag_id=DAG, silent="no such table: dag"))
+    assert (trouble.kind, trouble.severity, trouble.steps) == ("airflow", "problem", ("airflow db check",))
+    assert "no such table: dag" in trouble.text
 
 
 def test_no_dag() -> None:
-    one = only(sound(known=False))
-    assert (one.kind, one.severity) == ("no dag", "problem")
-    assert one.steps[0] == "airflow dags list-import-errors"
+    trouble = only(sound(known=False))
+    assert (trouble.kind, trouble.severity) == ("no dag", "problem")
+    assert trouble.steps[0] == "airflow dags list-import-errors"
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,19 @@ def test_no_dag() -> None:
     [(7, "problem", "and 7 offsets wait"), (0, "warning", "nothing waits"), (None, "warning", "is paused")],
 )
 def test_a_paused_dag_with_and_without_lag(lag: int | None, severity: str, text: str) -> None:
-    one = only(sound(run("success", DUE), paused=True), lag=lag)
-    assert (one.kind, one.severity, one.steps) == ("paused", severity, ("airflow dags unpause archive_orders",))
-    assert text in one.text
+    trouble = only(sound(run("success", DUE), paused=True), lag=lag)
+    assert (trouble.kind, trouble.severity, trouble.steps) == (
+        "paused",
+        severity,
+        ("airflow dags unpause archive_orders",),
+    )
+    assert text in trouble.text
 
 
 def test_a_new_archive_may_be_paused_until_the_doctor_is_content() -> None:
-    one = only(sound(paused=True, runs=()), lag=7)
-    assert (one.kind, one.severity) == ("paused", "warning")
-    assert "and 7 offsets wait" in one.text
+    trouble = only(sound(paused=True, runs=()), lag=7)
+    assert (trouble.kind, trouble.severity) == ("paused", "warning")
+    assert "and 7 offsets wait" in trouble.text
 
 
 def test_no_scheduler() -> None:
@@ -111,14 +115,14 @@ def test_no_scheduler() -> None:
 def test_a_run_date_in_the_future(admins: bool, login: str) -> None:
     """Airflow calls it running; it is neither at work nor late."""
     in_future = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
-    one = only(sound(run("success", DUE), in_future, needs_no_login=admins))
-    assert (one.kind, one.severity) == ("future date", "problem")
-    assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.text
+    trouble = only(sound(run("success", DUE), in_future, needs_no_login=admins))
+    assert (trouble.kind, trouble.severity) == ("future date", "problem")
+    assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in trouble.text
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
     token = f"""TOKEN=$({login} | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')"""
     curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
     fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
-    assert one.steps == (f"{token} && {fail} && {curl} -X DELETE {place}",)
+    assert trouble.steps == (f"{token} && {fail} && {curl} -X DELETE {place}",)
 
 
 def test_a_clock_that_is_a_little_behind_makes_no_future_run_date() -> None:
@@ -128,16 +132,19 @@ def test_a_clock_that_is_a_little_behind_makes_no_future_run_date() -> None:
 @pytest.mark.parametrize(("minutes", "severity"), [(29, None), (31, "warning"), (61, "problem")])
 def test_a_run_that_takes_much_longer_than_usual(minutes: float, severity: str | None) -> None:
     slow = run("running", ago(minutes=minutes), task="archive", task_state="queued")
-    found = troubles(sound(slow, run("success", DUE + timedelta(hours=1))))
-    assert [one.severity for one in found] == ([severity] if severity else [])
-    for one in found:
-        assert (one.kind, one.steps) == ("stuck", (f"airflow tasks states-for-dag-run archive_orders {slow.run_id}",))
-        assert "usually a run takes 60 seconds. Its task archive is queued" in one.text
+    slow_troubles = troubles(sound(slow, run("success", DUE + timedelta(hours=1))))
+    assert [trouble.severity for trouble in slow_troubles] == ([severity] if severity else [])
+    for trouble in slow_troubles:
+        assert (trouble.kind, trouble.steps) == (
+            "stuck",
+            (f"airflow tasks states-for-dag-run archive_orders {slow.run_id}",),
+        )
+        assert "usually a run takes 60 seconds. Its task archive is queued" in trouble.text
 
 
 def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() -> None:
     queued = run("queued", ago(hours=2), begun=None, task="plan")
-    assert "stuck" in [one.kind for one in troubles(sound(queued, run("success", DUE)))]
+    assert "stuck" in [trouble.kind for trouble in troubles(sound(queued, run("success", DUE)))]
     # A backfill's run is due long before it is queued, and its runs take turns.
     old = queued.model_copy(update={"queued": ago(minutes=20)})
     assert troubles(sound(old, run("success", DUE + timedelta(hours=1)))) == []
@@ -151,10 +158,10 @@ def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() 
     assert troubles(sound(at_work, queued, run("success", DUE))) == []
     waiting = run("running", ago(hours=2), task="plan", task_state="up_for_reschedule")
     assert troubles(sound(at_work, waiting, run("success", DUE))) == []
-    assert [one.kind for one in troubles(sound(queued, run("success", DUE), paused=True))] == ["paused"]
+    assert [trouble.kind for trouble in troubles(sound(queued, run("success", DUE), paused=True))] == ["paused"]
     # Two that are past their plan wait for nobody.
-    both = [run("running", ago(hours=hours), run_id=f"r{hours}", task="archive") for hours in (2, 3)]
-    assert [one.kind for one in troubles(sound(*both, run("success", DUE)))] == ["stuck", "stuck"]
+    queued_runs = [run("running", ago(hours=hours), run_id=f"r{hours}", task="archive") for hours in (2, 3)]
+    assert [trouble.kind for trouble in troubles(sound(*queued_runs, run("success", DUE)))] == ["stuck", "stuck"]
 
 
 def test_a_task_that_is_tried_again_says_why() -> None:
@@ -162,18 +169,18 @@ def test_a_task_that_is_tried_again_says_why() -> None:
         "running", ago(minutes=5), task="archive", task_state="up_for_retry",
         failure=TaskFailure(task="archive", attempts=2, cause="no answer from the brokers"),
     )  # fmt: skip
-    one = only(sound(again, run("success", DUE)))
-    assert (one.kind, one.severity) == ("tried again", "warning")
-    assert "task archive failed 2 times and is tried again: no answer from the brokers" in one.text
+    trouble = only(sound(again, run("success", DUE)))
+    assert (trouble.kind, trouble.severity) == ("tried again", "warning")
+    assert "task archive failed 2 times and is tried again: no answer from the brokers" in trouble.text
 
 
 def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
     stopped = plan(1, partition(0, 5))
     line = Line(Progress(archive="orders"), [UnsettledPlan(stopped, None)])
-    one = only(sound(failed(permanent=True, cause="2 objects are missing"), run("success", DUE)), line)
-    assert (one.kind, one.severity) == ("failed for good", "problem")
-    assert one.text.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until this is")
-    assert one.steps == (
+    trouble = only(sound(failed(permanent=True, cause="2 objects are missing"), run("success", DUE)), line)
+    assert (trouble.kind, trouble.severity) == ("failed for good", "problem")
+    assert trouble.text.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until this is")
+    assert trouble.steps == (
         "correct the cause, then: airflow dags trigger archive_orders",
         f"airflow archive rebuild orders --run {stopped.run}",
     )
@@ -183,9 +190,9 @@ def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
 
 def test_a_run_that_failed_for_its_own_parameters_is_not_every_run() -> None:
     mistyped = failed(permanent=True, cause="`polices` is not a key").model_copy(update={"forward": False})
-    one = only(sound(mistyped))
-    assert (one.kind, one.severity) == ("failed request", "warning")
-    assert "`polices` is not a key. Another run with these parameters fails the same way" in one.text
+    trouble = only(sound(mistyped))
+    assert (trouble.kind, trouble.severity) == ("failed request", "warning")
+    assert "`polices` is not a key. Another run with these parameters fails the same way" in trouble.text
     repair = run("success", ago(minutes=5), forward=False)
     assert troubles(sound(mistyped, repair, run("success", DUE))) == []
     assert takes_new({"policies": {}, "max_records": 5})
@@ -193,9 +200,13 @@ def test_a_run_that_failed_for_its_own_parameters_is_not_every_run() -> None:
 
 
 def test_a_failure_that_may_pass() -> None:
-    one = only(sound(failed(attempts=4, cause="no answer from the brokers")))
-    assert (one.kind, one.severity, one.steps[0]) == ("failed", "problem", "airflow dags trigger archive_orders")
-    assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in one.text
+    trouble = only(sound(failed(attempts=4, cause="no answer from the brokers")))
+    assert (trouble.kind, trouble.severity, trouble.steps[0]) == (
+        "failed",
+        "problem",
+        "airflow dags trigger archive_orders",
+    )
+    assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in trouble.text
     silent = only(sound(failed())).text
     assert "its process ended without reporting an error" in silent
     assert "or Airflow could not store its result" in silent
@@ -209,9 +220,9 @@ TAKEOVER = plan(2, start=0, revision=1, supersedes=plan(1).run, origin="rebuild"
 
 def ended(of: Plan, outcome: Any, by: str | None = None) -> UnsettledPlan:
     digest = "d" if outcome == "committed" else None
-    made = Commit(archive="orders", run=of.run, revision=of.revision, outcome=outcome, by=by, plan_digest=of.digest,
+    commit = Commit(archive="orders", run=of.run, revision=of.revision, outcome=outcome, by=by, plan_digest=of.digest,
                   manifest_digest=digest, committed_at=NOW)  # fmt: skip
-    return UnsettledPlan(of, made)
+    return UnsettledPlan(of, commit)
 
 
 @pytest.mark.parametrize(
@@ -235,10 +246,10 @@ def test_a_failure_is_over_when_its_runs_are_settled(
     line = Line(Progress(archive="orders", settled=settled), waiting)
     # Nor is the run of that interval overdue.
     facts = sound(stopped, due=stopped.due - timedelta(minutes=5))
-    assert [one.kind for one in troubles(facts, line)] == names
+    assert [trouble.kind for trouble in troubles(facts, line)] == names
     # A run that never was planned is settled by nobody.
     unplanned = sound(stopped.model_copy(update={"works": ()}))
-    assert "failed for good" in [one.kind for one in troubles(unplanned, line)]
+    assert "failed for good" in [trouble.kind for trouble in troubles(unplanned, line)]
 
 
 @pytest.mark.parametrize(
@@ -258,16 +269,16 @@ def test_a_later_run_that_has_passed_the_failed_task_shows_that_not_every_run_fa
     later: dict[str, Any], task: str, severity: str
 ) -> None:
     at_work = run("running", ago(minutes=5), run_id="later", **later)
-    one = only(sound(at_work, failed(task=task, permanent=True, cause="the group has moved"), run("success", DUE)))
-    assert (one.severity, "the group has moved" in one.text) == (severity, True)
-    assert ("Run later is at work and has passed this task" in one.text) == (severity == "warning")
-    assert ("every run fails the same way" in one.text) == (severity == "problem")
+    trouble = only(sound(at_work, failed(task=task, permanent=True, cause="the group has moved"), run("success", DUE)))
+    assert (trouble.severity, "the group has moved" in trouble.text) == (severity, True)
+    assert ("Run later is at work and has passed this task" in trouble.text) == (severity == "warning")
+    assert ("every run fails the same way" in trouble.text) == (severity == "problem")
 
 
 @pytest.mark.parametrize(("forward", "names"), [(True, []), (False, ["failed"])])
 def test_a_backfill_that_succeeds_is_no_cure_for_the_schedule(forward: bool, names: list[str]) -> None:
     later = run("success", ago(minutes=10), forward=forward)
-    assert [one.kind for one in troubles(sound(later, failed(20, cause="x")))] == names
+    assert [trouble.kind for trouble in troubles(sound(later, failed(20, cause="x")))] == names
 
 
 @pytest.mark.parametrize("replays", [True, False])
@@ -279,24 +290,31 @@ def test_a_replay_or_rebuild_that_failed_is_a_warning_of_its_own_until_one_succe
         update={"forward": replays, "replays": replays, "works": (plan(1).run,) if replays else ()}
     )
     for earlier in (run("success", ago(minutes=30)), run("success", ago(minutes=5))):
-        one = only(sound(earlier, stopped), settled)
-        assert (one.kind, one.severity, one.actions[0]) == ("failed request", "warning", choice)
-        assert one.text.startswith(f"run {stopped.run_id} failed in task archive: 2 objects are gone. ")
-        assert one.name == f"failed-request:{stopped.run_id}"
+        trouble = only(sound(earlier, stopped), settled)
+        assert (trouble.kind, trouble.severity, trouble.actions[0]) == ("failed request", "warning", choice)
+        assert trouble.text.startswith(f"run {stopped.run_id} failed in task archive: 2 objects are gone. ")
+        assert trouble.name == f"failed-request:{stopped.run_id}"
     again = run("success", ago(minutes=5), forward=False)
     assert troubles(sound(again, stopped, run("success", ago(minutes=30))), settled) == []
 
 
 def test_an_overdue_run() -> None:
-    one = only(sound(run("success", DUE - timedelta(hours=5))))
-    assert (one.kind, one.severity, one.steps[0]) == ("overdue", "problem", "airflow dags trigger archive_orders")
-    assert "due at 2026-11-22T08:00:00Z, 80 minutes ago, has not succeeded; the last successful run was due" in one.text
+    trouble = only(sound(run("success", DUE - timedelta(hours=5))))
+    assert (trouble.kind, trouble.severity, trouble.steps[0]) == (
+        "overdue",
+        "problem",
+        "airflow dags trigger archive_orders",
+    )
+    assert (
+        "due at 2026-11-22T08:00:00Z, 80 minutes ago, has not succeeded; the last successful run was due"
+        in trouble.text
+    )
 
 
 def test_what_is_not_overdue() -> None:
     old = run("success", DUE - timedelta(hours=5))
     under_way = run("running", DUE + timedelta(minutes=5), task="archive", task_state="running")
-    assert "overdue" not in [one.kind for one in troubles(sound(old, under_way))]
+    assert "overdue" not in [trouble.kind for trouble in troubles(sound(old, under_way))]
     by_hand = run("success", DUE + timedelta(minutes=7), run_id="manual__x")
     assert troubles(sound(old, by_hand)) == []
     assert troubles(sound(old, due=None)) == []
@@ -307,17 +325,20 @@ def test_what_is_not_overdue() -> None:
 
 def test_nobody_is_told_to_start_a_run_while_the_first_one_is_at_work() -> None:
     begun = DUE - timedelta(minutes=2)
-    found = troubles(sound(run("running", begun, task="archive", task_state="running"), next_due=begun))
-    assert [(one.kind, one.severity) for one in found] == [("stuck", "problem"), ("overdue", "warning")]
-    assert "is at work; the next one follows" in found[1].text
-    assert not any("trigger" in command for one in found for command in one.steps)
+    start_troubles = troubles(sound(run("running", begun, task="archive", task_state="running"), next_due=begun))
+    assert [(trouble.kind, trouble.severity) for trouble in start_troubles] == [
+        ("stuck", "problem"),
+        ("overdue", "warning"),
+    ]
+    assert "is at work; the next one follows" in start_troubles[1].text
+    assert not any("trigger" in command for trouble in start_troubles for command in trouble.steps)
     assert troubles(sound(run("queued", ago(minutes=20), begun=None), next_due=begun)) == []
 
 
 @pytest.mark.parametrize("forward", [True, False])
 def test_a_backfill_does_not_stand_for_the_schedule(forward: bool) -> None:
     old, other = run("success", DUE - timedelta(hours=5)), run("success", ago(minutes=10), forward=forward)
-    assert [one.kind for one in troubles(sound(old, other))] == ([] if forward else ["overdue"])
+    assert [trouble.kind for trouble in troubles(sound(old, other))] == ([] if forward else ["overdue"])
 
 
 def rebuilding(**fields: Any) -> Plan:
@@ -327,9 +348,9 @@ def rebuilding(**fields: Any) -> Plan:
 def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
     first = plan(1, partition(0, 5))
     line = Line(Progress(archive="orders"), [UnsettledPlan(first, None)])
-    one = only(sound(), line)
-    assert (one.kind, one.severity) == ("unfinished run", "warning")
-    assert first.run in one.text
+    trouble = only(sound(), line)
+    assert (trouble.kind, trouble.severity) == ("unfinished run", "warning")
+    assert first.run in trouble.text
     at_work = sound(run("running", ago(minutes=3), task="archive"), run("success", DUE))
     assert troubles(at_work, line) == []
     rebuild = only(sound(), Line(Progress(archive="orders", settled=1), [UnsettledPlan(rebuilding(), None)]))
@@ -361,7 +382,7 @@ def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
 def test_whatever_airflow_says_each_trouble_has_a_sentence_and_a_command(
     runs: list[DagRun], paused: bool, lag: int | None
 ) -> None:
-    for one in troubles(sound(runs=tuple(runs), paused=paused), lag=lag):
-        assert one.text
-        assert one.steps
-        assert all("airflow " in command or "curl " in command for command in one.steps)
+    for trouble in troubles(sound(runs=tuple(runs), paused=paused), lag=lag):
+        assert trouble.text
+        assert trouble.steps
+        assert all("airflow " in command or "curl " in command for command in trouble.steps)

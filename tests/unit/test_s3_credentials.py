@@ -30,8 +30,8 @@ def services(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Identi
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with identities() as found:
-        yield found
+    with identities() as services_of_identity:
+        yield services_of_identity
     _connection.cache_clear()
 
 
@@ -40,8 +40,8 @@ def signer(server: FaultyS3) -> Signer:
     """Sends a request with a store of these options. Returns the key and the token with which it was signed."""
 
     def signed(store: S3Store | None = None, **options: str) -> tuple[str, str | None]:
-        given = {"endpoint_url": server.url, "region_name": "us-east-1", **options}
-        (store or S3Store(BUCKET, "", S3Options.parse(given))).put("k", b"x")
+        all_options = {"endpoint_url": server.url, "region_name": "us-east-1", **options}
+        (store or S3Store(BUCKET, "", S3Options.parse(all_options))).put("k", b"x")
         headers = server.headers[-1]
         [key] = re.findall(r"Credential=([^/]+)/", headers["Authorization"])
         return key, headers.get("X-Amz-Security-Token")
@@ -75,8 +75,8 @@ def test_a_role_that_our_keys_assume_with_all_that_the_connection_says(services:
     }
     assert signer(**KEYS, **role) == ("StsKey1", "StsToken1")
     [asked] = services.asked
-    wanted = {"RoleArn": role["role_arn"], "ExternalId": "External", "DurationSeconds": "900"}
-    assert wanted.items() <= asked.items()
+    expected = {"RoleArn": role["role_arn"], "ExternalId": "External", "DurationSeconds": "900"}
+    assert expected.items() <= asked.items()
     assert (asked["Action"], asked["RoleSessionName"]) == ("AssumeRole", "Mine")
     assert "Credential=OwnKey/" in services.authorizations[0]
 
@@ -139,9 +139,9 @@ def test_a_role_that_the_machine_s_role_assumes(
 def test_a_bucket_in_the_path_or_in_the_host(
     services: Identities, server: FaultyS3, signer: Signer, style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = socket.getaddrinfo
+    resolve = socket.getaddrinfo
     # Every name below localhost is this machine, which not every resolver knows.
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more: found("127.0.0.1", *more))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more: resolve("127.0.0.1", *more))
     local = server.url.replace("127.0.0.1", "localhost")
     signer(**KEYS, addressing_style=style, endpoint_url=local)
     host = local.removeprefix("http://")

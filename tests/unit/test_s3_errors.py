@@ -1,4 +1,4 @@
-"""What the S3 store says to a person when trying again is useless, and that it keeps secrets to itself."""
+"""The messages of the S3 store when trying again is useless; they keep secrets to themselves."""
 
 import logging
 import re

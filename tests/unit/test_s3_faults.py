@@ -168,7 +168,7 @@ class TestDamage:
         assert server.requests.count(operation) - asked == 2
 
     @pytest.mark.parametrize(
-        ("checksums", "fault", "both"),
+        ("checksums", "fault", "message"),
         [
             ("known", Fault("swallow"), "sent for a/key have the CRC-32 .* but the store has CRC-32 [0-9a-f]{8} "),
             ("ignored", Fault("odd"), "for a/key have the CRC-32 .* and the MD5 .*, but the store has ETag 0123456"),
@@ -176,12 +176,12 @@ class TestDamage:
     )
     @pytest.mark.parametrize("operation", ["put_object", "upload_part"])
     def test_a_write_that_is_always_damaged_says_both_checksums(
-        self, server: FaultyS3, store: S3Store, operation: str, checksums: Checksums, fault: Fault, both: str
+        self, server: FaultyS3, store: S3Store, operation: str, checksums: Checksums, fault: Fault, message: str
     ) -> None:
         server.checksums = checksums
         prepared = _prepare(store)
         server.fail(operation, *[fault] * TRIES)
-        with pytest.raises(TransientError, match=both):
+        with pytest.raises(TransientError, match=message):
             OPERATIONS[operation](store, prepared)
 
     @pytest.mark.parametrize("checksums", ["known", "ignored"])
@@ -204,7 +204,7 @@ class TestDamage:
             store.get(KEY)
 
     @pytest.mark.parametrize(
-        ("kind", "checksums", "said"),
+        ("kind", "checksums", "message"),
         [
             ("cut", "known", r"get_object of a/key in bucket archive: the answer was cut off at .* \(tried 4 times"),
             ("garble", "known", r"get_object of a/key .*: the answer does not match its checksum at .* \(tried 4"),
@@ -212,12 +212,12 @@ class TestDamage:
         ],
     )
     def test_a_read_that_is_always_damaged_says_so(
-        self, server: FaultyS3, store: S3Store, kind: str, checksums: Checksums, said: str
+        self, server: FaultyS3, store: S3Store, kind: str, checksums: Checksums, message: str
     ) -> None:
         server.checksums = checksums
         store.put(KEY, DATA)
         server.fail("get_object", *[Fault(kind)] * TRIES)  # type: ignore[arg-type]
-        with pytest.raises(TransientError, match=said):
+        with pytest.raises(TransientError, match=message):
             store.get(KEY)
 
     @pytest.mark.parametrize("kind", ["cut", "blank"])
@@ -302,15 +302,15 @@ class TestCompletion:
         assert store.complete_upload(prepared) == etag(store, KEY)
         assert server.requests[: 2 + len(asked)] == ["complete_multipart_upload", "complete_multipart_upload", *asked]
 
-    @pytest.mark.parametrize("there", [b"other bytes", b"same size!"])
+    @pytest.mark.parametrize("existing", [b"other bytes", b"same size!"])
     @pytest.mark.parametrize("foreign", [False, True])
     @pytest.mark.parametrize("checksums", ["known", "ignored"])
     def test_another_object_at_the_key_is_no_sign_of_completion(
-        self, server: FaultyS3, store: S3Store, checksums: Checksums, foreign: bool, there: bytes
+        self, server: FaultyS3, store: S3Store, checksums: Checksums, foreign: bool, existing: bytes
     ) -> None:
         prepared = _begin(server, store, checksums, foreign)
         server.store.abort_upload(KEY, prepared.upload_id)
-        server.store.put(KEY, there)
+        server.store.put(KEY, existing)
         with pytest.raises(TransientError, match="the upload of a/key is gone"):
             store.complete_upload(prepared)
         assert server.requests.count("complete_multipart_upload") == 1
@@ -359,7 +359,7 @@ class TestCompletion:
 
 
 class TestChecksums:
-    """What kind a store is, is seen from its answers."""
+    """The kind of a store is seen from its answers."""
 
     def test_a_store_that_knows_them_checks_each_part_and_the_whole_without_md5s(
         self, server: FaultyS3, store: S3Store
@@ -428,8 +428,8 @@ class TestChecksums:
         store = connect(aws_access_key_id="DENIED")
         for status, code in ((403, "AccessDenied"), *[(400, "InvalidArgument")] * 2):
             server.fail("create_multipart_upload", refuse(status, code))
-        for found in ("access denied", "HTTP 400 InvalidArgument"):
-            with pytest.raises(PermanentError, match=found):
+        for refusal in ("access denied", "HTTP 400 InvalidArgument"):
+            with pytest.raises(PermanentError, match=refusal):
                 store.start_upload(KEY)
         assert store.start_upload(KEY).checked
 

@@ -1,4 +1,4 @@
-"""What the options of a store add to its requests, as the server sees them: on every kind of request that takes it."""
+"""The options of a store in its requests, as the server sees them: on every kind of request that takes them."""
 
 import base64
 import hashlib
@@ -73,7 +73,7 @@ def use(store: S3Store) -> None:
     store.abort_upload(KEY, store.start_upload(KEY).upload_id)
 
 
-def ours(server: FaultyS3) -> Iterator[tuple[str, dict[str, str]]]:
+def own_requests(server: FaultyS3) -> Iterator[tuple[str, dict[str, str]]]:
     """The requests, each with its headers in small letters."""
     for operation, headers in zip(server.requests, server.headers, strict=True):
         yield operation, {name.lower(): value for name, value in headers.items()}
@@ -85,7 +85,7 @@ def test_each_request_that_takes_it_has_it(
 ) -> None:
     use(connect(**options))
     assert set(server.requests) == ALL
-    for operation, headers in ours(server):
+    for operation, headers in own_requests(server):
         for name, (value, operations) in expected.items():
             assert headers.get(name) == (value if operation in operations else None), (operation, name)
 
@@ -93,7 +93,9 @@ def test_each_request_that_takes_it_has_it(
 def test_without_options_no_request_has_any(server: FaultyS3, store: S3Store) -> None:
     use(store)
     known = {name for _, expected in CASES for name in expected}
-    assert not [(operation, known & headers.keys()) for operation, headers in ours(server) if known & headers.keys()]
+    assert not [
+        (operation, known & headers.keys()) for operation, headers in own_requests(server) if known & headers.keys()
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ def answering(*answers: httpx.Response | Exception) -> Registry:
     left = iter(answers)
 
     def answer(_: httpx.Request) -> httpx.Response:
-        found = next(left)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        reply = next(left)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     return Registry(Server(URL, httpx.Client(transport=httpx.MockTransport(answer))))
 
@@ -121,9 +121,11 @@ def importing(subject: str) -> dict[str, object]:
 def test_versions_are_complete_and_those_that_were_deleted_are_marked() -> None:
     answers = [httpx.Response(200, json=[1, 2]), httpx.Response(200, json=[2])]
     # Both versions import the same one, which is asked for once.
-    found = answering(*answers, version(1, **importing("m")), version(1), version(2, **importing("m"))).versions("o")
+    registered = answering(*answers, version(1, **importing("m")), version(1), version(2, **importing("m"))).versions(
+        "o"
+    )
     money = Reference(name="x.Money", imported=Schema(kind="AVRO", text="v1"))
-    assert found == [
+    assert registered == [
         SubjectVersion("o", 1, 11, Schema(kind="AVRO", text="v1", references=(money,)), deleted=True),
         SubjectVersion("o", 2, 12, Schema(kind="AVRO", text="v2", references=(money,)), deleted=False),
     ]

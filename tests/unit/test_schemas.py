@@ -1,4 +1,4 @@
-"""Which schemas a plan names, and what of it is written down."""
+"""The schemas that a plan names, and how they are written down."""
 
 import json
 
@@ -34,11 +34,11 @@ def versions(*deleted: int) -> list[SubjectVersion]:
 def test_a_run_writes_the_latest_version_or_the_oldest(
     evolution: Evolution, deleted: tuple[int, ...], target: Schema
 ) -> None:
-    found = subject_writers(versions(*deleted), written_schema(versions(*deleted), evolution))
-    assert [(w.id, w.version, w.fingerprint) for w in found] == [
+    schemas = subject_writers(versions(*deleted), written_schema(versions(*deleted), evolution))
+    assert [(w.id, w.version, w.fingerprint) for w in schemas] == [
         (10 + n, n, schema.fingerprint) for n, schema in enumerate((V1, V2, V3), 1)
     ]
-    assert {w.written_as for w in found} == {target.fingerprint}
+    assert {w.written_as for w in schemas} == {target.fingerprint}
 
 
 def test_what_is_only_checked_is_written_as_it_is_and_a_given_schema_counts() -> None:
@@ -53,12 +53,12 @@ def test_an_id_is_there_once_and_those_of_the_first_plan_stay() -> None:
     # Registered again after it was deleted.
     again = [*versions(1), SubjectVersion("o-value", 4, 11, V1)]
     assert [w.id for w in subject_writers(again, V1)] == [11, 12, 13]
-    before, now = subject_writers(versions(), V1), subject_writers(versions()[2:], V3)
-    assert [(w.id, w.written_as) for w in merge_writers(now, before, True)] == [
+    before, after = subject_writers(versions(), V1), subject_writers(versions()[2:], V3)
+    assert [(w.id, w.written_as) for w in merge_writers(after, before, True)] == [
         (n, V3.fingerprint) for n in (13, 11, 12)
     ]
     assert merge_writers((), before, True) == before
-    assert merge_writers(now, before, False)[1:] == subject_writers(versions(), None)[:2]
+    assert merge_writers(after, before, False)[1:] == subject_writers(versions(), None)[:2]
 
 
 def test_fingerprints_differ_by_anything_that_decodes_differently() -> None:
@@ -104,16 +104,16 @@ def test_a_schema_s_document_is_as_documented() -> None:
 
 
 def test_a_plan_has_its_schemas_and_without_any_the_bytes_of_earlier_releases() -> None:
-    made = plan(1, partition(0, 1))
-    text = made.to_json().decode()
+    bare_plan = plan(1, partition(0, 1))
+    text = bare_plan.to_json().decode()
     assert not any(f'"{key}"' in text for key in ("schemas", "key_decode", "schema_evolution"))
-    found = subject_writers(versions()[:1], V2)
+    schemas = subject_writers(versions()[:1], V2)
     decoded = (
-        TopicSchemas(topic="orders", column="value", framed=True, writers=found),
+        TopicSchemas(topic="orders", column="value", framed=True, writers=schemas),
         TopicSchemas(topic="orders", column="key", framed=False, writers=unframed_writer(V1)),
     )
     settings = Settings(value_decode="avro", key_decode="avro", schema_evolution="BACKWARD")
-    full = made.model_copy(update={"schemas": decoded, "settings": settings})
+    full = bare_plan.model_copy(update={"schemas": decoded, "settings": settings})
     assert json.loads(full.to_json())["schemas"] == [
         {
             "topic": "orders",

@@ -39,9 +39,9 @@ def by_the_reader(data: bytes, name: str = NAME, key: DataKey = KEY) -> bytes:
 
 
 def by_the_audit(data: bytes, name: str = NAME, key: DataKey = KEY) -> bytes:
-    found = Unsealed(lambda at, length: data[at : at + length], len(data), name, key.secret)
-    found.read_to_end()
-    return found.read()
+    reader = Unsealed(lambda at, length: data[at : at + length], len(data), name, key.secret)
+    reader.read_to_end()
+    return reader.read()
 
 
 READERS = pytest.mark.parametrize("read", [by_the_reader, by_the_audit])
@@ -81,10 +81,10 @@ def test_any_place_is_read_alone(plain: bytes, start: int, length: int) -> None:
     data = seal([plain])
     opened = OpenedObject(lambda at, count: data[at : at + count], len(data), lambda _: KEY, "x", NAME)
     opened.seek(start)
-    found = b""
-    while len(found) < length and (piece := opened.read(length - len(found))):
-        found += piece
-    assert found == plain[start : start + length]
+    content = b""
+    while len(content) < length and (piece := opened.read(length - len(content))):
+        content += piece
+    assert content == plain[start : start + length]
     own = Unsealed(lambda at, count: data[at : at + count], len(data), NAME, KEY.secret)
     assert own.fetch(start, length) == plain[start : start + length]
     assert own.size == opened.size == len(plain)
@@ -137,19 +137,19 @@ def test_a_segment_of_another_object_or_run_has_no_place_here(plain: bytes, othe
 def test_no_two_objects_have_a_key_in_common(objects: list[tuple[bytes, str]]) -> None:
     # The same content: with the same key and nonce its segments would be the same.
     content = bytes(3 * SEGMENT)
-    made = [seal([content], name, DataKey(secret)) for secret, name in objects]
-    segments = [data[at : at + SEGMENT + TAG] for data in made for at in range(HEADER, len(data), SEGMENT + TAG)]
+    sealed = [seal([content], name, DataKey(secret)) for secret, name in objects]
+    segments = [data[at : at + SEGMENT + TAG] for data in sealed for at in range(HEADER, len(data), SEGMENT + TAG)]
     assert len(set(segments)) == len(segments)
 
 
 @given(first=st.binary(min_size=SEGMENT, max_size=SEGMENT), second=st.binary(min_size=SEGMENT, max_size=SEGMENT))
 def test_an_attempt_that_finds_other_records_gives_away_nothing(first: bytes, second: bytes) -> None:
     """The same object with other bytes: with AES-GCM, the difference of the two would be that of their contents."""
-    one, two = seal([first])[HEADER:-TAG], seal([second])[HEADER:-TAG]
+    first_bytes, second_bytes = seal([first])[HEADER:-TAG], seal([second])[HEADER:-TAG]
     if first == second:
-        assert one == two
+        assert first_bytes == second_bytes
     else:
-        difference = bytes(a ^ b for a, b in zip(one, two, strict=True))
+        difference = bytes(a ^ b for a, b in zip(first_bytes, second_bytes, strict=True))
         assert difference != bytes(a ^ b for a, b in zip(first, second, strict=True))
         assert seal([first])[-TAG:] != seal([second])[-TAG:]
 

@@ -85,7 +85,7 @@ def record(offset: int) -> RecordAside:
     return RecordAside(topic="orders", partition=0, offset=offset, reason="known")
 
 
-def found(of: Finder) -> Search:
+def searched(of: Finder) -> Search:
     return of.find(list(of.sink.plan.chunks()))
 
 
@@ -96,9 +96,9 @@ def test_each_record_that_ends_the_process_is_found_wherever_it_is(tmp_path: Pat
     for offset, value in fatal.items():
         values[offset] = value
     how = {b"segfault": "by SIGSEGV", b"abort": "by SIGABRT", b"child": "with exit code 0"}
-    records, others, failure = found(finder(tmp_path, values))
-    assert (others, failure) == ((), None)
-    assert {one.offset: one.reason for one in records} == {
+    records, innocent, failure = searched(finder(tmp_path, values))
+    assert (innocent, failure) == ((), None)
+    assert {bad_record.offset: bad_record.reason for bad_record in records} == {
         offset: f"no process survives this record: it ended the process {how[value]}" for offset, value in fatal.items()
     }
 
@@ -108,27 +108,29 @@ def test_each_record_that_ends_the_process_is_found_wherever_it_is(tmp_path: Pat
     [(b"hang", "it took more than 3 s"), (b"memory", "it needed more than 536,870,912 bytes of memory")],
 )
 def test_a_record_that_exceeds_a_limit_is_found(tmp_path: Path, value: bytes, reason: str) -> None:
-    records, _, _ = found(finder(tmp_path, [b"1", value, b"2"]))
-    assert [(one.offset, one.reason) for one in records] == [(1, f"no process survives this record: {reason}")]
+    records, _, _ = searched(finder(tmp_path, [b"1", value, b"2"]))
+    assert [(bad_record.offset, bad_record.reason) for bad_record in records] == [
+        (1, f"no process survives this record: {reason}")
+    ]
 
 
 def test_a_record_that_ends_no_process_alone_is_not_at_fault(tmp_path: Path) -> None:
-    records, others, failure = found(finder(tmp_path, [b"1", b"2", b"third", b"4"]))
+    records, innocent, failure = searched(finder(tmp_path, [b"1", b"2", b"third", b"4"]))
     assert (records, failure) == ((), None)
-    assert others == ("orders[0] [0, 4): it ended the process with exit code 1 (none of them alone)",)
-    error = explained(Search(records, others), RuntimeError("Python worker exited unexpectedly"), Settings())
+    assert innocent == ("orders[0] [0, 4): it ended the process with exit code 1 (none of them alone)",)
+    error = explained(Search(records, innocent), RuntimeError("Python worker exited unexpectedly"), Settings())
     assert isinstance(error, TransientError)
     assert "no record ends it alone; orders[0] [0, 4): it ended the process" in str(error)
 
 
 def test_what_is_set_aside_already_is_not_looked_at(tmp_path: Path) -> None:
-    assert found(finder(tmp_path, [b"1", b"segfault", b"3"], aside=[1])) == Search((), (), None)
+    assert searched(finder(tmp_path, [b"1", b"segfault", b"3"], aside=[1])) == Search((), (), None)
 
 
 def test_records_that_cannot_be_read_are_an_error_of_the_reader(tmp_path: Path) -> None:
-    made = finder(tmp_path, [b"1"])
-    made.read = failing
-    search_ = found(made)
+    broken_finder = finder(tmp_path, [b"1"])
+    broken_finder.read = failing
+    search_ = searched(broken_finder)
     assert search_.records == ()
     error = explained(search_, RuntimeError("x"), Settings())
     assert (type(error), str(error)) == (PermanentError, "the brokers refused the credentials")
@@ -136,6 +138,6 @@ def test_records_that_cannot_be_read_are_an_error_of_the_reader(tmp_path: Path) 
 
 def test_a_search_ends_after_some_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MOST", 2)
-    records, _, _ = found(finder(tmp_path, [b"abort"] * 4))
-    assert [one.offset for one in records] == [0, 1]
+    records, _, _ = searched(finder(tmp_path, [b"abort"] * 4))
+    assert [bad_record.offset for bad_record in records] == [0, 1]
     assert isinstance(explained(Search(records), RuntimeError("x"), Settings()), FatalRecordsError)

@@ -44,7 +44,7 @@ spark:
 """
 
 
-def said(text: str) -> str:
+def complaint(text: str) -> str:
     """All that a log shows of the error; empty when there is none."""
     try:
         parse_archive(text, "orders.yaml")
@@ -57,14 +57,14 @@ def said(text: str) -> str:
 def test_nothing_given_in_a_wrong_shape_is_repeated(place: Place) -> None:
     for wrong in CONTAINERS[1:] if "list" in place.kinds else CONTAINERS:
         text = json.dumps(with_value(SMALLEST, place.path, wrong))
-        assert MARK not in said(text), text
+        assert MARK not in complaint(text), text
 
 
 @pytest.mark.parametrize("place", [p for p in places() if p not in PLAIN], ids=lambda place: place.key)
 @pytest.mark.parametrize("wrong", [MARK + " ", f"a:{MARK}", f"{MARK}@host", URL, f"s3://{MARK}/x y"])
 def test_a_text_where_no_text_belongs_is_not_repeated(place: Place, wrong: str) -> None:
     text = json.dumps(with_value(SMALLEST, place.path, wrong))
-    message = said(text)
+    message = complaint(text)
     assert "orders.yaml: `" in message
     assert MARK not in message
 
@@ -72,7 +72,7 @@ def test_a_text_where_no_text_belongs_is_not_repeated(place: Place, wrong: str) 
 @pytest.mark.parametrize("key", ["store.url", "alerts.on_failure", "spark.connection", "spark.conf"])
 def test_an_address_with_credentials_is_refused_where_an_address_or_a_connection_belongs(key: str) -> None:
     wrong = [URL] if key == "alerts.on_failure" else URL
-    message = said(json.dumps(with_value(SMALLEST, tuple(key.split(".")), wrong)))
+    message = complaint(json.dumps(with_value(SMALLEST, tuple(key.split(".")), wrong)))
     assert f"orders.yaml: `{key}" in message
     assert MARK not in message
 
@@ -91,7 +91,7 @@ def test_an_address_with_credentials_is_refused_where_an_address_or_a_connection
     ],
 )
 def test_a_store_url_with_credentials_is_refused_without_repeating_them(url: str) -> None:
-    message = said(json.dumps(with_value(SMALLEST, ("store", "url"), url)))
+    message = complaint(json.dumps(with_value(SMALLEST, ("store", "url"), url)))
     assert "`store.url`: expected s3://bucket/prefix" in message
     assert MARK not in message
 
@@ -102,7 +102,7 @@ def test_a_store_url_with_credentials_is_refused_without_repeating_them(url: str
 @pytest.mark.parametrize("url", [f"https://u:{MARK}@h", f"u:{MARK}@h", f"https://h/?t={MARK}", f"https://h#{MARK}"])
 def test_an_address_among_properties_is_refused_when_it_has_more_than_an_address(key: str, name: str, url: str) -> None:
     text = json.dumps(with_value(SMALLEST, tuple(key.split(".")), {name: url}))
-    message = said(text)
+    message = complaint(text)
     assert f"`{key}`: expected `{name}` like http" in message
     assert message.endswith("without user, password, query and fragment\n")
     assert MARK not in message
@@ -112,7 +112,7 @@ def test_an_address_among_properties_is_refused_when_it_has_more_than_an_address
 @pytest.mark.parametrize("key", sorted(set(mappings()) - {"store.options"}))
 @pytest.mark.parametrize(("value", "kind"), [([MARK], "a list"), ({"a": MARK}, "a mapping"), (None, "nothing")])
 def test_a_property_of_a_wrong_type_is_named_with_the_type_that_is_expected(key: str, value: Any, kind: str) -> None:
-    message = said(json.dumps(with_value(SMALLEST, tuple(key.split(".")), {"some.password": value})))
+    message = complaint(json.dumps(with_value(SMALLEST, tuple(key.split(".")), {"some.password": value})))
     assert message.splitlines()[-1].endswith(
         f"orders.yaml: `{key}.some.password`: expected text, a number, true or false; found {kind}"
     )
@@ -123,7 +123,7 @@ def test_a_property_of_a_wrong_type_is_named_with_the_type_that_is_expected(key:
 )
 @pytest.mark.parametrize("name", ["spark.driver.extraJavaOptions", "spark.executor.defaultJavaOptions"])
 def test_a_secret_among_the_options_of_java_is_refused(name: str, options: str) -> None:
-    message = said(json.dumps(with_value(SMALLEST, ("spark", "conf"), {name: options})))
+    message = complaint(json.dumps(with_value(SMALLEST, ("spark", "conf"), {name: options})))
     assert f"`spark.conf`: expected no secret in `{name}`" in message
     assert "give -XX:VMOptionsFile=<file>" in message
     assert MARK not in message
@@ -131,20 +131,20 @@ def test_a_secret_among_the_options_of_java_is_refused(name: str, options: str) 
 
 @pytest.mark.parametrize("wrong", [f"{MARK}/x", MARK, "-a", "a" * 254, [MARK]])
 def test_a_secret_of_kubernetes_is_given_by_its_name_not_by_what_is_in_it(wrong: Any) -> None:
-    message = said(json.dumps(with_value(SMALLEST, ("spark", "kubernetes_secret"), wrong)))
+    message = complaint(json.dumps(with_value(SMALLEST, ("spark", "kubernetes_secret"), wrong)))
     assert "`spark.kubernetes_secret`: expected the name of a Kubernetes Secret" in message
     assert MARK not in message
 
 
 def test_other_options_of_java_are_taken() -> None:
     conf = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Da.b=c", "spark.app.password": "-Dpassword=x"}
-    assert said(json.dumps(with_value(SMALLEST, ("spark", "conf"), conf))) == ""
+    assert complaint(json.dumps(with_value(SMALLEST, ("spark", "conf"), conf))) == ""
 
 
 @pytest.mark.parametrize("key", mappings())
 def test_a_missing_space_behind_a_colon_makes_a_key_of_a_secret_and_is_said_without_it(key: str) -> None:
     text = json.dumps(with_value(SMALLEST, tuple(key.split(".")), {f"some.password:{MARK}": "x"}))
-    message = said(text)
+    message = complaint(text)
     assert f"`{key}.some.password…`: expected the name of a property" in message
     assert "is a space missing" in message
     assert MARK not in message
@@ -169,7 +169,7 @@ def test_a_missing_space_behind_a_colon_makes_a_key_of_a_secret_and_is_said_with
     ],
 )
 def test_what_yaml_cannot_read_is_said_by_line_and_column_alone(value: str, problem: str) -> None:
-    message = said(f"archive: orders\nsource: {{kafka: {{sasl.password: {value}}}}}\n")
+    message = complaint(f"archive: orders\nsource: {{kafka: {{sasl.password: {value}}}}}\n")
     assert "orders.yaml: not YAML: " in message
     assert problem in message
     assert MARK not in message
@@ -177,13 +177,13 @@ def test_what_yaml_cannot_read_is_said_by_line_and_column_alone(value: str, prob
 
 @pytest.mark.parametrize("text", [f"just a:{MARK}", f"[{MARK}]", f"'{MARK}'", f"? [{MARK}]\n: 1", f"? {{a: {MARK}}}\n"])
 def test_a_file_that_is_no_archive_is_not_repeated(text: str) -> None:
-    message = said(text)
+    message = complaint(text)
     assert "orders.yaml: " in message
     assert MARK not in message
 
 
 def test_a_key_that_is_given_twice_is_named_without_its_value() -> None:
-    message = said(f'archive: o\nsource: {{kafka: {{"p:{MARK}": 1, "p:{MARK}": 2}}}}\n')
+    message = complaint(f'archive: o\nsource: {{kafka: {{"p:{MARK}": 1, "p:{MARK}": 2}}}}\n')
     assert "line 2: key `p…` is given twice" in message
     assert MARK not in message
 
@@ -197,7 +197,7 @@ def test_a_damaged_file_is_never_repeated(data: st.DataObject | None) -> None:
     except Exception:  # noqa: BLE001 - as may be
         content = None
     assume(not _in_a_key(content))
-    assert MARK not in said(text)
+    assert MARK not in complaint(text)
 
 
 def damaged(text: str, data: st.DataObject) -> str:
@@ -212,7 +212,7 @@ def damaged(text: str, data: st.DataObject) -> str:
 
 
 def _in_a_key(content: Any) -> bool:
-    """Whether a secret is all of a key, or its beginning: nobody can tell such a key from others."""
+    """Return True if a secret is all of a key, or its beginning: nobody can tell such a key from others."""
     if isinstance(content, dict):
         return any(MARK in key_name(key) or _in_a_key(value) for key, value in content.items())
     return isinstance(content, list) and any(map(_in_a_key, content))
@@ -220,8 +220,8 @@ def _in_a_key(content: Any) -> bool:
 
 def test_the_example_of_all_secrets_is_an_archive() -> None:
     archive = parse_archive(FULL, "orders.yaml")
-    found = {key for key in mappings() if MARK in str(getattr(getattr(archive, key.split(".")[0]), key.split(".")[1]))}
-    assert found == set(mappings())
+    keys = {key for key in mappings() if MARK in str(getattr(getattr(archive, key.split(".")[0]), key.split(".")[1]))}
+    assert keys == set(mappings())
     assert MARK not in f"{archive!r} {archive}"
 
 
@@ -252,7 +252,7 @@ def test_of_a_mapping_only_what_is_known_to_be_harmless_is_shown() -> None:
 
 
 def test_logs_mask_secrets_by_their_names_and_passwords_by_their_place_in_an_address() -> None:
-    found = set(
+    secrets = set(
         masked(
             {
                 "sasl.password": "a",
@@ -264,8 +264,8 @@ def test_logs_mask_secrets_by_their_names_and_passwords_by_their_place_in_an_add
             }
         )
     )
-    assert {"a", "b", "user:c", "c", "d"} <= found
-    assert not {"/etc/ca.pem", "true"} & found
+    assert {"a", "b", "user:c", "c", "d"} <= secrets
+    assert not {"/etc/ca.pem", "true"} & secrets
 
 
 def test_the_archive_itself_does_not_repeat_them_either() -> None:

@@ -22,10 +22,10 @@ def test_several_sessions_that_begin_at_once_remove_what_the_dead_left_and_no_mo
         left = sessions / f"{1 << 23 | number}-abc"
         (left / "kafka" / "data").mkdir(parents=True)
     mine.mkdir()
-    others = [
+    processes = [
         subprocess.Popen([sys.executable, "-c", SWEEPS, str(sessions)], cwd=ROOT, stderr=subprocess.PIPE)
         for _ in range(2)
     ]
     sweep(sessions)
-    assert [(other.communicate(timeout=60)[1], other.returncode) for other in others] == [(b"", 0)] * 2
+    assert [(other.communicate(timeout=60)[1], other.returncode) for other in processes] == [(b"", 0)] * 2
     assert list(sessions.iterdir()) == [mine]

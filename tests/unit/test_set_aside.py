@@ -1,4 +1,4 @@
-"""What a run leaves out: frozen once, only growing, and decided by the policy `bad_record`."""
+"""The records that a run leaves out: frozen once, only growing, and decided by the policy `bad_record`."""
 
 import uuid
 from dataclasses import replace
@@ -62,9 +62,9 @@ def test_a_run_with_a_manifest_leaves_out_what_that_says(ledger: Ledger) -> None
     freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError([record(3)]))
     account = ChunkAccount(**CHUNK.model_dump(), archived=9, dead_lettered=1, set_aside=((7, "as it was"),))
     manifest = ledger.create_manifest(Manifest.of(PLAN, (), [account]))
-    found = set_aside_of(ledger, PLAN.run, manifest)
-    assert found
-    assert found.records == (record(7, "as it was"),)
+    aside = set_aside_of(ledger, PLAN.run, manifest)
+    assert aside
+    assert aside.records == (record(7, "as it was"),)
     with pytest.raises(PermanentError, match="has a manifest already, and that record ended no process"):
         freeze_fatal_records(ledger, PLAN, job(), FatalRecordsError([record(5)]))
 

@@ -1,4 +1,4 @@
-"""What the proofs of hours say once runs are settled, one after the other."""
+"""The proofs of hours once runs are settled, one after the other."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,16 +12,21 @@ from tests.support.settled import Ledger
 
 
 def test_a_run_that_saw_the_end_of_the_log_completes_the_hours_that_were_over() -> None:
-    ledger, one = Ledger(), plan(1, partition(0, 10))
-    proof = ledger.settle(one, [0, 0, 1])[HOUR]
-    assert (proof.status, proof.rows, proof.complete_as_of, proof.closed_by) == ("complete", 2, one.planned_at, one.run)
+    ledger, first = Ledger(), plan(1, partition(0, 10))
+    proof = ledger.settle(first, [0, 0, 1])[HOUR]
+    assert (proof.status, proof.rows, proof.complete_as_of, proof.closed_by) == (
+        "complete",
+        2,
+        first.planned_at,
+        first.run,
+    )
     assert ledger.status(1) == "open"
     assert ledger.said == [((HOUR, HOUR + 1),)]
 
 
 def test_every_hour_between_a_first_run_and_its_plan_gets_a_proof() -> None:
-    ledger, one = Ledger(), plan(1, partition(0, 10), planned_at=at(4.1))
-    ledger.settle(one, [0, 2])
+    ledger, first = Ledger(), plan(1, partition(0, 10), planned_at=at(4.1))
+    ledger.settle(first, [0, 2])
     assert [ledger.status(hour) for hour in range(5)] == ["complete"] * 4 + [None]
     assert ledger.said == [((HOUR, HOUR + 4),)]
 
@@ -41,8 +46,8 @@ def test_what_a_backfill_brings_to_an_hour_that_was_never_complete_is_not_late()
     ledger.settle(plan(1, partition(10, 10, **older), start=3))
     for number, hour in (2, 0), (3, 1):
         ledger.settle(plan(number, partition(5 * hour, 5 * hour + 5), start=hour, origin="backfill"), [hour])
-    found = [ledger.proofs[HOUR + hour] for hour in range(2)]
-    assert [(p.status, p.rows, p.late_rows) for p in found] == [("complete", 1, 0)] * 2
+    proofs = [ledger.proofs[HOUR + hour] for hour in range(2)]
+    assert [(p.status, p.rows, p.late_rows) for p in proofs] == [("complete", 1, 0)] * 2
 
 
 def test_what_comes_for_an_hour_before_the_archive_that_was_whole_is_late() -> None:
@@ -90,10 +95,10 @@ def test_a_record_for_an_hour_to_come_or_without_a_time_leaves_that_open() -> No
 
 
 def test_what_comes_after_the_hour_was_complete_is_late() -> None:
-    ledger, one, two = Ledger(), plan(1, partition(0, 10)), plan(2, partition(10, 20))
-    ledger.settle(one, [0])
+    ledger, first, two = Ledger(), plan(1, partition(0, 10)), plan(2, partition(10, 20))
+    ledger.settle(first, [0])
     proof = ledger.settle(two, [0, 1])[HOUR]
-    assert (proof.rows, proof.late_rows, proof.closed_by, proof.changed_by) == (2, 1, one.run, two.run)
+    assert (proof.rows, proof.late_rows, proof.closed_by, proof.changed_by) == (2, 1, first.run, two.run)
     assert [c.late for c in proof.runs] == [False, True]
     assert ledger.proofs[HOUR + 1].late_rows == 0
 
@@ -116,8 +121,8 @@ def test_a_backfill_that_makes_the_archive_whole_completes_the_hours_that_lacked
 
 def test_what_is_lost_never_turns_green() -> None:
     ledger = Ledger()
-    one = plan(1, partition(0, 10), start=2)
-    ledger.settle(one, manifest(one, [1, 2], lost=4))
+    first = plan(1, partition(0, 10), start=2)
+    ledger.settle(first, manifest(first, [1, 2], lost=4))
     # What was there when it was planned is gone: of that moment nothing can be said, but of the next one.
     assert [ledger.status(n) for n in (1, 2)] == ["open"] * 2
     ledger.settle(plan(2, partition(10, 20), start=3), [1, 3])
@@ -129,10 +134,10 @@ def test_what_is_lost_never_turns_green() -> None:
 
 def test_a_rebuild_takes_the_place_of_what_it_supersedes() -> None:
     ledger = Ledger()
-    one, two = plan(1, partition(0, 10)), plan(2, partition(10, 20))
-    ledger.settle(one, [0, 1])
+    first, two = plan(1, partition(0, 10)), plan(2, partition(10, 20))
+    ledger.settle(first, [0, 1])
     ledger.settle(two, [0])
-    again = plan(3, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, supersedes=one.run)
+    again = plan(3, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, supersedes=first.run)
     ledger.settle(again, [0])
     assert [(c.run, c.late) for c in ledger.proofs[HOUR].runs] == [(two.run, True), (again.run, False)]
     assert (ledger.status(0), ledger.proofs[HOUR].rows, ledger.proofs[HOUR + 1].runs) == ("complete", 2, ())
@@ -140,14 +145,14 @@ def test_a_rebuild_takes_the_place_of_what_it_supersedes() -> None:
 
 def test_an_object_that_a_repair_gives_up_makes_its_hour_incomplete_for_good_and_says_so() -> None:
     ledger = Ledger()
-    one = plan(1, partition(0, 10))
-    first = ledger.settle(one, [0, 1]) and ledger.written[one.run]
+    first_plan = plan(1, partition(0, 10))
+    first = ledger.settle(first_plan, [0, 1]) and ledger.written[first_plan.run]
     lost, kept = first.objects
-    repair = plan(2, partition(0, 10, high=None), start=0, origin="repair", revision=1, supersedes=one.run,
+    repair = plan(2, partition(0, 10, high=None), start=0, origin="repair", revision=1, supersedes=first_plan.run,
                   lost_objects=(lost.key,))  # fmt: skip
     account = first.chunks[0].model_copy(update={"archived": 1, "lost": 1})
-    made = Manifest.of(repair, [kept], [account]).model_copy(update={"lost_objects": (lost,)})
-    ledger.settle(repair, made)
+    manifest = Manifest.of(repair, [kept], [account]).model_copy(update={"lost_objects": (lost,)})
+    ledger.settle(repair, manifest)
     proof = ledger.proofs[HOUR]
     assert (proof.status, proof.lost_rows, proof.rows) == ("incomplete", 1, 0)
     assert proof.reason == "objects with 1 rows are gone for good"
@@ -165,16 +170,16 @@ def test_no_hour_is_complete_that_was_not_over_and_what_is_complete_stays_so(
     runs: list[tuple[int, int, list[int]]],
 ) -> None:
     ledger, position, start, complete = Ledger(), 0, 0, set[int]()
-    for number, (hours, held, touched) in enumerate(runs, start=1):
+    for number, (hours, behind, touched) in enumerate(runs, start=1):
         start += 1 + hours
-        one = plan(number, partition(position, position + 10, high=position + 10 + held), start=start)
+        first = plan(number, partition(position, position + 10, high=position + 10 + behind), start=start)
         position += 10
-        ledger.settle(one, list(touched))
-        now = {h for h, p in ledger.proofs.items() if p.status == "complete" and h is not None}
-        assert complete <= now
-        assert all(at(hour - HOUR + 1) <= one.planned_at for hour in now - complete)
-        complete = now
-    announced = [hour for said in ledger.said for start, end in said for hour in range(start, end)]
+        ledger.settle(first, list(touched))
+        complete_after = {h for h, p in ledger.proofs.items() if p.status == "complete" and h is not None}
+        assert complete <= complete_after
+        assert all(at(hour - HOUR + 1) <= first.planned_at for hour in complete_after - complete)
+        complete = complete_after
+    announced = [hour for spans in ledger.said for start, end in spans for hour in range(start, end)]
     assert sorted(announced) == sorted(complete)
     rows = sum(proof.rows for proof in ledger.proofs.values())
     assert rows == sum(len(touched) for _, _, touched in runs)
@@ -184,10 +189,10 @@ def test_the_contributions_of_an_hour_with_many_objects_go_to_pages_and_nothing_
     number, proof, pages = 0, None, list[HourPage]()
     while not pages or len(pages) < 3:
         number += 1
-        one = plan(number, partition(0, 10))
-        held = [entry(one, n, 0, key=f"{one.run}-{n}") for n in range(PAGE // 3)]
-        written = manifest(one).model_copy(update={"objects": tuple(held)})
-        proof = Settling(Progress(archive="orders"), one, "committed", written, None, one.planned_at).prove(
+        first = plan(number, partition(0, 10))
+        entries = [entry(first, n, 0, key=f"{first.run}-{n}") for n in range(PAGE // 3)]
+        written = manifest(first).model_copy(update={"objects": tuple(entries)})
+        proof = Settling(Progress(archive="orders"), first, "committed", written, None, first.planned_at).prove(
             HOUR, proof, None
         )
         proof, page = paged(proof)

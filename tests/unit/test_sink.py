@@ -1,4 +1,4 @@
-"""What a task does with an error: of ours it is told as a value, unless another try of Spark's may help."""
+"""The way a task hands on an error: of ours it is told as a value, unless another try of Spark's may help."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -36,24 +36,24 @@ def test_what_a_task_tells_instead_of_raising_it(
 ) -> None:
     running = SimpleNamespace(attemptNumber=lambda: attempt)
     monkeypatch.setattr(module, "TaskContext", SimpleNamespace(get=lambda: running))
-    told: list[bytes] = []
-    collected: Any = SimpleNamespace(add=told.extend)
-    found = Sink(plan(), "memory://x", {}, Limits(), WriteJob(archive="a", settings=Settings()), collected, 4).failure(
-        error
-    )
+    messages: list[bytes] = []
+    collected: Any = SimpleNamespace(add=messages.extend)
+    failure = Sink(
+        plan(), "memory://x", {}, Limits(), WriteJob(archive="a", settings=Settings()), collected, 4
+    ).failure(error)
     if kind is None:
-        assert (found, told) == (None, [])
+        assert (failure, messages) == (None, [])
     else:
-        assert told == [found]
-        again = failed(unpacked(told))
+        assert messages == [failure]
+        again = failed(unpacked(messages))
         assert type(again) is kind
         assert str(again) == str(error)
 
 
 def test_what_nobody_can_mend_goes_before_what_may_pass() -> None:
-    told = [Failure.of(e) for e in (TransientError("a"), IntegrityError("b"), TransientError("c"))]
-    assert type(failed(told)) is IntegrityError
-    assert type(failed(told[:1])) is TransientError
+    failures = [Failure.of(e) for e in (TransientError("a"), IntegrityError("b"), TransientError("c"))]
+    assert type(failed(failures)) is IntegrityError
+    assert type(failed(failures[:1])) is TransientError
     assert failed([]) is None
 
 

@@ -1,4 +1,4 @@
-"""What Spark is told of an archive: which of it its UI hides, and a file that Java reads as it was meant."""
+"""The settings that Spark gets of an archive: what its UI hides, and a file that Java reads as it was meant."""
 
 import re
 import subprocess
@@ -16,18 +16,18 @@ NAMES = st.from_regex(r"spark\.(hadoop\.|metrics\.conf\.)?[a-z*][a-zA-Z0-9._/*$+
 
 
 def hides(settings: dict[str, str], name: str) -> bool:
-    """Whether Spark hides a property of this name: it looks for the expression anywhere in it."""
+    """Return True if Spark hides a property of this name: it looks for the expression anywhere in it."""
     return re.search(spark_conf(settings)["spark.redaction.regex"], name) is not None
 
 
 def test_settings_are_what_spark_calls_them_and_our_defaults_come_first() -> None:
-    found = spark_conf({"spark.speculation": False, "spark.task.cpus": 2, "spark.memory.fraction": 0.5})
-    assert (found["spark.speculation"], found["spark.task.cpus"], found["spark.memory.fraction"]) == (
+    conf = spark_conf({"spark.speculation": False, "spark.task.cpus": 2, "spark.memory.fraction": 0.5})
+    assert (conf["spark.speculation"], conf["spark.task.cpus"], conf["spark.memory.fraction"]) == (
         "false",
         "2",
         "0.5",
     )
-    assert found["spark.log.level"] == "WARN"
+    assert conf["spark.log.level"] == "WARN"
     assert spark_conf({"spark.log.level": "INFO"})["spark.log.level"] == "INFO"
 
 

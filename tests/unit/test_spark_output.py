@@ -1,4 +1,4 @@
-"""What the task's log makes of spark-submit's output."""
+"""The task's log of spark-submit's output."""
 
 import logging
 
@@ -41,15 +41,15 @@ def test_lines_are_logged_at_their_level_and_airflow_s_own_messages_as_they_are(
 
 
 def test_the_driver_s_line_names_the_application() -> None:
-    told: list[Application] = []
+    applications: list[Application] = []
     lines = [
         "x",
         f"2026-11-21 05:00:04,123 INFO {APPLICATION}app-20261121-0001, UI http://driver:4040\n",
         f"{APPLICATION}local-1, UI None",
         f"a {APPLICATION}",
     ]
-    assert list(find_application(lines, told.append)) == lines
-    assert told == [Application("app-20261121-0001", "http://driver:4040"), Application("local-1", None)]
+    assert list(find_application(lines, applications.append)) == lines
+    assert applications == [Application("app-20261121-0001", "http://driver:4040"), Application("local-1", None)]
 
 
 @pytest.mark.parametrize(

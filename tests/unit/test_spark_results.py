@@ -50,8 +50,8 @@ def pieces(items: list[Any], cuts: list[int]) -> Iterator[list[Any]]:
 
 def rows_batch(rows: list[tuple[int, int, int, int | None]]) -> pa.RecordBatch:
     chunks, offsets, fates, values = map(list, zip(*rows, strict=True))
-    made = pa.array([None if v is None else {"x": v} for v in values], pa.struct([("x", pa.int64())]))
-    columns = [pa.array(chunks, pa.int64()), pa.array(offsets, pa.int64()), pa.array(fates, pa.int64()), made]
+    structs = pa.array([None if v is None else {"x": v} for v in values], pa.struct([("x", pa.int64())]))
+    columns = [pa.array(chunks, pa.int64()), pa.array(offsets, pa.int64()), pa.array(fates, pa.int64()), structs]
     return pa.record_batch(columns, ["_chunk", "_offset", "_fate", "_row"])
 
 
@@ -78,7 +78,7 @@ def test_each_record_gets_its_rows(
             elif offset in sent:
                 rows += [(number, offset, 0, 10 * offset + n) for n in range(sent[offset])]
     spool = spool_of(segments)
-    found: dict[tuple[int, int], Any] = {}
+    counted: dict[tuple[int, int], Any] = {}
     try:
         results = Results(sql, spool, iter(map(rows_batch, pieces(rows, other))))
         while following := results.chunk():
@@ -86,7 +86,7 @@ def test_each_record_gets_its_rows(
             assert chunk == chunks[number]
             for batch in results.records(number):
                 for row in batch.to_pylist():
-                    found[number, row["offset"]] = row[COUNT], [one["x"] for one in row[ROWS]]
+                    counted[number, row["offset"]] = row[COUNT], [struct["x"] for struct in row[ROWS]]
         results.finish()
     finally:
         spool.remove()
@@ -94,7 +94,7 @@ def test_each_record_gets_its_rows(
         offset: (UNFIT, []) if offset in unfit else (fate, [10 * offset + n for n in range(max(fate, 0))])
         for offset, fate in fates.items()
     }
-    assert found == {
+    assert counted == {
         (number, offset): rows_
         for number, chunk in enumerate(chunks)
         for offset, rows_ in expected.items()
@@ -103,7 +103,7 @@ def test_each_record_gets_its_rows(
 
 
 @pytest.mark.parametrize(
-    ("sql", "rows", "said"),
+    ("sql", "rows", "message"),
     [
         (WHERE, [(0, 1, 1, 1)], "Spark got 2 records and returned 1 rows"),
         (FUNCTION, [(0, 2, 0, 1), (0, 1, 0, 1)], "in another order"),
@@ -111,10 +111,10 @@ def test_each_record_gets_its_rows(
         (FUNCTION, [(0, 9, 0, 1)], "Spark returned a row of offset 9, which was not read"),
     ],
 )
-def test_what_spark_must_not_return_is_a_fault(sql: Sql, rows: list[Any], said: str) -> None:
+def test_what_spark_must_not_return_is_a_fault(sql: Sql, rows: list[Any], message: str) -> None:
     spool = spool_of([Segment(0, chunk_of(0, 10), pa.record_batch({"offset": pa.array([1, 2], pa.int64())}), 2, [])])
     results = Results(sql, spool, iter([rows_batch(rows)]))
-    with pytest.raises(IntegrityError, match=said):
+    with pytest.raises(IntegrityError, match=message):
         drain(results)
     spool.remove()
 
@@ -152,26 +152,26 @@ def test_a_chunk_without_records_is_told_too_and_spools_of_dead_tasks_are_remove
 @pytest.mark.parametrize("name", ["value", *LEAVES, *NESTED])
 def test_every_type_has_one_that_spark_knows_and_what_it_makes_is_stored(name: str) -> None:
     kind = ORDER.type if name == "value" else ORDER.type.field(name).type
-    given_ = ForSpark(pa.field("value", kind))
-    told = json.dumps(spelt(given_.field.type))
+    converted = ForSpark(pa.field("value", kind))
+    described = json.dumps(spelt(converted.field.type))
     # A further round changes nothing.
-    assert json.dumps(spelt(ForSpark(field_of(told)).field.type)) == told
+    assert json.dumps(spelt(ForSpark(field_of(described)).field.type)) == described
     values: list[Any] = [None]
     if name != "value":
         values.append((LEAVES[name] if name in LEAVES else (None, NESTED[name][1]))[1])
     column = column_of(pa.field("value", kind), values).column(0)
     if name == "huge":
         return
-    array = given_.array(column)
-    assert (array.type, len(array), array.null_count) == (given_.field.type, len(values), 1)
+    array = converted.array(column)
+    assert (array.type, len(array), array.null_count) == (converted.field.type, len(values), 1)
 
 
 @given(bad=st.integers(0, 63), alone=st.booleans())
 def test_the_record_on_which_a_function_fails_is_found(bad: int, alone: bool) -> None:
     chunks = [chunk_of(0, 20), chunk_of(20, 64)]
-    fails = lambda some: any(bad in one.range for one in some) and (alone or sum(c.range.size for c in some) > 7)  # noqa: E731
-    [found] = smallest_failing_range(chunks, fails, math.inf)
-    assert bad in found.range
-    assert found.range.size == 1 if alone else found.range.size > 7
+    fails = lambda some: any(bad in chunk.range for chunk in some) and (alone or sum(c.range.size for c in some) > 7)  # noqa: E731
+    [smallest_chunk] = smallest_failing_range(chunks, fails, math.inf)
+    assert bad in smallest_chunk.range
+    assert smallest_chunk.range.size == 1 if alone else smallest_chunk.range.size > 7
     assert smallest_failing_range(chunks, fails, 0) == chunks
     assert smallest_failing_range(chunks, lambda _: False, math.inf) == chunks

@@ -23,8 +23,8 @@ def test_small_batches_are_joined_and_a_large_one_is_joined_with_nothing(rows: l
     """Two of a gigabyte each would be more than one array can hold."""
     parts = [pa.RecordBatch.from_pydict({"value": pa.array([b"%096d" % n] * n)}) for n in rows]
     limit = 10 * SIZE
-    found = list(joined(parts, limit))
-    assert [v for b in found for v in b.column("value").to_pylist()] == [b"%096d" % n for n in rows for _ in range(n)]
+    batches = list(joined(parts, limit))
+    assert [v for b in batches for v in b.column("value").to_pylist()] == [b"%096d" % n for n in rows for _ in range(n)]
     alone = [part for part in parts if part.nbytes >= limit]
-    assert all(any(batch.equals(part) for batch in found) for part in alone)
-    assert all(batch.nbytes < 2 * limit for batch in found if not any(batch.equals(part) for part in alone))
+    assert all(any(batch.equals(part) for batch in batches) for part in alone)
+    assert all(batch.nbytes < 2 * limit for batch in batches if not any(batch.equals(part) for part in alone))

@@ -1,4 +1,4 @@
-"""What the machine must have: each lack is one line that says what to do, and exit code 1."""
+"""The needs of the stack on a machine: each lack is one line that says what to do, and exit code 1."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ def test_what_one_process_was_given_no_other_one_gets_while_it_lives() -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
     processes = [subprocess.Popen([sys.executable, "-c", TAKES], **pipes) for _ in range(2)]
     try:
-        given = [number for process in processes for number in process.stdout.readline().split()]
-        assert len(given) == len(set(given)) == 20
+        ports = [number for process in processes for number in process.stdout.readline().split()]
+        assert len(ports) == len(set(ports)) == 20
     finally:
         for process in processes:
             process.communicate(timeout=30)

@@ -1,4 +1,4 @@
-"""What a service knows of its process."""
+"""The facts that a service knows of its process."""
 
 import json
 import os

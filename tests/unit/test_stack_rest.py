@@ -13,14 +13,14 @@ def api(*answers: httpx.Response | Exception) -> tuple[RestApi, list[str]]:
 
     def answer(request: httpx.Request) -> httpx.Response:
         asked.append(request.method)
-        told = left.pop(0)
-        if isinstance(told, Exception):
-            raise told
-        return told
+        response = left.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
 
-    found = RestApi("http://airflow")
-    found._client = httpx.Client(base_url=found.url, transport=httpx.MockTransport(answer))
-    return found, asked
+    rest_api = RestApi("http://airflow")
+    rest_api._client = httpx.Client(base_url=rest_api.url, transport=httpx.MockTransport(answer))
+    return rest_api, asked
 
 
 def test_a_question_is_asked_again_after_a_timeout() -> None:

@@ -36,8 +36,8 @@ def spans(ledger: Ledger) -> list[tuple[int, int, str, int]]:
 
 
 def verdict(ledger: Ledger, hour: int) -> tuple[Any, ...] | None:
-    found = ledger.proofs.get(HOUR + hour) or proof_in_a_stretch(ledger.progress, HOUR + hour)
-    return found and (found.status, found.rows, found.late_rows, found.closed_by)
+    proof = ledger.proofs.get(HOUR + hour) or proof_in_a_stretch(ledger.progress, HOUR + hour)
+    return proof and (proof.status, proof.rows, proof.late_rows, proof.closed_by)
 
 
 def test_three_years_without_a_record_are_one_stretch_and_no_proof() -> None:
@@ -173,9 +173,9 @@ def test_each_hour_has_the_first_complete_verdict_else_the_last_one(rulings: lis
         for hour in {*span, *(hour for hour in single if hour < earlier)}:
             if single.get(hour, ("", 0))[0] != "complete":
                 single[hour] = (judged(hour).status, number)
-    found = {hour: (s.status, s.number) for s in stretches for hour in s.hours}
-    assert found == single
-    assert len(found) == sum(len(s.hours) for s in stretches), "no hour is in two stretches"
+    verdicts = {hour: (s.status, s.number) for s in stretches for hour in s.hours}
+    assert verdicts == single
+    assert len(verdicts) == sum(len(s.hours) for s in stretches), "no hour is in two stretches"
     assert all(stretch_of(stretches, hour) for hour in single)
     assert stretch_of(stretches, 1000) is stretch_of(stretches, None) is None
     assert len(stretches) <= 2 * len(single)

@@ -54,7 +54,7 @@ def start(folder: Path, *sources: str | None) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.parametrize(
-    ("second", "code", "last", "said"),
+    ("second", "code", "last", "message"),
     [
         pytest.param(LOUD, 0, "PASSED: 0 failed, 4 passed in ", "", id="has more to say at its end"),
         pytest.param(SKIPS, 0, "PASSED: 0 failed, 3 passed, 1 skipped in ", "", id="skips"),
@@ -67,13 +67,13 @@ def start(folder: Path, *sources: str | None) -> "subprocess.Popen[str]":
     ],
 )
 def test_the_last_line_is_the_sum_and_the_exit_code_the_worst(
-    second: str | None, code: int, last: str, said: str, tmp_path: Path
+    second: str | None, code: int, last: str, message: str, tmp_path: Path
 ) -> None:
     process = start(tmp_path, PASSES, second)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == code, output
     assert output.splitlines()[-1].startswith(last), output
-    assert said in output
+    assert message in output
     assert "share 0    passed   2 passed" in output
 
 

@@ -52,9 +52,9 @@ def test_values_above_the_limit_are_bad_records_whatever_the_batches_and_the_for
         if is_dead_letter(entry.key)
         for line in gzip.decompress(store.get(entry.key) or b"").splitlines()
     ]
-    said = {x["offset"]: x["error"] for x in letters if "max_value_bytes" in x["error"]}
+    errors = {x["offset"]: x["error"] for x in letters if "max_value_bytes" in x["error"]}
     if policy == "dead_letter":
-        assert said == {
+        assert errors == {
             offset: f"the value has {length} bytes, and `source.max_value_bytes` was 5 when the run was planned (a "
             "higher limit applies to later plans)"
             for offset, length in large.items()

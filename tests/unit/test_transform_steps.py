@@ -102,16 +102,16 @@ def flat(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(steps: Any, array: pa.Array, fields: Fields, settings: dict[str, Any] | None = None) -> pa.Array:
-    told = Settings(transform=Transform(steps=steps), **(settings or {}))
-    chain = chain_of(told, fields, BatchOrigin(keys=KEYS))
+    transform_settings = Settings(transform=Transform(steps=steps), **(settings or {}))
+    chain = chain_of(transform_settings, fields, BatchOrigin(keys=KEYS))
     batch = pa.record_batch([array], [VALUE_DECODED])
     for transform in chain.transforms:
         batch = transform(batch, Marks())
-    found = batch.column(0)
-    found.validate(full=True)
+    column = batch.column(0)
+    column.validate(full=True)
     assert chain.fields.value is not None
-    assert found.type == chain.fields.value.type
-    return found
+    assert column.type == chain.fields.value.type
+    return column
 
 
 @given(VALUES, st.integers(0, 5), st.integers(0, 6))
@@ -119,10 +119,10 @@ def test_nested_fields_are_changed_and_all_others_stay(values: list[Any], start:
     some = values[start:][:length]
     array = pa.array(values, FIELD.type).slice(start, length)
     fields = Fields(value=FIELD)
-    found = run(STEPS, array, fields)
-    assert found.to_pylist() == [value and expected(value) for value in some]
-    found = run((*STEPS, Flatten(separator="/")), array, fields)
-    assert found.to_pylist() == [value and flat(expected(value)) for value in some]
+    result = run(STEPS, array, fields)
+    assert result.to_pylist() == [value and expected(value) for value in some]
+    result = run((*STEPS, Flatten(separator="/")), array, fields)
+    assert result.to_pylist() == [value and flat(expected(value)) for value in some]
 
 
 def test_keys_and_headers_have_steps_too() -> None:
@@ -143,7 +143,7 @@ def test_keys_and_headers_have_steps_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "fields", "settings", "said"),
+    ("step", "fields", "settings", "message"),
     [
         (Mask(fields=("card",)), Fields(), {}, "mask card: the value has no decoded columns; set `source.value.d"),
         (Mask(fields=("key.id",)), Fields(), {}, "mask key.id: the key has no decoded columns; set"),
@@ -159,11 +159,11 @@ def test_keys_and_headers_have_steps_too() -> None:
     ],
 )  # fmt: skip
 def test_a_step_that_does_not_fit_the_columns_is_refused(
-    step: Any, fields: Fields, settings: dict[str, Any], said: str
+    step: Any, fields: Fields, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         chain_of(Settings(transform=Transform(steps=(step,)), **settings), fields)
-    assert f"transform.steps: {said}" in str(caught.value)
+    assert f"transform.steps: {message}" in str(caught.value)
 
 
 def test_two_columns_of_one_name_are_not_made_flat() -> None:
@@ -192,7 +192,7 @@ YAML = "archive: a\nsource: {topics: [orders]}\nstore: {url: s3://b/c}\ntransfor
 
 
 @pytest.mark.parametrize(
-    ("said", "step"),
+    ("text", "step"),
     [
         ("mask: value.card", Mask(fields=("value.card",))),
         ("mask: [a, b]", Mask(fields=("a", "b"))),
@@ -205,14 +205,14 @@ YAML = "archive: a\nsource: {topics: [orders]}\nstore: {url: s3://b/c}\ntransfor
         ("flatten: ", Flatten()),
     ],
 )
-def test_steps_are_short_in_the_yaml(said: str, step: Any) -> None:
-    archive = parse_archive(f"{YAML}\n  steps:\n    - {said}\n", "x.yaml")
+def test_steps_are_short_in_the_yaml(text: str, step: Any) -> None:
+    archive = parse_archive(f"{YAML}\n  steps:\n    - {text}\n", "x.yaml")
     assert archive.settings.transform == Transform(steps=(step,))
     assert type(archive).model_validate(archive.model_dump()) == archive
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("text", "message"),
     [
         ("{steps: [{shred: a}]}", "expected one of mask, hash, drop, rename, flatten with its settings"),
         ("{steps: [{drop: value}]}", "expected a field within the column, as value.id; found the column 'value'"),
@@ -225,9 +225,9 @@ def test_steps_are_short_in_the_yaml(said: str, step: Any) -> None:
         ("{mapper: {function: 'a:b', by: hand}}", "`transform.mapper.by`: expected 'record' or 'batch'; found 'hand'"),
     ],
 )
-def test_a_mistake_of_the_yaml_is_named(said: str, message: str) -> None:
+def test_a_mistake_of_the_yaml_is_named(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_archive(f"{YAML}{said}\n", "x.yaml")
+        parse_archive(f"{YAML}{text}\n", "x.yaml")
     assert message in str(caught.value)
 
 
@@ -247,12 +247,12 @@ def test_steps_behind_sql_are_checked_once_spark_has_said_which_columns_there_ar
         Settings(transform=Transform(sql=sql, steps=(step,))), Fields(value=FIELD), BatchOrigin("orders")
     )
     assert len(unknown.transforms) == 1
-    made = '{"type": "struct", "fields": [{"name": "x", "type": "string"}]}'
-    known = sql.model_copy(update={"made": {"orders": made}})
-    for steps, said in [((step,), ""), ((Mask(fields=("id",)),), "mask id: value has no field 'id'; it has x")]:
+    schema_json = '{"type": "struct", "fields": [{"name": "x", "type": "string"}]}'
+    known = sql.model_copy(update={"made": {"orders": schema_json}})
+    for steps, message in [((step,), ""), ((Mask(fields=("id",)),), "mask id: value has no field 'id'; it has x")]:
         settings = Settings(transform=Transform(sql=known, steps=steps))
-        if said:
-            with pytest.raises(ConfigError, match=said):
+        if message:
+            with pytest.raises(ConfigError, match=message):
                 chain_of(settings, Fields(value=FIELD), BatchOrigin("orders"))
         else:
             assert len(chain_of(settings, Fields(value=FIELD), BatchOrigin("orders")).transforms) == 2

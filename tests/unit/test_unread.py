@@ -29,14 +29,14 @@ class Marked(NamedTuple):
 
 
 def cut(marked: Sequence[Marked], size: int) -> Iterator[pa.RecordBatch]:
-    """As readers give them: a batch without such a record has no column for it."""
+    """Cut records into batches as readers give them: a batch without such a record has no column for it."""
     for start in range(0, len(marked), size):
         some = marked[start : start + size]
-        made = batch([m.row for m in some])
+        cut_batch = batch([m.row for m in some])
         if any(m.column for m in some):
             marks = [{"column": m.column, "reason": f"no {m.column}"} if m.column else None for m in some]
-            made = made.append_column(UNREAD, pa.array(marks, UNREAD.type))
-        yield made
+            cut_batch = cut_batch.append_column(UNREAD, pa.array(marks, UNREAD.type))
+        yield cut_batch
 
 
 @st.composite
@@ -53,13 +53,13 @@ def records(draw: st.DrawFn) -> list[Marked]:
             max_size=25,
         )
     )
-    offset, made = -1, []
+    offset, messages = -1, []
     for time, value, column, step in drawn:
         offset += step
         time = -1 if column == "timestamp" else time
         headers = () if column == "headers" else (("h", b"1"),)
-        made.append(Marked(Row(offset, time, 0, b"k", value, headers), column))
-    return made
+        messages.append(Marked(Row(offset, time, 0, b"k", value, headers), column))
+    return messages
 
 
 @given(
@@ -103,8 +103,8 @@ def test_the_policy_decides_and_neither_batches_nor_limits_matter(
         assert {letter["offset"] for letter in letters} == set(expected)
         rows = {m.row.offset: m.row for m in marked}
         for letter in letters:
-            said = letter["error"].split("; ")
-            assert all(part in " ".join(said) for part in expected[letter["offset"]])
+            parts = letter["error"].split("; ")
+            assert all(part in " ".join(parts) for part in expected[letter["offset"]])
             # What could be read is there, what could not is not made up.
             row = rows[letter["offset"]]
             assert (letter["timestamp"], letter["key"]) == (row.timestamp, "k")
@@ -138,14 +138,14 @@ def test_a_time_that_spark_does_not_give_exactly_is_none_and_says_so() -> None:
     assert plain.schema.names == ["offset", "timestamp"]
     heads = [[{"key": "h\ufffd", "value": b""}], [], [{"key": "h", "value": None}], []]
     headers = pa.array(heads, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
-    found = only(from_spark([OLD, 5, OLD - 1, -(2**60)], headers=headers), TopicPartition("t", 0)).to_pylist()
-    assert [row["timestamp"] for row in found] == [-1, 5, -1, -1]
+    rows = only(from_spark([OLD, 5, OLD - 1, -(2**60)], headers=headers), TopicPartition("t", 0)).to_pylist()
+    assert [row["timestamp"] for row in rows] == [-1, 5, -1, -1]
     why = "its time is before 1901, which Spark's Kafka source does not give exactly"
     # The other reader cannot read the first one's header.
     other = "; `source.reader: native` stores it as it is"
-    reasons = [row["unread"] and row["unread"]["reason"] for row in found]
+    reasons = [row["unread"] and row["unread"]["reason"] for row in rows]
     assert reasons == [why, None, why + other, why + other]
-    assert {row["unread"]["column"] for row in found if row["unread"]} == {"timestamp"}
+    assert {row["unread"]["column"] for row in rows if row["unread"]} == {"timestamp"}
 
 
 def test_spark_never_mixes_partitions_in_a_task() -> None:

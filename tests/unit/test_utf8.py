@@ -1,4 +1,4 @@
-"""What is UTF-8: Python's verdict, for all short sequences of the bytes at which the ranges of Unicode end."""
+"""The rules of UTF-8: Python's verdict, for all short sequences of the bytes at which the ranges of Unicode end."""
 
 from collections.abc import Callable
 from itertools import product
@@ -24,16 +24,16 @@ def is_utf8(value: bytes) -> bool:
 def test_it_is_what_python_decodes() -> None:
     values = [bytes(some) for length in range(5) for some in product(EDGES, repeat=length)]
     values += ["é".encode() * 10**6, "é".encode() * 10**6 + b"\xc3"]
-    found = not_utf8(pa.array([None, *values, None], pa.binary()).slice(1))
-    assert found.tolist() == [place for place, value in enumerate(values) if not is_utf8(value)]
+    positions = not_utf8(pa.array([None, *values, None], pa.binary()).slice(1))
+    assert positions.tolist() == [place for place, value in enumerate(values) if not is_utf8(value)]
 
 
 @pytest.mark.parametrize("values", [[b"a", None], [b"\xff", None, b"\xfe"], [b"\xff", None, b"a"], [None], []])
 def test_each_value_is_on_its_side(values: list[bytes | None]) -> None:
-    text, others = utf8_and_others(pa.array(values, pa.binary()))
+    text, not_text = utf8_and_others(pa.array(values, pa.binary()))
     good = [value is not None and is_utf8(value) for value in values]
     assert text.to_pylist() == [value if ok else None for value, ok in zip(values, good, strict=True)]
-    assert others.to_pylist() == [None if ok else value for value, ok in zip(values, good, strict=True)]
+    assert not_text.to_pylist() == [None if ok else value for value, ok in zip(values, good, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def complaint(text: str, **environ: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [
         ("${TEXT}", "lake"),
         ("s3://${TEXT}/${NUMBER}", "s3://lake/7"),
@@ -58,7 +58,7 @@ def complaint(text: str, **environ: str) -> str:
         ("${NONE:-{}}", {}),
     ],
 )
-def test_a_variable_stands_for_its_value(value: str, found: Any) -> None:
+def test_a_variable_stands_for_its_value(value: str, expected: Any) -> None:
     environ = {
         "TEXT": "lake",
         "NUMBER": "7",
@@ -71,7 +71,7 @@ def test_a_variable_stands_for_its_value(value: str, found: Any) -> None:
         "LINES": "a\nkey: b # c",
         "PATTERN": "{topic}",
     }
-    assert read(f"key: {value}\nother: 1", **environ) == {"key": found, "other": 1}
+    assert read(f"key: {value}\nother: 1", **environ) == {"key": expected, "other": 1}
 
 
 @given(value=NO_BRACES, default=NO_BRACES, before=NO_BRACES)
@@ -123,8 +123,8 @@ def test_every_missing_variable_is_named_with_file_key_and_line() -> None:
 
 @pytest.mark.parametrize("wrong", ["${}", "${A", "${A-b}", "${1A}", "${A:-${B}}", "${A:-{}", "${ A }"])
 def test_what_is_no_variable_is_refused(wrong: str) -> None:
-    found = complaint(f"{SMALLEST}description: '{wrong}'\n", A="a", B="b")
-    assert "`description` (line 5): `${` begins an environment variable, but what follows" in found
+    message = complaint(f"{SMALLEST}description: '{wrong}'\n", A="a", B="b")
+    assert "`description` (line 5): `${` begins an environment variable, but what follows" in message
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_what_is_no_variable_is_refused(wrong: str) -> None:
     ],
 )
 def test_a_mistake_names_the_variable_and_never_shows_its_value(text: str, message: str) -> None:
-    found = complaint(f"{SMALLEST}{text}\n", A="hunter2hunter2", B="[hunter2hunter2")
-    assert message in found
-    assert "hunter2" not in found
+    complained = complaint(f"{SMALLEST}{text}\n", A="hunter2hunter2", B="[hunter2hunter2")
+    assert message in complained
+    assert "hunter2" not in complained
 
 
 def test_credentials_in_a_variable_are_refused_as_in_the_yaml() -> None:
-    found = complaint(SMALLEST.replace("s3://archive/lake", "${URL}"), URL="s3://key:hunter2@archive/lake")
-    assert "`store.url`: expected s3://bucket/prefix, without credentials" in found
-    assert "hunter2" not in found
+    message = complaint(SMALLEST.replace("s3://archive/lake", "${URL}"), URL="s3://key:hunter2@archive/lake")
+    assert "`store.url`: expected s3://bucket/prefix, without credentials" in message
+    assert "hunter2" not in message
 
 
 @pytest.mark.parametrize("deep", ["[", "{a: ", "- ", "? "])

@@ -1,4 +1,4 @@
-"""What verify says of a run's objects, on a store of every kind: its ETags are MD5s or not, it has checksums or not."""
+"""The verdicts of verify on the objects of a run, on stores of every kind: ETags are MD5s or not, checksums or none."""
 
 import re
 import uuid
@@ -72,8 +72,8 @@ def test_what_is_damaged_on_the_way_only_is_right_the_second_time(monkeypatch: p
     store.put("k", b"data")
     answers = [b"dada", b"data"]
     monkeypatch.setattr(store, "read", lambda *_: answers.pop(0))
-    found = compare(store, "k", 4, spelt(crc32(b"data")))
-    assert (found.same, found.by, answers) == (True, "bytes", [])
+    comparison = compare(store, "k", 4, spelt(crc32(b"data")))
+    assert (comparison.same, comparison.by, answers) == (True, "bytes", [])
 
 
 def test_what_is_there_as_promised_is_not_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

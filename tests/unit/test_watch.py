@@ -36,18 +36,18 @@ def test_slices_grow_while_records_are_quick_and_shrink_when_they_are_not(monkey
     clock = [0.0]
     monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
     batch = pa.record_batch({"offset": pa.array(range(3000), pa.int64())})
-    seen: list[tuple[int, int]] = []
+    slices: list[tuple[int, int]] = []
 
     def work(piece: pa.RecordBatch) -> None:
         first = piece.column("offset")[0].as_py()
-        seen.append((first, piece.num_rows))
+        slices.append((first, piece.num_rows))
         # From offset 2000 on, each takes four seconds.
         clock[0] += sum(0.0001 if n < 2000 else 4.0 for n in range(first, first + piece.num_rows))
 
     of = Watch(60)
     of.each(batch.slice(0, 2000), work)
-    assert seen == [(0, 1), (1, 8), (9, 64), (73, 512), (585, 1415)]
+    assert slices == [(0, 1), (1, 8), (9, 64), (73, 512), (585, 1415)]
     of.each(batch.slice(2000, 2), work)
     of.each(batch.slice(2002, 5), work)
-    assert seen[5:] == [(2000, 2), (2002, 2), (2004, 2), (2006, 1)]
+    assert slices[5:] == [(2000, 2), (2002, 2), (2004, 2), (2006, 1)]
     assert [rows.num_rows for rows, _ in Watch().each(batch, work)] == [3000]

@@ -73,13 +73,13 @@ def peak(format_: str, codec: str, rows: int) -> list[int]:
 
     What was there before differs by megabytes, which are the allocator's.
     """
-    found = schema_of(0, 1)
+    avro_schema = schema_of(0, 1)
     datums = []
     for row in range(200):
         out = io.BytesIO()
-        fastavro.schemaless_writer(out, found, value_of(found, row))
+        fastavro.schemaless_writer(out, avro_schema, value_of(avro_schema, row))
         datums.append(out.getvalue())
-    schema = Schema(kind="AVRO", text=json.dumps(found))
+    schema = Schema(kind="AVRO", text=json.dumps(avro_schema))
     writer = Writer(fingerprint=schema.fingerprint, written_as=schema.fingerprint)
     settings = Settings(format=format_, content="value", codec=codec, value_decode="avro")
     job = WriteJob(

@@ -53,9 +53,9 @@ def rows_of(
     drawn: list[tuple[int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]],
 ) -> list[Row]:
     offset, rows = START - 1, []
-    for step, *rest in drawn:
+    for step, *fields in drawn:
         offset += step
-        rows.append(Row(offset, *rest))
+        rows.append(Row(offset, *fields))
     return rows
 
 
@@ -85,10 +85,10 @@ def test_every_record_once_in_the_hour_of_its_timestamp(
     result = write(chunk_of(START, end), cut(rows, size), store, content="record", part_bytes=100, **options)
     assert not list(store.list(""))
     entries = complete([result], store, threads=2)
-    found = {entry.path: read(store.get(entry.key)) for entry in entries}
-    assert found == expected(rows)
+    by_path = {entry.path: read(store.get(entry.key)) for entry in entries}
+    assert by_path == expected(rows)
     for entry in entries:
-        mine = found[entry.path]
+        mine = by_path[entry.path]
         assert (entry.rows, entry.first_offset, entry.last_offset) == (len(mine), mine[0].offset, mine[-1].offset)
         assert entry.min_timestamp == min(row.timestamp for row in mine)
         assert entry.max_timestamp == max(row.timestamp for row in mine)
@@ -106,17 +106,17 @@ def test_the_account_explains_every_offset(drawn: list, tail: int, skip: bool) -
     store = new_store()
     result = write(chunk, cut(rows, 7), store, null_value="skip" if skip else "archive")
     dropped = [row for row in rows if skip and row.value is None]
-    seen = {row.offset for row in rows}
+    offsets_seen = {row.offset for row in rows}
     account = result.account
     # Validates that the counts add up and the ranges are the absent offsets.
     assert ChunkAccount.model_validate(account.model_dump()) == account
     assert (account.chunk, account.archived, account.filtered) == (chunk, len(rows) - len(dropped), len(dropped))
     absent = [offset for pair in account.absent_ranges for offset in range(*pair)]
-    assert absent == [offset for offset in range(chunk.start, chunk.end) if offset not in seen]
+    assert absent == [offset for offset in range(chunk.start, chunk.end) if offset not in offsets_seen]
     assert all(a[1] < b[0] for a, b in zip(account.absent_ranges, account.absent_ranges[1:], strict=False))
     kept = [row for row in rows if row not in dropped]
-    found = {e.path: read_values(store.get(e.key)) for e in complete([result], store)}
-    assert found == {path: [_line(row) for row in mine] for path, mine in expected(kept).items()}
+    by_path = {e.path: read_values(store.get(e.key)) for e in complete([result], store)}
+    assert by_path == {path: [_line(row) for row in mine] for path, mine in expected(kept).items()}
 
 
 @given(RECORDS, st.integers(1, 50), st.integers(1, 50), st.sampled_from([0, 1, 300]), st.integers(1, 4))
@@ -206,8 +206,8 @@ def test_five_thousand_hours_in_one_chunk(tmp_path) -> None:
     limits = Limits(memory_bytes=1 << 20, spill_directory=tmp_path)
     result = write(chunk_of(0, len(rows)), cut(rows, 500), store, limits)
     assert len(result.objects) == 5000
-    found = {e.path: read_values(store.get(e.key)) for e in complete([result], store)}
-    assert found == {path: [_line(row) for row in mine] for path, mine in expected(rows).items()}
+    by_path = {e.path: read_values(store.get(e.key)) for e in complete([result], store)}
+    assert by_path == {path: [_line(row) for row in mine] for path, mine in expected(rows).items()}
     assert not list(tmp_path.iterdir())
 
 

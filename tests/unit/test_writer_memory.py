@@ -125,10 +125,10 @@ class Given:
 
 def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path) -> None:
     large = bytearray(range(250))
-    given: Any = Given(large)
-    output = OpenObject("p", given, PartStream(given, 100, tmp_path))
+    handed_over: Any = Given(large)
+    output = OpenObject("p", handed_over, PartStream(handed_over, 100, tmp_path))
     output.write(pa.RecordBatch.from_pydict({"offset": [0], "timestamp": [0]}))
-    assert given.sent == [bytes(range(100)), bytes(range(100, 200))]
+    assert handed_over.sent == [bytes(range(100)), bytes(range(100, 200))]
     assert output.memory == 50
     # It can not as long as anybody has a view of it.
     large.clear()

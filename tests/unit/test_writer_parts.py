@@ -25,11 +25,11 @@ def sizes(part_bytes: int) -> list[int]:
 
 @given(PART_BYTES)
 def test_ten_thousand_parts_hold_the_largest_object_of_s3_whatever_the_setting(part_bytes: int) -> None:
-    found = sizes(part_bytes)
-    assert found[0] == part_bytes
-    assert all(first <= second for first, second in pairwise(found))
-    assert found[-1] <= MAX_PART
-    assert sum(found) >= 5 << 40
+    part_sizes = sizes(part_bytes)
+    assert part_sizes[0] == part_bytes
+    assert all(first <= second for first, second in pairwise(part_sizes))
+    assert part_sizes[-1] <= MAX_PART
+    assert sum(part_sizes) >= 5 << 40
 
 
 def test_ordinary_objects_have_equal_parts() -> None:
