@@ -1,4 +1,4 @@
-"""What was lost, set aside or never audited is a warning until a person accepts it by name, and on record for ever."""
+"""Losses, records set aside and hours never audited are warnings until a person accepts them by name, on record."""
 
 import uuid
 from typing import Any
@@ -32,31 +32,31 @@ QUIET = Facts(dag_id="archive_orders")
 def lake() -> Lake:
     """Two of eight records are dead letters, and no audit ever ran."""
     odd = {(P0, offset): {"value": b"two\nlines"} for offset in (1, 5)}
-    made = Lake(
+    lake = Lake(
         MemoryStore(uuid.uuid4().hex),
         {P0: Range(0, 8)},
         policies={"bad_record": "dead_letter", "lost_offsets": "record_loss"},
         odd=odd,
     )
-    made.run(2)
-    return made
+    lake.run(2)
+    return lake
 
 
 def audited(lake: Lake) -> None:
     publish(lake.store, lake.audit())
 
 
-def seen(lake: Lake) -> Snapshot:
+def snapshot_of(lake: Lake) -> Snapshot:
     return look(lake.context, QUIET)
 
 
 def names(lake: Lake) -> list[str]:
-    return [finding.name for finding in seen(lake).troubles if finding.name]
+    return [finding.name for finding in snapshot_of(lake).troubles if finding.name]
 
 
 def verdicts(lake: Lake) -> dict[str, str]:
     archive = parse_archive("archive: orders\nsource: {topics: [orders]}\nstore: {url: 's3://b/l'}\n", "orders.yaml")
-    return {check.kind: check.severity for check in judge(archive, seen(lake), lake.now)}
+    return {check.kind: check.severity for check in judge(archive, snapshot_of(lake), lake.now)}
 
 
 def checks(lake: Lake) -> dict[str, Finding]:
@@ -81,13 +81,13 @@ def test_an_archive_that_was_never_audited_is_not_green(lake: Lake) -> None:
 def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_again(lake: Lake) -> None:
     audited(lake)
     assert names(lake) == ["dead-letters:1"]
-    [finding] = (f for f in seen(lake).troubles if f.name)
+    [finding] = (f for f in snapshot_of(lake).troubles if f.name)
     assert finding.severity == "warning"
     assert finding.text.startswith("2 records are dead letters, by runs up to number 1.")
     assert finding.steps[1] == f"if this is accepted: airflow archive acknowledge {lake.name} dead-letters:1"
     assert verdicts(lake)["records"] == "warning"
     decision = accept(lake.context, QUIET, "dead-letters:1", "ann", "known since Monday")
-    [accepted] = seen(lake).accepted
+    [accepted] = snapshot_of(lake).accepted
     assert (names(lake), verdicts(lake)["records"], accepted.severity) == ([], "ok", "ok")
     assert accepted.text.endswith(f"Accepted by {decision.who}")
     assert "ann at 2026-11-20T0" in decision.who
@@ -112,7 +112,7 @@ def test_dead_letters_that_are_archived_later_need_nobody(lake: Lake) -> None:
     store = lake.archive.store.model_copy(update={"content": "record"})
     lake.configure(lake.archive.model_copy(update={"store": store}))
     lake.replay()
-    assert (names(lake), seen(lake).accepted, seen(lake).dead_letters) == ([], (), 0)
+    assert (names(lake), snapshot_of(lake).accepted, snapshot_of(lake).dead_letters) == ([], (), 0)
     # Those that come after it are new, although there were as many before.
     values = lake.archive.store.model_copy(update={"content": "value"})
     lake.configure(lake.archive.model_copy(update={"store": values}))

@@ -105,7 +105,7 @@ class TestClean:
         other.run(1)
         for lake in second, other:
             assert lake.audit(deep=True).findings == ()
-        assert found(first, deep=True) == {"claim-foreign": ["_ledger/_topics/orders.json"]}
+        assert kinds_of_findings(first, deep=True) == {"claim-foreign": ["_ledger/_topics/orders.json"]}
 
     @pytest.mark.parametrize("place", ["orders", "orders/inner", "orders/date=2026-11-20"])
     def test_an_archive_whose_place_is_below_a_topic_of_this_one(self, open_below: OpenStore, place: str) -> None:
@@ -118,7 +118,7 @@ class TestClean:
         stranger = "orders/date=2026-11-20/hour=00/orders+0+00000000000000000777.jsonl"
         lake.store.put(key, b"other bytes of another size")
         lake.store.put(stranger, b"{}")
-        assert found(lake) == {"object-changed": [key], "unexplained": [stranger]}
+        assert kinds_of_findings(lake) == {"object-changed": [key], "unexplained": [stranger]}
         assert nested.audit().findings == ()
 
     @pytest.mark.parametrize(("first", "second"), [(False, False), (False, True), (True, False), (True, True)])
@@ -220,7 +220,7 @@ def edit(store: Store, key: str, change: Callable[[dict[str, Any]], None]) -> No
     store.put(key, json.dumps(document, indent=2).encode() + b"\n")
 
 
-def found(lake: Lake, **options: Any) -> dict[str, list[str]]:
+def kinds_of_findings(lake: Lake, **options: Any) -> dict[str, list[str]]:
     """The errors: where, by kind."""
     report = lake.audit(**options)
     assert report.verdict == ("damaged" if report.damage else "clean")
@@ -238,19 +238,19 @@ class TestObjects:
         key = lake.stored()[3]
         data = lake.store.get(key) or b""
         lake.store.delete(key) if left is None else lake.store.put(key, data[:left])
-        assert found(lake) == found(lake, deep=True) == {kind: [key]}
+        assert kinds_of_findings(lake) == kinds_of_findings(lake, deep=True) == {kind: [key]}
 
     def test_a_flipped_bit(self, lake: Lake) -> None:
         key = lake.stored()[3]
         data = bytearray(lake.store.get(key) or b"")
         data[len(data) // 2] ^= 1
         lake.store.put(key, bytes(data))
-        assert found(lake) == {"object-rewritten": [key]}
+        assert kinds_of_findings(lake) == {"object-rewritten": [key]}
         stat = lake.store.head(key)
-        [one] = lake.audit(deep=True).findings
-        assert (one.kind, one.subject) == ("content-wrong", key)
+        [finding] = lake.audit(deep=True).findings
+        assert (finding.kind, finding.subject) == ("content-wrong", key)
         assert stat is not None
-        assert one.observed.endswith(f"; another ETag: {stat.size} bytes with ETag {stat.etag}")
+        assert finding.observed.endswith(f"; another ETag: {stat.size} bytes with ETag {stat.etag}")
 
     def test_what_a_deep_audit_called_wrong_is_read_until_it_is_right(self, lake: Lake) -> None:
         key = lake.stored()[3]
@@ -262,7 +262,7 @@ class TestObjects:
         assert report.counts.read == 1
         lake.store.put(key, data)
         publish(lake.store, report)
-        assert found(lake) == {}
+        assert kinds_of_findings(lake) == {}
         publish(lake.store, lake.audit())
         assert lake.audit().counts.read == 0
 
@@ -271,17 +271,17 @@ class TestObjects:
         lake.run(2)
         [key, *_] = lake.stored()
         lake.store.put(key, (lake.store.get(key) or b"").replace(b"n", b"o"))
-        assert found(lake, deep=True) == {"content-wrong": [key]}
+        assert kinds_of_findings(lake, deep=True) == {"content-wrong": [key]}
 
     def test_the_same_bytes_under_another_etag_are_no_damage(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         for key in lake.stored():
             lake.store.put(key, lake.store.get(key) or b"")
-        assert found(lake) == {}
+        assert kinds_of_findings(lake) == {}
         if all(stat.checksum for stat in map(lake.store.head, lake.stored()) if stat):
             return
         # Where the store says nothing of their bytes, only so many are read.
         monkeypatch.setattr(listing, "REREAD", 2)
-        assert found(lake) == {"object-rewritten": lake.stored()[2:]}
+        assert kinds_of_findings(lake) == {"object-rewritten": lake.stored()[2:]}
         report = lake.audit(deep=True)
         assert {f.severity for f in report.findings} == {"warning"}
         assert (report.verdict, len(report.findings)) == ("clean", 12)
@@ -303,38 +303,38 @@ class TestObjects:
     def test_an_extra_object(self, lake: Lake, key: str) -> None:
         key = key.format(lake.name)
         lake.store.put(key, b"{}\n")
-        assert found(lake) == {"unexplained": [key]}
+        assert kinds_of_findings(lake) == {"unexplained": [key]}
 
     def test_what_is_beside_the_archive_is_nobodys_business(self, lake: Lake) -> None:
         for key in "notes.txt", "orders2/x", "_ledger/other/notes.txt":
             lake.store.put(key, b"x")
-        assert found(lake) == {}
+        assert kinds_of_findings(lake) == {}
 
     def test_a_half_removed_revision(self, lake: Lake) -> None:
         old = {key: lake.store.get(key) for key in lake.stored()}
         lake.rebuild(hour(5).id)
         [left, *_] = sorted(old.keys() - set(lake.stored()))
         lake.store.put(left, old[left] or b"")
-        assert found(lake) == {"superseded-left": [left]}
+        assert kinds_of_findings(lake) == {"superseded-left": [left]}
 
     def test_a_dead_letter_that_is_gone(self, store: Store) -> None:
         lake = lake_of(store, policies={"bad_record": "dead_letter"}, odd={(P0, 1): {"value": b"no\njson"}})
         lake.run(2)
         [key] = [key for key in lake.stored() if key.startswith("_dead_letter/")]
         lake.store.delete(key)
-        assert found(lake) == {"object-missing": [key]}
+        assert kinds_of_findings(lake) == {"object-missing": [key]}
 
     def test_an_object_of_no_unfinished_chunk(self, lake: Lake) -> None:
         lake.logs[P0] = Range(0, 9)
         lake.run(8, until="planned")
         name = "orders/date=2026-11-20/hour=08/orders+0+0000000000000000000{}.jsonl.gz"
         lake.store.put(name.format(7), b"of the plan")
-        assert found(lake) == {}
+        assert kinds_of_findings(lake) == {}
         # In the middle of a chunk; of another generation; of a rebuild.
         strange = [name.format(place) for place in ("7+g1", "7+r1", "8")]
         for key in strange:
             lake.store.put(key, b"x")
-        assert found(lake) == {"unexplained": strange}
+        assert kinds_of_findings(lake) == {"unexplained": strange}
 
 
 @IN_MEMORY
@@ -343,12 +343,12 @@ class TestDocuments:
     def test_a_removed_document(self, lake: Lake, name: str) -> None:
         key = run_document(lake.name, hour(5).id, name)
         lake.store.delete(key)
-        assert found(lake, deep=True) == {f"{name}-missing": [key]}
+        assert kinds_of_findings(lake, deep=True) == {f"{name}-missing": [key]}
 
     def test_a_removed_place_in_the_line(self, lake: Lake) -> None:
         key = line_document(lake.name, 2)
         lake.store.delete(key)
-        kinds = found(lake)
+        kinds = kinds_of_findings(lake)
         assert kinds.pop("line-broken") == [key]
         assert kinds.pop("gap") == ["orders[0] [3, 6)", "orders[1] [3, 6)"]
         assert len(kinds.pop("unexplained")) == 6
@@ -361,15 +361,15 @@ class TestDocuments:
         lake.store.delete(line_document(lake.name, 4))
         lake.logs[P0] = Range(0, 10)
         lake.run(9)
-        assert found(lake, deep=True) == {"plan-displaced": [run_document(lake.name, ghost, "plan")]}
+        assert kinds_of_findings(lake, deep=True) == {"plan-displaced": [run_document(lake.name, ghost, "plan")]}
         # What the other run has, no rebuild takes away.
         with pytest.raises(IntegrityError, match=f"has run {hour(9).id}, and not {ghost}"):
             lake.rebuild(ghost)
         self.move_away(lake, ghost)
-        assert found(lake, deep=True) == {}
+        assert kinds_of_findings(lake, deep=True) == {}
 
     def move_away(self, lake: Lake, run: str) -> None:
-        """As the audit advises."""
+        """Move a document away as the audit advises."""
         [advice] = [f.advice for f in lake.audit().damage if f.kind == "plan-displaced"]
         folder = f"_ledger/{lake.name}/runs/{run}/"
         assert folder in advice
@@ -377,7 +377,7 @@ class TestDocuments:
             lake.store.delete(stat.key)
 
     def test_a_takeover_whose_place_another_one_has(self, lake: Lake) -> None:
-        """As older code left it: nobody has the offsets."""
+        """Older code left such a takeover: nobody has the offsets."""
         lake.logs[P0] = Range(0, 9)
         given_up = lake.run(8, until="planned")
         ghost = lake.rebuild(given_up, until="planned")
@@ -390,13 +390,13 @@ class TestDocuments:
         lake.store.put(commit, ended)
         lake.run(9)
         displaced = {"plan-displaced": [run_document(lake.name, ghost, "plan")]}
-        assert found(lake) == {"gap": ["orders[0] [7, 9)"], **displaced}
+        assert kinds_of_findings(lake) == {"gap": ["orders[0] [7, 9)"], **displaced}
         [advice] = {f.advice for f in lake.audit().damage if f.kind == "gap"}
         assert f"`airflow archive rebuild {lake.name} --run RUN` reads the offsets again" in advice
         lake.rebuild(given_up)
-        assert found(lake, deep=True) == displaced
+        assert kinds_of_findings(lake, deep=True) == displaced
         self.move_away(lake, ghost)
-        assert found(lake, deep=True) == {}
+        assert kinds_of_findings(lake, deep=True) == {}
 
     def test_a_repair_whose_place_another_one_has_replaces_nothing(self, lake: Lake) -> None:
         key = lake.stored()[0]
@@ -409,25 +409,25 @@ class TestDocuments:
         derive_documents(lake.ledger)
         lake.run(8)
         derive_documents(lake.ledger)
-        kinds = found(lake)
+        kinds = kinds_of_findings(lake)
         assert kinds.pop("plan-displaced") == [run_document(lake.name, ghost, "plan")]
         assert kinds == {"object-missing": [key]}
 
     def test_a_removed_run(self, lake: Lake) -> None:
         for name in "plan", "intent", "manifest", "commit", "settled":
             lake.store.delete(run_document(lake.name, hour(5).id, name))
-        assert sorted(found(lake)) == ["commit-missing", "plan-missing"]
+        assert sorted(kinds_of_findings(lake)) == ["commit-missing", "plan-missing"]
 
     @pytest.mark.parametrize("name", ["settled", "intent"])
     def test_what_is_computed_again_or_not_needed_any_more(self, lake: Lake, name: str) -> None:
         key = run_document(lake.name, hour(5).id, name)
         lake.store.delete(key)
-        assert found(lake) == ({"settled-wrong": [key]} if name == "settled" else {})
+        assert kinds_of_findings(lake) == ({"settled-wrong": [key]} if name == "settled" else {})
 
     def test_an_edited_intent(self, lake: Lake) -> None:
         key = run_document(lake.name, hour(5).id, "intent")
         edit(lake.store, key, lambda d: d["keys"].pop())
-        assert found(lake) == {"intent-changed": [key]}
+        assert kinds_of_findings(lake) == {"intent-changed": [key]}
 
     def test_a_claim_that_is_gone_damaged_or_somebody_else_s(self, lake: Lake) -> None:
         key = claim_document("orders")
@@ -435,14 +435,14 @@ class TestDocuments:
         lake.store.delete(key)
         assert [(f.kind, f.severity, f.subject) for f in lake.audit().findings] == [("claim-missing", "warning", key)]
         lake.store.put(key, data[:-9])
-        assert found(lake) == {"unreadable": [key]}
+        assert kinds_of_findings(lake) == {"unreadable": [key]}
         lake.store.put(key, data.replace(lake.name.encode(), b"another"))
-        assert found(lake) == {"claim-foreign": [key]}
+        assert kinds_of_findings(lake) == {"claim-foreign": [key]}
 
     def test_an_edited_count(self, lake: Lake) -> None:
         key = run_document(lake.name, hour(5).id, "manifest")
         edit(lake.store, key, lambda d: d["objects"][0].update(rows=7))
-        kinds = found(lake)
+        kinds = kinds_of_findings(lake)
         assert kinds == {"account-wrong": [key], "manifest-changed": [key]}
         [finding] = [f for f in lake.audit().damage if f.kind == "account-wrong"]
         assert finding.observed == "orders[0] [3, 5): 2 offsets archived, its objects hold 8 rows"
@@ -450,11 +450,11 @@ class TestDocuments:
     def test_an_edited_plan(self, lake: Lake) -> None:
         key = run_document(lake.name, hour(5).id, "plan")
         edit(lake.store, key, lambda d: d.update(group="another"))
-        assert found(lake) == {"plan-changed": [key]}
+        assert kinds_of_findings(lake) == {"plan-changed": [key]}
         lake.store.delete(key)
         line = line_document(lake.name, 2)
         edit(lake.store, line, lambda d: d.update(group="another"))
-        kinds = found(lake)
+        kinds = kinds_of_findings(lake)
         assert kinds.pop("plan-missing") == [key]
         assert kinds == {"plan-changed": [line], "account-wrong": [run_document(lake.name, hour(5).id, "manifest")]}
 
@@ -462,14 +462,14 @@ class TestDocuments:
         keys = [hour_document(lake.name, lake.brokers.first + 3), run_document(lake.name, hour(5).id, "intent")]
         for key in keys:
             lake.store.put(key, b"{")
-        assert found(lake) == {"unreadable": keys}
+        assert kinds_of_findings(lake) == {"unreadable": keys}
         lake.store.put(progress_document(lake.name), b"[]")
-        assert progress_document(lake.name) in found(lake)["unreadable"]
+        assert progress_document(lake.name) in kinds_of_findings(lake)["unreadable"]
 
     def test_a_document_in_another_ones_place(self, lake: Lake) -> None:
         wrong, right = (run_document(lake.name, hour(n).id, "commit") for n in (6, 5))
         lake.store.put(wrong, lake.store.get(right) or b"")
-        kinds = found(lake)
+        kinds = kinds_of_findings(lake)
         assert kinds["unreadable"] == [wrong]
 
     @pytest.mark.parametrize("committed", [False, True])
@@ -480,7 +480,7 @@ class TestDocuments:
         lake.ledger.file_plan(copy)
         places = ["orders[0] [3, 6)", "orders[1] [3, 6)"]
         if not committed:
-            assert found(lake) == {"overlap": places}
+            assert kinds_of_findings(lake) == {"overlap": places}
             return
         commit = lake.commit(hour(5).id)
         manifest = lake.manifest(hour(5).id).model_copy(update={"run": copy.run, "plan_digest": copy.digest})
@@ -488,7 +488,7 @@ class TestDocuments:
         lake.ledger.create_commit(
             commit.model_copy(update={"run": copy.run, "plan_digest": copy.digest, "manifest_digest": manifest.digest})
         )
-        kinds = found(lake)
+        kinds = kinds_of_findings(lake)
         assert kinds.pop("overlap") == places
         assert len(kinds.pop("promised-twice")) == 6
         assert kinds == {}
@@ -515,7 +515,7 @@ class TestDerived:
     def test_an_edited_proof(self, lake: Lake, change: Callable[[dict[str, Any]], None]) -> None:
         key = hour_document(lake.name, lake.brokers.first + 3)
         edit(lake.store, key, change)
-        assert found(lake) == {"proof-wrong": [key]}
+        assert kinds_of_findings(lake) == {"proof-wrong": [key]}
 
     def test_a_removed_proof_and_one_too_many(self, lake: Lake) -> None:
         key, other = (hour_document(lake.name, lake.brokers.first + n) for n in (3, 20))
@@ -523,7 +523,7 @@ class TestDerived:
         lake.store.delete(key)
         proof.update(hour_start=(hour(20).start.isoformat().replace("+00:00", "Z")))
         lake.store.put(other, json.dumps(proof).encode())
-        assert found(lake) == {"proof-missing": [key], "proof-wrong": [other]}
+        assert kinds_of_findings(lake) == {"proof-missing": [key], "proof-wrong": [other]}
 
     @pytest.mark.parametrize(
         "change",
@@ -539,22 +539,22 @@ class TestDerived:
     )
     def test_an_edited_progress(self, lake: Lake, change: Callable[[dict[str, Any]], None]) -> None:
         edit(lake.store, progress_document(lake.name), change)
-        assert found(lake) == {"progress-wrong": [progress_document(lake.name)]}
+        assert kinds_of_findings(lake) == {"progress-wrong": [progress_document(lake.name)]}
 
     def test_progress_that_has_gone_too_far(self, lake: Lake) -> None:
         edit(lake.store, progress_document(lake.name), lambda d: d["partitions"][1].update(next=9))
-        assert found(lake) == {"progress-wrong": [progress_document(lake.name)]}
+        assert kinds_of_findings(lake) == {"progress-wrong": [progress_document(lake.name)]}
 
     def test_progress_that_is_gone(self, lake: Lake) -> None:
         lake.store.delete(progress_document(lake.name))
-        assert found(lake) == {"progress-missing": [progress_document(lake.name)]}
+        assert kinds_of_findings(lake) == {"progress-missing": [progress_document(lake.name)]}
 
     def test_progress_that_is_gone_after_a_run_without_records(self, store: Store) -> None:
         lake = lake_of(store)
         lake.run(2)
         lake.run(3)
         lake.store.delete(progress_document(lake.name))
-        assert found(lake) == {"progress-missing": [progress_document(lake.name)]}
+        assert kinds_of_findings(lake) == {"progress-missing": [progress_document(lake.name)]}
 
 
 @IN_MEMORY
@@ -564,24 +564,24 @@ class TestDeep:
         key = lake.stored()[0]
         real = type(lake.store).read
 
-        def others(self: Store, wanted: str, start: int, length: int) -> bytes | None:
-            return real(self, lake.stored()[1] if wanted == key else wanted, start, length)
+        def read_other(self: Store, wanted_key: str, start: int, length: int) -> bytes | None:
+            return real(self, lake.stored()[1] if wanted_key == key else wanted_key, start, length)
 
-        monkeypatch.setattr(type(lake.store), "read", others)
-        assert found(lake, deep=True) == {"content-wrong": [key]}
+        monkeypatch.setattr(type(lake.store), "read", read_other)
+        assert kinds_of_findings(lake, deep=True) == {"content-wrong": [key]}
 
     def test_damage_on_the_way_only_is_none(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         real, bad = type(lake.store).read, set(lake.stored())
 
-        def once(self: Store, wanted: str, start: int, length: int) -> bytes | None:
-            data = real(self, wanted, start, length) or b""
-            if wanted in bad:
-                bad.discard(wanted)
+        def once(self: Store, key: str, start: int, length: int) -> bytes | None:
+            data = real(self, key, start, length) or b""
+            if key in bad:
+                bad.discard(key)
                 return data[:-1] + b"?"
             return data
 
         monkeypatch.setattr(type(lake.store), "read", once)
-        assert found(lake, deep=True) == {}
+        assert kinds_of_findings(lake, deep=True) == {}
         assert bad == set()
 
 
@@ -595,7 +595,7 @@ class TestLive:
         return by_kind(lake.audit(cluster=lake.brokers).findings)
 
     @pytest.mark.parametrize(
-        ("change", "found"),
+        ("change", "expected"),
         [
             (lambda lake: None, {}),
             (lambda lake: lake.logs.update({P0: Range(0, 200)}), {}),
@@ -604,9 +604,9 @@ class TestLive:
             (lambda lake: lake.logs.clear(), {"topic-gone": ("warning", "orders[1]")}),
         ],
     )
-    def test_the_logs(self, lake: Lake, change: Callable[[Lake], None], found: dict[str, tuple[str, str]]) -> None:
+    def test_the_logs(self, lake: Lake, change: Callable[[Lake], None], expected: dict[str, tuple[str, str]]) -> None:
         change(lake)
-        assert self.live(lake) == found
+        assert self.live(lake) == expected
 
     def test_a_group_that_was_moved_or_is_gone(self, lake: Lake) -> None:
         lake.brokers.group = {P0: 1}
@@ -693,11 +693,11 @@ class TestAtWork:
                 lake.run(8)
             return real(self, prefix)
 
-        told: list[str] = []
+        calls: list[str] = []
         monkeypatch.setattr(type(lake.store), "list", meanwhile)
-        report = lake.audit(tell=told.append)
+        report = lake.audit(tell=calls.append)
         assert (report.findings, report.counts.runs) == ((), 4)
-        assert any("looking again" in line for line in told)
+        assert any("looking again" in line for line in calls)
 
     def test_what_goes_while_we_look_is_no_finding(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         """Somebody cleans up: the ledger does not change by that."""
@@ -705,12 +705,14 @@ class TestAtWork:
         lake.store.put(key, b"x")
         real = type(lake.store).list
 
-        def then(self: Store, prefix: str) -> Any:
+        def listed_then_gone(self: Store, prefix: str) -> Any:
             yield from list(real(self, prefix))
             lake.store.delete(key)
 
-        monkeypatch.setattr(type(lake.store), "list", lambda s, p: then(s, p) if p == "orders/" else real(s, p))
-        assert found(lake) == {}
+        monkeypatch.setattr(
+            type(lake.store), "list", lambda s, p: listed_then_gone(s, p) if p == "orders/" else real(s, p)
+        )
+        assert kinds_of_findings(lake) == {}
 
     def test_a_run_that_is_rebuilt_while_it_is_read(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         real, begun = type(lake.store).read, []
@@ -723,7 +725,7 @@ class TestAtWork:
             return real(self, key, start, length)
 
         monkeypatch.setattr(type(lake.store), "read", meanwhile)
-        assert found(lake, deep=True) == {}
+        assert kinds_of_findings(lake, deep=True) == {}
         assert begun
 
 

@@ -61,13 +61,13 @@ def test_no_flipped_bit_is_missed_and_none_ends_the_audit(case: Case, seed: int,
     among = {"all": range(len(data)), "first": range(edge), "last": range(len(data) - edge, len(data))}[place]
     for bit in random.Random(seed).sample(range(8 * len(among)), count):
         data[among[bit // 8]] ^= 1 << bit % 8
-    found = problems(case, bytes(data))
-    assert found[0].startswith("its bytes have the checksum ")
+    findings = problems(case, bytes(data))
+    assert findings[0].startswith("its bytes have the checksum ")
     assert problems(case, stored(case)[2]) == []
 
 
 class Panic(BaseException):
-    """As libraries written in Rust raise when they meet what they did not expect: no `Exception`."""
+    """A panic of a library written in Rust that meets what it did not expect: no `Exception`."""
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_whatever_a_reader_raises_is_what_is_wrong_with_the_object(
 
     case = Case("avro", "none", "record")
     monkeypatch.setitem(readers.READERS, "avro", FormatReader(records=failing))
-    [found] = problems(case, stored(case)[2])
-    assert found.startswith(f"it cannot be read: {type(error).__name__}")
+    [finding] = problems(case, stored(case)[2])
+    assert finding.startswith(f"it cannot be read: {type(error).__name__}")
     # It goes into the report, which is UTF-8, and is read by people.
-    assert len(found.encode()) < 500
+    assert len(finding.encode()) < 500
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])

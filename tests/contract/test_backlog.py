@@ -21,11 +21,11 @@ RUNS = [hour(number).id for number in (1, 2, 3, 4)]
 @pytest.fixture
 def lake() -> Lake:
     """Three runs that were planned, of two offsets each."""
-    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)})
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)})
     for number in (1, 2, 3):
-        made.run(number, until="planned")
-        made.logs[P0] = Range(0, 2 * number + 2)
-    return made
+        lake.run(number, until="planned")
+        lake.logs[P0] = Range(0, 2 * number + 2)
+    return lake
 
 
 def settled(lake: Lake) -> int:

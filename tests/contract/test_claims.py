@@ -57,10 +57,12 @@ def test_a_topic_that_nobody_has_is_not_taken_where_objects_of_it_are(store: Sto
     before = {s.key: s.etag for s in store.list("")}
     second = Lake(store, {ORDERS: Range(0, 3)})
     second.now = hour(3).end
-    said = rf"no archive has topic orders in this place, memory://\w+, but objects of it are there \({'_dead_l' * dead}"
-    with pytest.raises(PolicyError, match=said):
+    message = (
+        rf"no archive has topic orders in this place, memory://\w+, but objects of it are there \({'_dead_l' * dead}"
+    )
+    with pytest.raises(PolicyError, match=message):
         propose(second.context, hour(2), "scheduled")
-    with pytest.raises(PolicyError, match=said):
+    with pytest.raises(PolicyError, match=message):
         second.run(2)
     [check] = check_claims(second.context)
     assert (check.severity, "another `store.url`" in check.observed) == ("problem", True)

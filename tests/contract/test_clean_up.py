@@ -50,7 +50,7 @@ class Lake(lakes.Lake):
         return self.run(number, until="planned")
 
     def intend(self, run: str, *keys: str) -> None:
-        """What an earlier attempt had in mind."""
+        """Write the intent of an earlier attempt."""
         intent = Intent(archive="orders", run=run, attempt=1, keys=keys)
         assert self.ledger.put_intent(intent, self.ledger.intent(run))
 
@@ -61,17 +61,17 @@ class Lake(lakes.Lake):
         self.store.upload_part(self.store.start_upload(where), 1, b"sent", crc32(b"sent"))
         return where
 
-    def there(self) -> set[str]:
-        uploads = {f"upload of {found}" for found, _, _ in self.store.list_uploads("")}
+    def all_keys(self) -> set[str]:
+        uploads = {f"upload of {key}" for key, _, _ in self.store.list_uploads("")}
         return {stat.key for stat in self.store.list("")} | uploads
 
 
 @pytest.fixture
 def lake(store: Store) -> Lake:
     """An archive with a settled run."""
-    made = Lake(store)
-    made.settle(made.begin(0))
-    return made
+    lake = Lake(store)
+    lake.settle(lake.begin(0))
+    return lake
 
 
 def test_nothing_is_left_of_sound_runs(lake: Lake) -> None:
@@ -142,8 +142,8 @@ def test_objects_of_a_zombie_and_those_that_a_rebuild_replaced_go(store: Store) 
     # As if the task had been killed before it removed it.
     lake.store.put(key(0), b"data")
     before = lake.there()
-    found = clean_up(lake.ledger, soon() + timedelta(days=1))
-    assert sorted((item.kind, item.key, item.run) for item in found) == [
+    removal = clean_up(lake.ledger, soon() + timedelta(days=1))
+    assert sorted((item.kind, item.key, item.run) for item in removal) == [
         ("attempt", dead, first),
         ("superseded", key(0), first),
     ]
@@ -168,7 +168,7 @@ def rebuilt(lake: Lake) -> tuple[str, set[str]]:
     lake.store.put(key(0, revision=1, path=OTHER), b"of its first attempt")
     lake.upload(key(0, revision=1))
     lake.upload(key(0, revision=1, dead=True))
-    return run, {found for found in lake.there() - before if not is_ledger(found)}
+    return run, {key_left for key_left in lake.there() - before if not is_ledger(key_left)}
 
 
 def given_up(lake: Lake, settled: bool = False) -> tuple[str, set[str]]:
@@ -231,8 +231,8 @@ def test_objects_of_a_run_that_was_never_final_go_once_a_rebuild_that_does_not_k
     for left in its:
         lake.store.put(left, b"data")
     before = lake.there()
-    found = clean_up(lake.ledger, soon() + timedelta(days=1))
-    assert {(item.kind, item.run) for item in found} == (set() if keep else {("superseded", RUN)})
+    removal = clean_up(lake.ledger, soon() + timedelta(days=1))
+    assert {(item.kind, item.run) for item in removal} == (set() if keep else {("superseded", RUN)})
     assert before - lake.there() == (set() if keep else its)
 
 

@@ -1,4 +1,4 @@
-"""What the archiver asks of Kafka, asked of a real broker."""
+"""The questions of the archiver to Kafka, asked of a real broker."""
 
 import re
 import uuid
@@ -58,48 +58,51 @@ def test_offsets_at_a_time_are_the_first_at_or_after_it(cluster: Cluster) -> Non
 
 def test_first_records_are_those_at_or_behind_an_offset_aborted_ones_too(cluster: Cluster) -> None:
     name = new_topic(cluster.brokers, 3)
-    zero, one, two = (TopicPartition(name, number) for number in range(3))
+    partition_zero, partition_one, partition_two = (TopicPartition(name, number) for number in range(3))
     values = (b"a", None, b"")
     produce(cluster.brokers, name, [Record(0, DAY + i * HOUR, value) for i, value in enumerate(values)])
     produce(cluster.brokers, name, [Record(1, DAY, b"aborted")], transaction="abort")
     for offset, value in enumerate(values):
-        found = cluster.first_records({zero: offset})
-        assert found == {zero: FirstRecord(offset, DAY + offset * HOUR, 0, crc32(value))}
+        records = cluster.first_records({partition_zero: offset})
+        assert records == {partition_zero: FirstRecord(offset, DAY + offset * HOUR, 0, crc32(value))}
     delete_records(cluster.brokers, name, 1)
-    assert cluster.first_records({zero: 1, one: 0, two: 0}) == {
-        zero: FirstRecord(1, DAY + HOUR, 0, None),
-        one: FirstRecord(0, DAY, 0, crc32(b"aborted")),
-        two: None,
+    assert cluster.first_records({partition_zero: 1, partition_one: 0, partition_two: 0}) == {
+        partition_zero: FirstRecord(1, DAY + HOUR, 0, None),
+        partition_one: FirstRecord(0, DAY, 0, crc32(b"aborted")),
+        partition_two: None,
     }
     # Behind the end, and before the start: nothing to be found there.
-    assert cluster.first_records({zero: 3, one: 2}) == {zero: None, one: None}
+    assert cluster.first_records({partition_zero: 3, partition_one: 2}) == {partition_zero: None, partition_one: None}
     assert cluster.first_records({}) == {}
 
 
 def test_high_watermarks_come_with_the_leader_s_epoch(cluster: Cluster) -> None:
     name = new_topic(cluster.brokers, 2)
-    zero, one = TopicPartition(name, 0), TopicPartition(name, 1)
+    partition_zero, partition_one = TopicPartition(name, 0), TopicPartition(name, 1)
     produce(cluster.brokers, name, [Record(0, DAY, b"x")] * 2)
     produce(cluster.brokers, name, [Record(0, DAY, b"x")], transaction="abort")
-    found = cluster.high_watermarks([zero, one])
-    assert found[zero] == LogEnd(4, 0)
-    assert found[one].offset == 0
+    watermarks = cluster.high_watermarks([partition_zero, partition_one])
+    assert watermarks[partition_zero] == LogEnd(4, 0)
+    assert watermarks[partition_one].offset == 0
 
 
 def test_a_group_is_moved_and_read_back(cluster: Cluster) -> None:
     name, group = new_topic(cluster.brokers, 2), uuid.uuid4().hex
-    zero, one = TopicPartition(name, 0), TopicPartition(name, 1)
+    partition_zero, partition_one = TopicPartition(name, 0), TopicPartition(name, 1)
     assert cluster.members(group) == []
-    assert cluster.committed(group, [zero, one]) == {zero: None, one: None}
-    cluster.move_group(group, {zero: 7})
-    assert cluster.committed(group, [zero, one]) == {zero: 7, one: None}
-    assert cluster.positions(group, [zero, one]) == {zero: Position(7, ""), one: None}
-    cluster.move_group(group, {zero: 5, one: 0}, "who put it there")
-    assert cluster.positions(group, [zero, one]) == {
-        zero: Position(5, "who put it there"),
-        one: Position(0, "who put it there"),
+    assert cluster.committed(group, [partition_zero, partition_one]) == {partition_zero: None, partition_one: None}
+    cluster.move_group(group, {partition_zero: 7})
+    assert cluster.committed(group, [partition_zero, partition_one]) == {partition_zero: 7, partition_one: None}
+    assert cluster.positions(group, [partition_zero, partition_one]) == {
+        partition_zero: Position(7, ""),
+        partition_one: None,
     }
-    assert cluster.committed(group, [zero, one]) == {zero: 5, one: 0}
+    cluster.move_group(group, {partition_zero: 5, partition_one: 0}, "who put it there")
+    assert cluster.positions(group, [partition_zero, partition_one]) == {
+        partition_zero: Position(5, "who put it there"),
+        partition_one: Position(0, "who put it there"),
+    }
+    assert cluster.committed(group, [partition_zero, partition_one]) == {partition_zero: 5, partition_one: 0}
 
 
 def test_a_group_with_live_members_is_seen_and_not_moved(cluster: Cluster) -> None:

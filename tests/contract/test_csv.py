@@ -59,18 +59,22 @@ def test_null_is_nothing_and_empty_is_quoted() -> None:
 
 def test_the_standard_library_reads_records() -> None:
     csv.field_size_limit(1 << 30)
-    found = csv.DictReader(io.StringIO(RECORDS.encode([batch(ODD)]).decode(), newline=""), strict=True)
+    records = csv.DictReader(io.StringIO(RECORDS.encode([batch(ODD)]).decode(), newline=""), strict=True)
 
     def binary(row: dict[str, Any], name: str) -> bytes | None:
         coded = row.get(f"{name}_base64")
         text = row.get(name)
         return b64decode(coded) if coded else None if text is None else text.encode()
 
-    for row, wanted in zip(found, ODD, strict=True):
-        assert (row["topic"], int(row["offset"]), int(row["timestamp"])) == ("Ömlaut", wanted.offset, wanted.timestamp)
+    for row, expected in zip(records, ODD, strict=True):
+        assert (row["topic"], int(row["offset"]), int(row["timestamp"])) == (
+            "Ömlaut",
+            expected.offset,
+            expected.timestamp,
+        )
         # This reader takes null for empty.
-        assert (binary(row, "key"), binary(row, "value")) == (wanted.key or b"", wanted.value or b"")
-        assert tuple((h["key"], binary(h, "value")) for h in json.loads(row["headers"])) == wanted.headers
+        assert (binary(row, "key"), binary(row, "value")) == (expected.key or b"", expected.value or b"")
+        assert tuple((h["key"], binary(h, "value")) for h in json.loads(row["headers"])) == expected.headers
 
 
 TEXTS = [Row(n, n, 0, None if n % 3 else b"", text.encode()) for n, text in enumerate(NAUGHTY[:-1])]
@@ -82,11 +86,11 @@ def test_duckdb_and_pyarrow_tell_null_from_empty(null: str, tmp_path: Path) -> N
     path = tmp_path / "x.csv"
     target = target_of(RECORD, null=null, delimiter="|")
     path.write_bytes(encode(target, [batch(TEXTS)]))
-    theirs = duckdb.sql(
+    by_duckdb = duckdb.sql(
         f"""select "offset", key, value from read_csv('{path}', delim='|', quote='"', escape='"', nullstr='{null}',
         allow_quoted_nulls=false, header=true, all_varchar=true, strict_mode=true)"""
     ).fetchall()
-    assert [(int(offset), key, value) for offset, key, value in theirs] == WANTED
+    assert [(int(offset), key, value) for offset, key, value in by_duckdb] == WANTED
     table = pyarrow.csv.read_csv(
         path,
         parse_options=pyarrow.csv.ParseOptions(delimiter="|", newlines_in_values=True),
@@ -104,8 +108,8 @@ def test_duckdb_finds_columns_and_types_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.gz"
     rows = [Row(n, n, 0, b"k", b'{"n":%d,\n"s":"a,b"}' % n) for n in range(3000)]
     path.write_bytes(Case("csv", "gzip", "record").encode([batch(rows)]))
-    found = duckdb.sql(f"select sum(\"offset\"), sum((value->>'n')::int) from '{path}'").fetchall()
-    assert found == [(sum(range(3000)), sum(range(3000)))]
+    sums = duckdb.sql(f"select sum(\"offset\"), sum((value->>'n')::int) from '{path}'").fetchall()
+    assert sums == [(sum(range(3000)), sum(range(3000)))]
 
 
 @pytest.mark.spark
@@ -114,8 +118,8 @@ def test_spark_reads_records(tmp_path: Path, spark: "SparkSession") -> None:
     path.write_bytes(Case("csv", "bzip2", "record").encode([batch(TEXTS)]))
     # Spark takes the empty string for null as long as `nullValue` is empty.
     reader = spark.read.options(header=True, multiLine=True, escape='"', emptyValue="", nullValue="(none)")
-    found = reader.csv(str(path)).collect()
-    assert [(int(row["offset"]), row["key"]) for row in found] == [
+    records = reader.csv(str(path)).collect()
+    assert [(int(row["offset"]), row["key"]) for row in records] == [
         (r.offset, None if r.key is None else "") for r in TEXTS
     ]
 
@@ -204,8 +208,8 @@ def test_typed_columns_come_back_and_bytes_do_not_depend_on_batches(
     with small_limits():
         data = encode(target, list(slices(rows, places)))
         assert data == encode(target, list(slices(rows, [])))
-    found = list(get_format("csv").read(io.BytesIO(data), target))
-    assert pa.Table.from_batches(found, SCHEMA).equals(pa.Table.from_pylist(rows, SCHEMA))
+    batches = list(get_format("csv").read(io.BytesIO(data), target))
+    assert pa.Table.from_batches(batches, SCHEMA).equals(pa.Table.from_pylist(rows, SCHEMA))
 
 
 FULL = {
@@ -219,16 +223,16 @@ FULL = {
 def test_duckdb_reads_typed_columns(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(encode(target_of(SCHEMA), list(slices([FULL, {"offset": 8, "id": 1}], []))))
-    [[*found]] = duckdb.sql(
+    [[*columns]] = duckdb.sql(
         "set timezone='UTC'; select id, isnan(rate), small, active, price, day, born, local, name, from_base64(raw), "
         f"tags::json->>0, place::json->>'city', place::json->>'seen' from '{path}' where \"offset\" = 7"
     ).fetchall()
-    assert found[:4] == [-5, True, 0.1, True]
-    assert [float(found[4]), *found[5:6], found[7], found[8], found[9]] == [
+    assert columns[:4] == [-5, True, 0.1, True]
+    assert [float(columns[4]), *columns[5:6], columns[7], columns[8], columns[9]] == [
         -1.5, FULL["day"], FULL["local"], FULL["name"], FULL["raw"]
     ]  # fmt: skip
-    assert found[6] == FULL["born"]
-    assert found[10:] == ["x", "Wien", "2026-11-22T12:00:00.000000"]
+    assert columns[6] == FULL["born"]
+    assert columns[10:] == ["x", "Wien", "2026-11-22T12:00:00.000000"]
 
 
 @pytest.mark.parametrize(

@@ -55,16 +55,16 @@ class Logged:
     def choose(self, limit: int = 1000, **policies: str) -> None:
         source = {"topics": ["orders"], "settle": 0, "max_records_per_run": limit}
         store = {"url": "memory://x", "codec": "none"}
-        given = {"archive": "orders", "source": source, "store": store, "policies": policies}
-        self.archive = Archive.model_validate(given)
+        document = {"archive": "orders", "source": source, "store": store, "policies": policies}
+        self.archive = Archive.model_validate(document)
 
     def produce(self, values: str, number: int = 0) -> None:
         self.twin.produce("orders", [Record(0, DAY + number * HOUR, value.encode()) for value in values])
 
-    def cut(self, count: int, then: str) -> None:
+    def cut(self, count: int, produced_then: str) -> None:
         """An unclean election, after which the log has grown again."""
         self.twin.elect(NAME, cut=count)
-        self.produce(then, 1)
+        self.produce(produced_then, 1)
 
     def remake(self, values: str) -> None:
         """The same topic again, at brokers that give no ids."""
@@ -107,7 +107,7 @@ class Logged:
 
     @property
     def values(self) -> str:
-        """What is archived, in the order of keys."""
+        """Return what is archived, in the order of keys."""
         keys = sorted(s.key for s in self.store.list("") if not s.key.startswith("_ledger/"))
         return "".join((self.store.get(key) or b"").decode().replace("\n", "") for key in keys)
 
@@ -214,13 +214,13 @@ def test_a_topic_made_again_without_another_id_is_not_read_as_the_old_one(while_
 
 
 @pytest.mark.parametrize(
-    ("again", "said"),
+    ("again", "message"),
     [
         (True, r"was deleted and made again since run .* was planned.*record_loss"),
         (False, r"was deleted .* and is gone"),
     ],
 )
-def test_a_topic_deleted_while_a_run_is_unfinished_loses_that_run_only_when_told_to(again: bool, said: str) -> None:
+def test_a_topic_deleted_while_a_run_is_unfinished_loses_that_run_only_when_told_to(again: bool, message: str) -> None:
     log = Logged()
     log.produce("abcde")
     work = log.plan(0)
@@ -228,7 +228,7 @@ def test_a_topic_deleted_while_a_run_is_unfinished_loses_that_run_only_when_told
     if again:
         log.twin.create_topic("orders")
         log.produce("xy", 1)
-    with pytest.raises(PolicyError, match=said):
+    with pytest.raises(PolicyError, match=message):
         log.finish(work)
     log.choose(lost_offsets="record_loss", recreated_topic="new_generation")
     log.finish(work)
@@ -237,16 +237,16 @@ def test_a_topic_deleted_while_a_run_is_unfinished_loses_that_run_only_when_told
     assert (log.values, log.account(0), progress.lost) == ("", {"lost": 5}, 5)
 
 
-@pytest.mark.parametrize(("epochs", "then"), [(True, "uvwxyz"), (True, "x"), (False, "xy")])
+@pytest.mark.parametrize(("epochs", "produced_then"), [(True, "uvwxyz"), (True, "x"), (False, "xy")])
 def test_what_was_seen_and_cut_before_it_was_planned_leaves_the_hours_until_then_incomplete(
-    epochs: bool, then: str
+    epochs: bool, produced_then: str
 ) -> None:
     log = Logged(epochs=epochs)
     log.choose(limit=5)
     log.produce("abcdefghij")
     log.run(0)
     assert log.complete_as_of(0) is None
-    log.cut(4, then)
+    log.cut(4, produced_then)
     log.run(1)
     planned = log.ledger.plan(hour(1).id)
     assert planned
@@ -254,7 +254,7 @@ def test_what_was_seen_and_cut_before_it_was_planned_leaves_the_hours_until_then
     log.choose()
     log.run(2)
     log.run(3)
-    assert log.values == "abcdef" + then
+    assert log.values == "abcdef" + produced_then
     proofs = [log.ledger.hour(to_hour(hour(number).start)) for number in range(4)]
     assert [proof and proof.status for proof in proofs] == ["incomplete"] * 3 + ["complete"]
     assert proofs[0]

@@ -29,19 +29,19 @@ BAD, LARGE, TEXT = b"two\nlines", b'"%s"' % (b"x" * 50), b"no json"
 @pytest.fixture
 def lake() -> Lake:
     """A settled run of four chunks. Of its eight records, three became dead letters; Kafka has lost all since."""
-    made = lake_with({1: BAD, 2: LARGE, 5: TEXT})
-    made.logs[P0] = Range(8, 8)
-    return made
+    lake = lake_with({1: BAD, 2: LARGE, 5: TEXT})
+    lake.logs[P0] = Range(8, 8)
+    return lake
 
 
 def lake_with(values: dict[int, bytes]) -> Lake:
     odd = {(P0, offset): {"value": value} for offset, value in values.items()}
     # An object of dead letters in the middle of the chunk's hours, and one in two hours of one chunk.
     odd[P0, 4] = {"timestamp": 0, "value": b"also\nbad"} if 4 in values else {}
-    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 8)}, policies={"bad_record": "dead_letter"}, odd=odd)
-    configure(made, decode="json", max_value_bytes=20)
-    made.run(2)
-    return made
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 8)}, policies={"bad_record": "dead_letter"}, odd=odd)
+    configure(lake, decode="json", max_value_bytes=20)
+    lake.run(2)
+    return lake
 
 
 def configure(lake: Lake, decode: str = "bytes", max_value_bytes: int | None = None, **store: Any) -> None:
@@ -66,9 +66,9 @@ def test_an_hour_in_full_has_the_dead_letters_and_objects_that_are_there_now(lak
     assert hours
     configure(lake)
     lake.replay()
-    found = [read_hour(lake.context, hour) for hour in hours]
-    assert [one.dead_letters for one in found] == [0] * len(hours)
-    assert {o.key for one in found for o in one.objects} <= set(lake.stored())
+    details = [read_hour(lake.context, hour) for hour in hours]
+    assert [detail.dead_letters for detail in details] == [0] * len(hours)
+    assert {o.key for detail in details for o in detail.objects} <= set(lake.stored())
 
 
 def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,16 +80,16 @@ def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(mon
         lake.logs[P0] = Range(8, number)
         lake.run(number)
     assert (lake.proof(1).status, [c.run for c in lake.proof(1).runs]) == ("complete", [RUN])
-    found = read_hour(lake.context, first)
-    assert (found.dead_letters, found.more_letters, len(found.reasons)) == (1, 0, 1)
-    assert [(one.run, one.rows) for one in found.runs] == [(late, 0), (RUN, 1)]
+    detail = read_hour(lake.context, first)
+    assert (detail.dead_letters, detail.more_letters, len(detail.reasons)) == (1, 0, 1)
+    assert [(part.run, part.rows) for part in detail.runs] == [(late, 0), (RUN, 1)]
     lake.logs[P0] = Range(0, 12)
     lake.rebuild(RUN)
     lake.rebuild(late)
-    found = read_hour(lake.context, first)
-    assert {o.key for o in found.objects} == {o.key for c in lake.proof(1).runs for o in c.objects}
-    assert [(one.run, one.rows) for one in found.runs] == [(f"{late}+r1", 0), (f"{RUN}+r1", 1)]
-    assert found.dead_letters == 1
+    detail = read_hour(lake.context, first)
+    assert {o.key for o in detail.objects} == {o.key for c in lake.proof(1).runs for o in c.objects}
+    assert [(part.run, part.rows) for part in detail.runs] == [(f"{late}+r1", 0), (f"{RUN}+r1", 1)]
+    assert detail.dead_letters == 1
 
 
 def test_each_cause_is_mended_by_another_setting_and_every_record_is_archived_once(lake: Lake) -> None:
@@ -139,9 +139,9 @@ def test_what_still_fails_goes_by_the_policy(lake: Lake) -> None:
     assert lake.stored() == stored
     # Another policy, and it goes on with the same plan.
     lake.choose(bad_record="skip")
-    made = lake.replay()
-    assert made == f"{RUN}+r1"
-    assert lake.manifest(made).account["filtered"] == 2
+    replayed = lake.replay()
+    assert replayed == f"{RUN}+r1"
+    assert lake.manifest(replayed).account["filtered"] == 2
     assert not [key for key in lake.stored() if is_dead_letter(key)]
     assert lake.audit(deep=True).findings == ()
 
@@ -149,10 +149,16 @@ def test_what_still_fails_goes_by_the_policy(lake: Lake) -> None:
 def test_a_dry_run_says_what_would_become_of_them_and_why(lake: Lake) -> None:
     configure(lake, decode="json", max_value_bytes=100)
     stored = {s.key: s.etag for s in lake.store.list("")}
-    [one] = runs_with_letters(lake.context, None)
-    found = forecast_replay(lake.context, one)
-    assert (found.run, found.letters, found.archived, found.filtered, found.rejected) == (RUN, 3, 1, 0, 2)
-    assert [reason.split(";")[0] for reason in found.reasons] == [
+    [letters_of_run] = runs_with_letters(lake.context, None)
+    forecast = forecast_replay(lake.context, letters_of_run)
+    assert (forecast.run, forecast.letters, forecast.archived, forecast.filtered, forecast.rejected) == (
+        RUN,
+        3,
+        1,
+        0,
+        2,
+    )
+    assert [reason.split(";")[0] for reason in forecast.reasons] == [
         "`source.value.decode` is json, but the value is not one JSON document"
     ]
     assert {s.key: s.etag for s in lake.store.list("")} == stored
@@ -162,13 +168,13 @@ def test_runs_are_found_by_name_and_by_the_hours_of_their_letters(lake: Lake) ->
     lake.logs[P0] = Range(8, 10)
     lake.run(9)
 
-    def found(wanted: Any) -> list[str]:
-        return [one.plan.run for one in runs_with_letters(lake.context, wanted)]
+    def runs_of(selection: Any) -> list[str]:
+        return [letters.plan.run for letters in runs_with_letters(lake.context, selection)]
 
-    assert found(None) == found([RUN]) == [RUN]
-    assert found(HourRange(hour(3).start, hour(5).start)) == [RUN]
-    assert found(HourRange(hour(3).start, hour(4).start)) == []
-    assert found([hour(9).id]) == []
+    assert runs_of(None) == runs_of([RUN]) == [RUN]
+    assert runs_of(HourRange(hour(3).start, hour(5).start)) == [RUN]
+    assert runs_of(HourRange(hour(3).start, hour(4).start)) == []
+    assert runs_of([hour(9).id]) == []
 
 
 @pytest.mark.parametrize("until", ["planned", "written", "committed"])
@@ -207,7 +213,7 @@ def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_
     assert len(bytes_) == 8
     for until in ("committed", "settled"):
         # From the dead letters until the revision is settled, then from Kafka.
-        there = lake.logs[P0]
+        log = lake.logs[P0]
         if until == "committed":
             lake.logs[P0] = Range(8, 8)
         gone = [key for key in bytes_ if until == "settled" or "+r3." in key]
@@ -216,7 +222,7 @@ def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_
         assert {e.key for e in find_repairs(lake.context, lake.audit()).to_rewrite[run]} == set(gone)
         lake.finish(write_again(lake.context, [run]))
         assert {key: lake.store.get(key) for key in bytes_} == bytes_
-        lake.logs[P0] = there
+        lake.logs[P0] = log
     assert lake.audit(deep=True).findings == ()
     last = next(key for key in bytes_ if "+r3." in key)
     lake.store.delete(last)
@@ -250,8 +256,8 @@ def test_a_manifest_of_a_replay_is_restored_from_the_other_documents(lake: Lake)
     key = f"_ledger/{lake.name}/runs/{run}/manifest.json"
     data = lake.store.get(key)
     lake.store.delete(key)
-    found = find_repairs(lake.context, lake.audit())
-    assert found.to_restore == (key,)
+    damage = find_repairs(lake.context, lake.audit())
+    assert damage.to_restore == (key,)
     restore_document(lake.ledger, key)
     assert lake.store.get(key) == data
     assert derive_documents(lake.ledger) == []
@@ -273,8 +279,8 @@ def test_a_revision_keeps_the_wall_clock_s_time_of_the_run_whatever_revisions_ca
     lake.now += timedelta(days=3)
     lake.replay()
     lake.now += timedelta(days=3)
-    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
-    lake.configure(Archive.model_validate({**told, "timestamp": {"from": "wallclock"}}))
+    document = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    lake.configure(Archive.model_validate({**document, "timestamp": {"from": "wallclock"}}))
     last = lake.planned(lake.rebuild(RUN) if what == "rebuild" else lake.replay())
     assert last.revision == 2
     assert last.settings.time.at == to_ms(lake.planned(RUN).planned_at)

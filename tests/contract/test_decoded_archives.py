@@ -50,10 +50,10 @@ def lake_of(shape: str, format_: str, bad: bytes = RAW[0][:-1], registry: LocalR
             "timestamp": to_ms(FIRST),
             "headers": (("h", b"\xff"),),
         }
-    given = lake.archive.model_dump()
+    document = lake.archive.model_dump()
     source = {"topics": ["orders"], "settle": 0, "registry": "r", "value": {"decode": "avro"}}
-    given |= {"source": source, "store": {"url": "memory://unused", **settings}}
-    lake.configure(Archive.model_validate({**given, "policies": {"bad_record": "dead_letter"}}))
+    document |= {"source": source, "store": {"url": "memory://unused", **settings}}
+    lake.configure(Archive.model_validate({**document, "policies": {"bad_record": "dead_letter"}}))
     lake.context = replace(lake.context, registry=registry.open)
     return lake
 
@@ -82,17 +82,17 @@ READERS: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
 def spelt(value: Any) -> Any:
     """A value as JSON lines have it."""
     return {"price": f"{value['price']:.2f}", "at": f"{value['at']:%Y-%m-%dT%H:%M:%S.000Z}"} | {
-        name: str(found) if name in ("id", "day") else found
-        for name, found in value.items()
+        name: str(cell) if name in ("id", "day") else cell
+        for name, cell in value.items()
         if name not in ("price", "at")
     }
 
 
 def cells(value: dict[str, Any]) -> dict[str, str]:
     """A value as CSV has it."""
-    found = {name: "" if cell is None else cell for name, cell in spelt(value).items()}
-    found["at"] = found["at"].replace("T", " ")
-    return {name: cell if isinstance(cell, str) else orjson.dumps(cell).decode() for name, cell in found.items()}
+    texts = {name: "" if cell is None else cell for name, cell in spelt(value).items()}
+    texts["at"] = texts["at"].replace("T", " ")
+    return {name: cell if isinstance(cell, str) else orjson.dumps(cell).decode() for name, cell in texts.items()}
 
 
 EXPECTED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -153,8 +153,8 @@ def test_dead_letters_come_back_once_their_schema_is_known(shape: str) -> None:
     lake = lake_of(shape, "parquet", framed(101, later, {**order(4), "more": 1}), registry)
 
     def dry() -> ReplayForecast:
-        [one] = runs_with_letters(lake.context, None)
-        return forecast_replay(lake.context, one)
+        [letters] = runs_with_letters(lake.context, None)
+        return forecast_replay(lake.context, letters)
 
     run = lake.run(1)
     assert (lake.manifest(run).account["archived"], lake.manifest(run).account["dead_lettered"]) == (4, 1)
@@ -208,23 +208,23 @@ def test_columns_that_readers_do_not_tell_apart_need_other_names(tmp_path: Path)
         lake.odd[P0, offset] = {"value": b'{"id": 1, "ID": 2, "date": "2001-01-01"}', "timestamp": to_ms(FIRST)}
     columns = [{"name": n, "type": k} for n, k in (("id", "int64"), ("ID", "int64"), ("date", "date"))]
     source = {"topics": ["orders"], "settle": 0, "value": {"decode": "json", "schema": columns}}
-    given = {**lake.archive.model_dump(), "source": source}
+    document = {**lake.archive.model_dump(), "source": source}
     for rename, refused in (({}, "'id' and 'ID'"), ({"ID": "id_2"}, "a column 'date'"), ({"date": "on"}, "'ID'")):
-        lake.configure(Archive.model_validate({**given, "store": {**given["store"], "rename": rename}}))
+        lake.configure(Archive.model_validate({**document, "store": {**document["store"], "rename": rename}}))
         with pytest.raises(ConfigError, match=refused):
             lake.run(1)
         assert lake.ledger.planned(1) is None
     lake.configure(
-        Archive.model_validate({**given, "store": {**given["store"], "rename": {"date": "on", "ID": "old"}}})
+        Archive.model_validate({**document, "store": {**document["store"], "rename": {"date": "on", "ID": "old"}}})
     )
     lake.run(1)
     [key] = lake.stored()
     path = tmp_path / key
     path.parent.mkdir(parents=True)
     path.write_bytes(lake.store.get(key) or b"")
-    found = duckdb.sql(f"select distinct id, old, \"on\"::text, date::text from '{tmp_path}/**/*.parquet'").fetchall()
-    assert found == [(1, 2, "2001-01-01", f"{FIRST:%Y-%m-%d}")]
-    assert dataset(tmp_path / "orders", partitioning="hive").to_table().column("date")[0].as_py() == found[0][3]
+    rows = duckdb.sql(f"select distinct id, old, \"on\"::text, date::text from '{tmp_path}/**/*.parquet'").fetchall()
+    assert rows == [(1, 2, "2001-01-01", f"{FIRST:%Y-%m-%d}")]
+    assert dataset(tmp_path / "orders", partitioning="hive").to_table().column("date")[0].as_py() == rows[0][3]
     assert not lake.audit(deep=True).findings
 
 

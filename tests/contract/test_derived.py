@@ -1,4 +1,4 @@
-"""What is derived from plans, manifests and ends (proofs, the progress, what settling did) is computed again."""
+"""Documents derived from plans, manifests and ends (proofs, progress, what settling did) are computed again."""
 
 import json
 import uuid
@@ -21,10 +21,10 @@ DERIVED = ("/hours/", "/progress.json", "/settled.json")
 @pytest.fixture
 def lake() -> Lake:
     """Two settled runs, the second of which has a late record of the first hour."""
-    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)})
-    made.run(2)
-    late(made, 3)
-    return made
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)})
+    lake.run(2)
+    late(lake, 3)
+    return lake
 
 
 def late(lake: Lake, number: int) -> None:
@@ -35,11 +35,11 @@ def late(lake: Lake, number: int) -> None:
 
 
 def repair(lake: Lake) -> Repairs:
-    """As far as it needs no DAG run."""
-    found = find_repairs(lake.context, lake.audit())
-    if found.to_derive:
+    """Repair the archive as far as it needs no DAG run."""
+    damage = find_repairs(lake.context, lake.audit())
+    if damage.to_derive:
         derive_documents(lake.ledger)
-    return found
+    return damage
 
 
 def documents(lake: Lake) -> dict[str, bytes]:
@@ -125,7 +125,7 @@ def test_pages_of_a_proof_are_computed_again(lake: Lake, monkeypatch: pytest.Mon
                 lake.store.put(key, b"{")
     assert lake.audit().verdict == "damaged"
     assert repair(lake).to_derive
-    now = lake.proof(0)
-    assert lake.ledger.contributions(now) == before
-    assert (now.rows, now.status, now.late_rows) == (proof.rows, proof.status, proof.late_rows)
+    computed = lake.proof(0)
+    assert lake.ledger.contributions(computed) == before
+    assert (computed.rows, computed.status, computed.late_rows) == (proof.rows, proof.status, proof.late_rows)
     assert lake.audit(deep=True).findings == ()

@@ -58,8 +58,8 @@ def sealed(tmp_path: Path) -> tuple[str, bytes]:
 
 
 def read_by_the_program(folder: Path, name: str) -> "subprocess.CompletedProcess[str]":
-    [given] = re.findall(r'^name = "(.*)"$', PROGRAM, re.MULTILINE)
-    command = [sys.executable, "-c", PROGRAM.replace(given, name)]
+    [own_name] = re.findall(r'^name = "(.*)"$', PROGRAM, re.MULTILINE)
+    command = [sys.executable, "-c", PROGRAM.replace(own_name, name)]
     return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
 
 

@@ -50,9 +50,11 @@ def archived(folder: Path, decode: dict[str, Any] | None = None, **store: Any) -
     """Archive the orders, and copy the objects: all to `lake`, and the last one as `orders` with its extension."""
     lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, len(ORDERS))})
     lake.odd = {(P0, offset): {"value": value} for offset, value in enumerate(ORDERS)}
-    given = lake.archive.model_dump()
-    given["source"] |= {"value": decode or {}}
-    lake.configure(Archive.model_validate({**given, "store": {"url": "memory://unused", "chunk_records": 10, **store}}))
+    document = lake.archive.model_dump()
+    document["source"] |= {"value": decode or {}}
+    lake.configure(
+        Archive.model_validate({**document, "store": {"url": "memory://unused", "chunk_records": 10, **store}})
+    )
     lake.run(5)
     keys = lake.stored()
     assert len({key.rpartition("/")[0] for key in keys}) == len(ORDERS)

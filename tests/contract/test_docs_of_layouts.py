@@ -26,12 +26,12 @@ def layouts() -> Iterator[object]:
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_yaml_is_valid(block: str) -> None:
-    given = {
+    document = {
         "archive": "orders",
         "source": {"topics": ["orders"], "value": {"decode": "json"}},
         **yaml.safe_load(block),
     }
-    assert settings_of(Archive.model_validate(given)).layout in LAYOUTS
+    assert settings_of(Archive.model_validate(document)).layout in LAYOUTS
 
 
 @pytest.mark.parametrize("layout", layouts())

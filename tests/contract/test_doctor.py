@@ -36,13 +36,13 @@ def test_a_sound_archive(services: Services) -> None:
     settings = {"retention_ms": str(7 * 86_400_000), "message_timestamp_after_max_ms": "3600000"}
     topic = new_topic(services.kafka.bootstrap_servers, 2, **settings)
     archiver = services.archive_of(topic)
-    found = {check.kind: check for check in checks(archiver)}
-    assert {check.severity for check in found.values()} == {"ok"}, found
-    assert "1 broker of cluster " in found["brokers"].observed
-    assert "2 partitions" in found[f"topic {topic}"].observed
-    assert found[f"retention of {topic}"].observed == "records are kept for 7 days, a run is due every 1 hour"
-    assert "CreateTime" in found[f"timestamps of {topic}"].observed
-    assert found["multipart"].observed.endswith("the store checks and keeps the CRC-32 of every part and object")
+    by_kind = {check.kind: check for check in checks(archiver)}
+    assert {check.severity for check in by_kind.values()} == {"ok"}, by_kind
+    assert "1 broker of cluster " in by_kind["brokers"].observed
+    assert "2 partitions" in by_kind[f"topic {topic}"].observed
+    assert by_kind[f"retention of {topic}"].observed == "records are kept for 7 days, a run is due every 1 hour"
+    assert "CreateTime" in by_kind[f"timestamps of {topic}"].observed
+    assert by_kind["multipart"].observed.endswith("the store checks and keeps the CRC-32 of every part and object")
     assert list(archiver.context.store.list("")) == []
     assert archiver.uploads() == []
 
@@ -67,16 +67,16 @@ def test_a_pattern(services: Services) -> None:
     new_topic(services.kafka.bootstrap_servers, name=f"{tag}.a")
     new_topic(services.kafka.bootstrap_servers, name=f"{tag}.b")
     source = {"topics": None, "pattern": rf"{tag}\..*"}
-    [found] = [c for c in checks(services.archive_of(source=source)) if c.kind == "topics"]
-    assert (found.severity, found.observed) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
+    [topics] = [c for c in checks(services.archive_of(source=source)) if c.kind == "topics"]
+    assert (topics.severity, topics.observed) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
     [missing] = troubles(services.archive_of(source={"topics": None, "pattern": f"{tag}"}))
     assert "matches source.pattern" in missing
 
 
 def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
     store = open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", s3.options(s3.reader))
-    found = list(check_store(store, "orders"))
-    wrong = {check.kind: check.observed for check in found if check.severity == "problem"}
+    findings = list(check_store(store, "orders"))
+    wrong = {check.kind: check.observed for check in findings if check.severity == "problem"}
     assert {"create-only", "put, get, head, list, delete", "multipart"} <= set(wrong)
     assert "need s3:PutObject" in wrong["create-only"]
 

@@ -42,15 +42,15 @@ def new_lake(store: Store | None = None, **settings: Any) -> Lake:
     """Eight records; two make a chunk."""
     odd = {(P0, n): {"value": b'{"n":%d,"%s":1}' % (n, MARK)} for n in range(8)}
     settings = {**CLIENT, **settings}
-    made = store or MemoryStore(uuid.uuid4().hex)
-    return Lake(made, {P0: Range(0, 8)}, settings, {"bad_record": "dead_letter"}, odd, keyring=Keyring([FIRST]))
+    chosen_store = store or MemoryStore(uuid.uuid4().hex)
+    return Lake(chosen_store, {P0: Range(0, 8)}, settings, {"bad_record": "dead_letter"}, odd, keyring=Keyring([FIRST]))
 
 
 @pytest.fixture(params=FORMATS)
 def lake(request: pytest.FixtureRequest) -> Lake:
-    made = new_lake(**FORMATS[request.param])
-    made.run(2)
-    return made
+    lake = new_lake(**FORMATS[request.param])
+    lake.run(2)
+    return lake
 
 
 def objects(lake: Lake) -> dict[str, bytes]:
@@ -76,9 +76,9 @@ def test_all_that_is_stored_is_encrypted_and_every_reader_reads_it(lake: Lake) -
     assert (report.findings, report.counts.read) == ((), len(objects(lake)))
     plain = new_lake(**{**lake.settings, "encryption": "none"})
     plain.run(2)
-    found = [line for o in plain.manifest(RUN).objects for line in shown(o.key, from_store(plain.store, o.key))]
-    assert printed(lake) == found
-    assert len(found) == 8
+    lines = [line for o in plain.manifest(RUN).objects for line in shown(o.key, from_store(plain.store, o.key))]
+    assert printed(lake) == lines
+    assert len(lines) == 8
 
 
 def test_a_replay_gives_the_same_bytes_and_a_rebuild_has_a_key_of_its_own(lake: Lake) -> None:
@@ -94,17 +94,17 @@ def test_a_replay_gives_the_same_bytes_and_a_rebuild_has_a_key_of_its_own(lake: 
 
 
 def test_an_object_at_the_key_of_another_one_is_found(lake: Lake) -> None:
-    one, two = (o for o in lake.manifest(RUN).objects[:2])
-    lake.store.put(one.key, lake.store.get(two.key) or b"")
+    first_object, second_object = (o for o in lake.manifest(RUN).objects[:2])
+    lake.store.put(first_object.key, lake.store.get(second_object.key) or b"")
     with pytest.raises(IntegrityError, match="another object"):
         printed(lake)
-    assert one.key in {f.subject for f in lake.audit(deep=True).damage}
+    assert first_object.key in {f.subject for f in lake.audit(deep=True).damage}
     lake.finish(write_again(lake.context, list(find_repairs(lake.context, lake.audit(deep=True)).to_rewrite)))
     assert lake.audit(deep=True).findings == ()
 
 
 def test_damage_that_keeps_size_and_checksum_is_found(lake: Lake) -> None:
-    """As who may write the bucket and the ledger can do it: a CRC-32 is no signature, the tags of the segments are."""
+    """Who may write the bucket and the ledger can do it: a CRC-32 is no signature, the tags of the segments are."""
     [first, *_] = lake.manifest(RUN).objects
     data = bytearray(lake.store.get(first.key) or b"")
     data[-1] ^= 1
@@ -163,8 +163,8 @@ def test_a_data_key_that_is_gone_or_changed_is_damage(lake: Lake) -> None:
     before = lake.store.get(key) or b""
     other = new_lake()
     other.run(2)
-    theirs = other.planned(RUN).data_key or ""
-    foreign = (other.store.get(key_document(other.name, theirs)) or b"").replace(
+    foreign_key = other.planned(RUN).data_key or ""
+    foreign = (other.store.get(key_document(other.name, foreign_key)) or b"").replace(
         other.name.encode(), lake.name.encode()
     )
     for bad in (None, b"{}", foreign):
@@ -172,7 +172,7 @@ def test_a_data_key_that_is_gone_or_changed_is_damage(lake: Lake) -> None:
         [finding] = lake.audit(deep=True).damage
         assert (finding.kind, finding.subject) == ("unreadable", key)
     # The right name, with what another data key was wrapped to.
-    lake.store.put(key, foreign.replace(theirs.encode(), data_key.encode()))
+    lake.store.put(key, foreign.replace(foreign_key.encode(), data_key.encode()))
     [finding] = lake.audit(deep=True).damage
     assert finding.kind == "not-opened"
     assert "is damaged: master key local:" in finding.observed
@@ -207,8 +207,8 @@ def test_dead_letters_are_encrypted_and_come_back_with_a_key_of_their_own() -> N
     lake.configure(
         lake.archive.model_copy(update={"store": lake.archive.store.model_copy(update={"content": "record"})})
     )
-    [one] = runs_with_letters(lake.context, None)
-    assert forecast_replay(lake.context, one).archived == 1
+    [run_letters] = runs_with_letters(lake.context, None)
+    assert forecast_replay(lake.context, run_letters).archived == 1
     replayed = lake.planned(lake.replay())
     assert replayed.data_key != lake.planned(RUN).data_key
     assert lake.manifest(replayed.run).account["dead_lettered"] == 0

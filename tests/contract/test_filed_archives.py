@@ -22,10 +22,10 @@ def lake_of(layout: Any, timestamp: dict[str, Any], bad_record: str = "fail") ->
 
 
 def configure(lake: Lake, layout: Any, timestamp: dict[str, Any]) -> None:
-    given = lake.archive.model_dump()
-    given["source"]["value"] = {"decode": "json"}
-    given["store"]["layout"] = layout
-    lake.configure(Archive.model_validate({**given, "timestamp": timestamp}))
+    document = lake.archive.model_dump()
+    document["source"]["value"] = {"decode": "json"}
+    document["store"]["layout"] = layout
+    lake.configure(Archive.model_validate({**document, "timestamp": timestamp}))
 
 
 def data(lake: Lake) -> list[str]:
@@ -74,11 +74,11 @@ def test_records_without_the_field_are_dead_letters_until_the_yaml_is_changed() 
 
 
 def test_a_prefix_that_leaves_no_room_for_values_is_refused() -> None:
-    given = {"archive": "o", "source": {"topics": ["orders"], "value": {"decode": "json"}}}
+    document = {"archive": "o", "source": {"topics": ["orders"], "value": {"decode": "json"}}}
     store: dict[str, Any] = {"url": f"s3://b/{'x' * 201}"}
-    Archive.model_validate({**given, "store": store})
+    Archive.model_validate({**document, "store": store})
     with pytest.raises(ValueError, match="a prefix of at most 200 bytes"):
-        Archive.model_validate({**given, "store": {**store, "layout": {"fields": ["value.a"]}}})
+        Archive.model_validate({**document, "store": {**store, "layout": {"fields": ["value.a"]}}})
 
 
 def test_a_stranger_among_the_objects_of_several_topics_is_found() -> None:

@@ -51,10 +51,10 @@ def wrong_clocks(draw: random.Random, count: int, hours: int, one_in: int, jitte
 @pytest.fixture
 def latest() -> Latest:
     """Nobody backfills the hours 1 and 3."""
-    made = Latest()
+    archive = Latest()
     for number in (4, 0, 2):
-        made.run(number, "backfill")
-    return made
+        archive.run(number, "backfill")
+    return archive
 
 
 @pytest.mark.parametrize("jitter", [0, HOUR // 6])
@@ -64,41 +64,41 @@ def test_backfills_of_every_hour_take_its_records_behind_wrong_clocks(seed: int,
     draw = random.Random(seed)
     records = wrong_clocks(draw, 2400, of, 100, jitter)
     # The scheduled run is that of the last hour.
-    made = Latest(records, of)
+    archive = Latest(records, of)
     for number in draw.sample(range(of - 1), of - 1):
-        made.run(number, "backfill")
+        archive.run(number, "backfill")
     offsets, mine = [0, 0, 0], set()
     for record in records:
         if DAY <= record.timestamp < DAY + (of - 1) * HOUR:
             mine.add((record.partition, offsets[record.partition]))
         offsets[record.partition] += 1
-    assert len(mine - made.archived) <= len(mine) // 1000
-    made.run(of, "backfill", Fill())
-    assert made.left() == 0
-    assert made.statuses == ["complete"] * of
+    assert len(mine - archive.archived) <= len(mine) // 1000
+    archive.run(of, "backfill", Fill())
+    assert archive.left() == 0
+    assert archive.statuses == ["complete"] * of
 
 
 def test_a_backfill_of_one_hour_takes_little_of_the_other_hours() -> None:
     records = wrong_clocks(random.Random(1), 9000, HOURS, 200)
-    made = Latest(records)
-    made.run(3, "backfill")
-    assert 1500 * 0.99 < len(made.archived) < 1500 + 3 * 6 * SMALL
+    archive = Latest(records)
+    archive.run(3, "backfill")
+    assert 1500 * 0.99 < len(archive.archived) < 1500 + 3 * 6 * SMALL
 
 
 def test_a_backfill_asks_for_no_times_where_every_offset_is_archived(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Latest(start="earliest")
+    archive = Latest(start="earliest")
     monkeypatch.setattr(KafkaTwin, "times_behind", lambda *_: pytest.fail("asked for times"))
-    made.run(2, "backfill")
-    assert made.left() == 0
+    archive.run(2, "backfill")
+    assert archive.left() == 0
 
 
 def test_a_backfill_whose_records_contradict_max_disorder_assumes_nothing() -> None:
-    made = Latest(start="latest", disorder="5m")
-    made.run(2, "backfill")
-    planned = made.ledger.plan(hour(2).id)
+    archive = Latest(start="latest", disorder="5m")
+    archive.run(2, "backfill")
+    planned = archive.ledger.plan(hour(2).id)
     assert planned
     assert planned.max_disorder_ms is None
-    proof = made.ledger.hour(to_hour(hour(2).start))
+    proof = archive.ledger.hour(to_hour(hour(2).start))
     assert proof
     assert proof.assumes is None
 
@@ -134,14 +134,14 @@ def test_a_fill_goes_on_where_the_limit_stopped_it(latest: Latest) -> None:
 
 
 def test_a_fill_from_an_hour_on_leaves_only_what_is_older() -> None:
-    made = Latest(wrong_clocks(random.Random(5), 600, HOURS, 10**9))
+    archive = Latest(wrong_clocks(random.Random(5), 600, HOURS, 10**9))
     middle = hour(3).start
-    assert 0 < made.left(middle) < made.left()
-    made.run(HOURS, "backfill", Fill(middle))
-    assert made.left(middle) == 0
-    assert made.left() > 0
+    assert 0 < archive.left(middle) < archive.left()
+    archive.run(HOURS, "backfill", Fill(middle))
+    assert archive.left(middle) == 0
+    assert archive.left() > 0
     # What is left is older than that hour.
-    assert made.statuses[3:] == ["complete"] * (HOURS - 3)
+    assert archive.statuses[3:] == ["complete"] * (HOURS - 3)
 
 
 def test_a_fill_moves_no_group_and_takes_nothing_of_the_scheduled_runs(latest: Latest) -> None:
@@ -156,8 +156,8 @@ def test_a_fill_moves_no_group_and_takes_nothing_of_the_scheduled_runs(latest: L
 
 
 def test_an_hour_of_another_time_is_refused() -> None:
-    made = Latest()
-    timestamp = type(made.archive.timestamp).model_validate({"from": "wallclock"})
-    made.archive = made.archive.model_copy(update={"timestamp": timestamp})
+    archive = Latest()
+    timestamp = type(archive.archive.timestamp).model_validate({"from": "wallclock"})
+    archive.archive = archive.archive.model_copy(update={"timestamp": timestamp})
     with pytest.raises(ConfigError, match="Fill it without `from`"):
-        made.left(hour(3).start)
+        archive.left(hour(3).start)

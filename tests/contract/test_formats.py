@@ -1,4 +1,4 @@
-"""What every format promises, for each of its codecs and contents. A format added to the registry is tested too."""
+"""The promises of every format, for each of its codecs and contents. A format added to the registry is tested too."""
 
 import io
 from dataclasses import replace
@@ -88,12 +88,12 @@ def test_a_file_is_read_without_its_plan(case: Case) -> None:
     target = replace(case.target, topic="", partition=0, settings=settings, schema=SCHEMAS[settings.content])
     for known in (rows, []):
         schema, batches = format_.read_alone(io.BytesIO(case.encode([batch(known)])), target)
-        found = list(batches)
+        tables = list(batches)
         own = schema.names if not schema.equals(VALUE) else ["value"]
-        assert all(item.schema.names == own for item in found)
-        assert sum(map(len, found)) == len(known)
+        assert all(item.schema.names == own for item in tables)
+        assert sum(map(len, tables)) == len(known)
         if schema.equals(case.schema):
-            assert rows_of(found, case) == expected(case, known)
+            assert rows_of(tables, case) == expected(case, known)
         else:
             assert set(schema.names) >= set(case.schema.names) or own == ["value"]
 
@@ -173,11 +173,11 @@ def test_spilling_frees_what_was_pending_and_leaves_no_name(case: Case, tmp_path
     encoder = case.encoder()
     for number in range(20):
         list(encoder.write(batch([Row(number, 0, value=b'{"pad":"%s"}' % (b"x" * 10_000))])))
-    held = encoder.pending
+    pending = encoder.pending
     freed = encoder.spill(tmp_path)
     # An encoder that streams holds a slice or a block; who holds more gives it up.
-    assert freed == held if held > 1 << 20 else freed in (0, held)
-    assert encoder.pending == held - freed
+    assert freed == pending if pending > 1 << 20 else freed in (0, pending)
+    assert encoder.pending == pending - freed
     assert encoder.spill(tmp_path) == 0
     assert not list(tmp_path.iterdir())
 
@@ -187,12 +187,12 @@ def test_a_failed_spill_loses_nothing(case: Case, tmp_path: Path) -> None:
     rows = [Row(number, 0) for number in range(100)]
     encoder = case.encoder()
     pieces = [bytes(piece) for piece in encoder.write(batch(rows))]
-    held = encoder.pending
+    pending = encoder.pending
     try:
         freed = encoder.spill(tmp_path / "missing")
     except FileNotFoundError:
         freed = 0
-    assert encoder.pending == held - freed
+    assert encoder.pending == pending - freed
     assert b"".join([*pieces, *map(bytes, encoder.finish())]) == case.encode([batch(rows)])
 
 
@@ -232,13 +232,13 @@ def test_damage_is_noticed_or_harmless(case: Case) -> None:
         damaged = bytearray(data)
         damaged[at] ^= 1 << at % 8
         try:
-            found = read(case, bytes(damaged))
+            outcome = read(case, bytes(damaged))
         except IntegrityError:
             continue
         # Nothing but the manifest's checksum sees a flipped bit in plain text, a block of Avro or Parquet's metadata.
         # Nor has Brotli a checksum.
         if case.format not in ("avro", "parquet") and case.codec not in ("none", "brotli"):
-            assert found == expected(case, rows), f"byte {at} of {len(data)}"
+            assert outcome == expected(case, rows), f"byte {at} of {len(data)}"
 
 
 @few_typed_too
@@ -247,12 +247,12 @@ def test_a_cut_off_object_is_noticed_or_ends_behind_a_record(case: Case) -> None
     data = case.encode([batch(rows)])
     for length in range(0, len(data), max(1, len(data) // 150)):
         try:
-            found = read(case, data[:length])
+            outcome = read(case, data[:length])
         except IntegrityError:
             continue
         # Neither Avro nor Snappy's framing format has an end.
         assert case.format == "avro" or case.codec in ("none", "snappy"), f"{length} of {len(data)} bytes"
-        assert found == expected(case, rows)[: len(found)] or case.format == "bytes"
+        assert outcome == expected(case, rows)[: len(outcome)] or case.format == "bytes"
 
 
 class _Failing(io.BytesIO):

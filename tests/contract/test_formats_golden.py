@@ -80,9 +80,9 @@ def records(large: int = 35_000_000) -> tuple[Row, ...]:
         )
         for i in range(4000)
     ]
-    one = Row(100_000, LAST_MS, 0, b"large", b'"%s"' % (b"0123456789" * (large // 10)))
+    large_row = Row(100_000, LAST_MS, 0, b"large", b'"%s"' % (b"0123456789" * (large // 10)))
     behind = [row._replace(offset=row.offset + 100_000) for row in ordinary[:500]]
-    return (*[row for row in ODD if row.offset < 1000], *ordinary, one, *behind)
+    return (*[row for row in ODD if row.offset < 1000], *ordinary, large_row, *behind)
 
 
 def test_an_index_is_that_of_the_last_version() -> None:
@@ -103,10 +103,10 @@ def test_an_index_is_that_of_the_last_version() -> None:
 def test_the_bytes_are_those_of_the_last_version(case: Case) -> None:
     # bzip2 is slow with what repeats itself, and has ended several of its blocks before.
     rows = records(1_000_000) if case.codec == "bzip2" else records()
-    found = hashlib.sha256(case.encode(cut(fit_for(case, rows), 700))).hexdigest()
-    assert SHA256.get(case.name) == found, (
+    digest = hashlib.sha256(case.encode(cut(fit_for(case, rows), 700))).hexdigest()
+    assert SHA256.get(case.name) == digest, (
         f"The bytes of {case.name} are not those of the last version. A run that is repeated must write the same "
         "bytes, so undo what changed them (an upgrade of a library? a setting?); or, if it is wanted, raise "
         "the format's `encoding`, so that plans of the older code are refused instead of being written "
-        f'differently, say so in CHANGELOG.md, and put this here: "{case.name}": "{found}"'
+        f'differently, say so in CHANGELOG.md, and put this here: "{case.name}": "{digest}"'
     )

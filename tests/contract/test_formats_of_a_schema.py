@@ -86,19 +86,19 @@ def values_of(field: pa.Field) -> st.SearchStrategy[Any]:
     """Values of a column, null among them where they may be."""
     kind = field.type
     if pa.types.is_struct(kind):
-        found: st.SearchStrategy[Any] = st.fixed_dictionaries({child.name: values_of(child) for child in kind})
+        strategy: st.SearchStrategy[Any] = st.fixed_dictionaries({child.name: values_of(child) for child in kind})
     elif pa.types.is_list(kind):
-        found = st.lists(values_of(kind.value_field), max_size=3)
+        strategy = st.lists(values_of(kind.value_field), max_size=3)
     elif pa.types.is_timestamp(kind):
         # As integers: the ends of the range are no dates.
-        found = st.integers(-(2**63), 2**63 - 1)
+        strategy = st.integers(-(2**63), 2**63 - 1)
     elif pa.types.is_integer(kind):
-        found = st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+        strategy = st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
     elif pa.types.is_floating(kind):
-        found = st.floats(width=kind.bit_width, allow_nan=False)
+        strategy = st.floats(width=kind.bit_width, allow_nan=False)
     else:
-        found = {"string": st.text(max_size=9), "binary": st.binary(max_size=9), "bool": st.booleans()}[str(kind)]
-    return st.none() | found if field.nullable else found
+        strategy = {"string": st.text(max_size=9), "binary": st.binary(max_size=9), "bool": st.booleans()}[str(kind)]
+    return st.none() | strategy if field.nullable else strategy
 
 
 HEADER = st.fixed_dictionaries({"key": st.text(max_size=5), "value": st.none() | st.binary(max_size=9)})
@@ -127,10 +127,10 @@ def test_all_comes_back_and_bytes_do_not_depend_on_batches(
     with small_limits():
         data = encode(case, cut(rows, first))
         assert data == encode(case, cut(rows, second))
-    found = list(get_format(case.format).read(io.BytesIO(data), target_of(case)))
-    assert {item.schema for item in found} <= {SCHEMA}
+    batches = list(get_format(case.format).read(io.BytesIO(data), target_of(case)))
+    assert {item.schema for item in batches} <= {SCHEMA}
     place = {"topic": case.target.topic, "partition": case.target.partition}
-    assert numbers(pa.Table.from_batches(found, SCHEMA)) == [place | row for row in rows]
+    assert numbers(pa.Table.from_batches(batches, SCHEMA)) == [place | row for row in rows]
 
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -183,7 +183,7 @@ class TestReadByOthers:
             self.seen(EMPTY),
         ]
 
-    def seen(self, row: Row) -> Row:
+    def as_read(self, row: Row) -> Row:
         return {"topic": "Ömlaut", "partition": 3, **row, "timestamp": NOON}
 
 
@@ -266,7 +266,7 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
             SCHEMA.field("rate"), rows.column("value").cast(pa.string()).cast(pa.float64())
         )
 
-    monkeypatch.setattr(variants, "stages_of", lambda *given: [rates, File(given[3], hours=False)])
+    monkeypatch.setattr(variants, "stages_of", lambda *arguments: [rates, File(arguments[3], hours=False)])
     monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Record(n, n % 2 * HOUR, value=b"%d.5" % n) for n in range(100)]
     store = new_store()
@@ -274,7 +274,7 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
     result = write(
         chunk_of(0, 100), records_cut(records, 7), store, limits, format=case.format, codec="zstd", content="record"
     )
-    found = []
+    stored_rates = []
     entries = complete([result], store)
     for entry in entries:
         data = store.get(entry.key)
@@ -282,6 +282,6 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
         target = replace(target_of(case, schema), key=entry.key, topic="orders")
         for rows in get_format(case.format).read(io.BytesIO(data), target):
             assert rows.schema == schema
-            found += [(row["offset"], row["rate"]) for row in rows.to_pylist()]
+            stored_rates += [(row["offset"], row["rate"]) for row in rows.to_pylist()]
     assert len(entries) == 2
-    assert sorted(found) == [(n, n + 0.5) for n in range(100)]
+    assert sorted(stored_rates) == [(n, n + 0.5) for n in range(100)]

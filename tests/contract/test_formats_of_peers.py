@@ -53,11 +53,11 @@ def mak(case: Case, data: bytes) -> MakFile:
 @every_mak
 @pytest.mark.parametrize("rows", [ODD, LARGE, []], ids=["odd", "large", "none"])
 def test_an_independent_parser_reads_mak(case: Case, rows: list[Row]) -> None:
-    found = mak(case, case.encode([batch(rows)]))
-    assert found.size == len(DECOMPRESS[case.codec](case.encode([batch(rows)])))
-    assert (found.header["topic"], found.header["partition"]) == ("Ömlaut", 3)
-    records = list(found.records())
-    if found.version == 1:
+    parsed = mak(case, case.encode([batch(rows)]))
+    assert parsed.size == len(DECOMPRESS[case.codec](case.encode([batch(rows)])))
+    assert (parsed.header["topic"], parsed.header["partition"]) == ("Ömlaut", 3)
+    records = list(parsed.records())
+    if parsed.version == 1:
         assert [r[:3] for r in records] == [(r.key or b"", r.value or b"", r.offset) for r in rows]
     else:
         assert [(r.offset, r.timestamp, r.timestamp_type, r.key, r.value, r.headers) for r in records] == rows
@@ -110,13 +110,13 @@ def test_a_mak_file_holds_what_is_compressed_and_spills_it(tmp_path: Path) -> No
 def test_a_disk_that_returns_other_bytes_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[BinaryIO], object]
 ) -> None:
-    made: list[BinaryIO] = []
-    monkeypatch.setattr(buffered_bytes, "nameless", lambda _: made.append(open_(tmp_path)) or made[0])
+    files: list[BinaryIO] = []
+    monkeypatch.setattr(buffered_bytes, "nameless", lambda _: files.append(open_(tmp_path)) or files[0])
     encoder = Case("mak", "none", "record").encoder()
     list(encoder.write(batch(ODD)))
     encoder.spill(tmp_path)
-    made[0].seek(0)
-    change(made[0])
+    files[0].seek(0)
+    change(files[0])
     with pytest.raises(IntegrityError, match="other bytes were read"):
         list(encoder.finish())
 
@@ -145,11 +145,11 @@ def test_each_chunk_of_block_gzip_is_a_gzip_file_of_its_own(
     for chunk in chunks:
         assert chunk["byte_offset"] == end
         end += chunk["byte_length"]
-        found = gzip.decompress(whole[chunk["byte_offset"] : end])
+        unpacked = gzip.decompress(whole[chunk["byte_offset"] : end])
         own = lines[row : row + chunk["num_records"]]
-        assert found == b"".join(own)
-        assert len(found) == chunk["byte_length_uncompressed"]
-        assert len(found) <= 120 or len(own) == 1
+        assert unpacked == b"".join(own)
+        assert len(unpacked) == chunk["byte_length_uncompressed"]
+        assert len(unpacked) <= 120 or len(own) == 1
         assert chunk["first_record_offset"] == rows[row].offset
         row += len(own)
     assert row == len(rows)

@@ -1,4 +1,4 @@
-"""What others read in our objects, with libraries that share no code with the encoders."""
+"""Our objects as others read them, with libraries that share no code with the encoders."""
 
 import bz2
 import gzip
@@ -99,7 +99,7 @@ def by_others(case: Case, data: bytes) -> Any:
 def test_a_codec_changes_no_typed_column(case: Case) -> None:
     """test_formats_typed.py has what others read without a codec."""
     plain = case._replace(codec="none")
-    packed, unpacked = (one.encode([batch(ODD[:12])]) for one in (case, plain))
+    packed, unpacked = (variant.encode([batch(ODD[:12])]) for variant in (case, plain))
     assert packed != unpacked
     assert by_others(case, packed) == by_others(plain, unpacked)
 
@@ -140,8 +140,8 @@ class TestJsonLines:
     def test_duckdb_reads_values_and_records(self, case: Case, tmp_path: Path) -> None:
         rows = [Row(i, 1763700000000 + i, 0, b"k", b'{"n":%d,"s":"\xc3\xbc"}' % i) for i in range(5000)]
         field = "offset" if case.content == "record" else "n"
-        found = duckdb.sql(f"select count(*), sum(\"{field}\") from read_json('{stored(case, rows, tmp_path)}')")
-        assert found.fetchall() == [(5000, sum(range(5000)))]
+        by_duckdb = duckdb.sql(f"select count(*), sum(\"{field}\") from read_json('{stored(case, rows, tmp_path)}')")
+        assert by_duckdb.fetchall() == [(5000, sum(range(5000)))]
 
     @of(CASES, "jsonl", codecs=ARROW)
     def test_pyarrow_reads_values_and_records(self, case: Case, tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ class TestJsonLines:
         with pa.input_stream(tmp_path / "x.jsonl.zst", compression="zstd") as stream:
             assert stream.read().count(b"\n") == 20
         path = tmp_path / "x.jsonl.zst"
-        found = duckdb.sql(f"select count(*) from read_json('{path}', maximum_object_size=4000000)")
-        assert found.fetchall() == [(20,)]
+        counts = duckdb.sql(f"select count(*) from read_json('{path}', maximum_object_size=4000000)")
+        assert counts.fetchall() == [(20,)]
 
 
 class TestAvro:
@@ -234,15 +234,15 @@ class TestParquet:
 
     @of(RECORD_CASES, "parquet")
     def test_duckdb_reads_the_records(self, case: Case, tmp_path: Path) -> None:
-        found = duckdb.sql(
+        by_duckdb = duckdb.sql(
             'select "offset", epoch_ms("timestamp"), timestamp_type, "key", "value", headers, topic, "partition" '
             f"from read_parquet('{stored(case, ODD, tmp_path)}') order by file_row_number"
         ).fetchall()
         rows = [
-            Row(*fields, headers=tuple((h["key"], h["value"]) for h in headers)) for *fields, headers, _, _ in found
+            Row(*fields, headers=tuple((h["key"], h["value"]) for h in headers)) for *fields, headers, _, _ in by_duckdb
         ]
         assert rows == ODD
-        assert {row[-2:] for row in found} == {("Ömlaut", 3)}
+        assert {row[-2:] for row in by_duckdb} == {("Ömlaut", 3)}
 
     def test_the_schema_says_what_may_be_missing_and_in_which_zone(self) -> None:
         schema = pq.read_schema(io.BytesIO(Case("parquet", "zstd", "record").encode([batch(ODD)])))
@@ -283,6 +283,6 @@ class TestParquet:
         table = pa.Table.from_batches([batch(rows)])
         table = table.set_column(1, "timestamp", table.column("timestamp").cast(pa.timestamp("ms", tz="UTC")))
         table = table.append_column("topic", [["orders"] * len(rows)]).append_column("partition", [[3] * len(rows)])
-        theirs = io.BytesIO()
-        pq.write_table(table, theirs, compression="zstd")
-        assert len(Case("parquet", "zstd", "record").encode([batch(rows)])) <= theirs.tell()
+        by_pyarrow = io.BytesIO()
+        pq.write_table(table, by_pyarrow, compression="zstd")
+        assert len(Case("parquet", "zstd", "record").encode([batch(rows)])) <= by_pyarrow.tell()

@@ -63,18 +63,20 @@ ORDERS = [FULL | {"large": n, "rate": float(n)} if n % 4 else EMPTY for n in ran
 
 @every_format
 @many
-@given(data=st.data(), field=VALUES, both=st.booleans(), first=PLACES, second=PLACES)
+@given(data=st.data(), field=VALUES, with_bytes=st.booleans(), first=PLACES, second=PLACES)
 def test_any_schema_comes_back_and_bytes_do_not_depend_on_batches_or_spilling(
     name: str,
     data: st.DataObject,
     field: pa.Field,
-    both: bool,
+    with_bytes: bool,
     first: list[int],
     second: list[int],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     values = data.draw(st.lists(values_of(field.with_nullable(True)), max_size=8))
-    schema = schema_of("both", prefix="_k", value=field) if both else schema_of("value", ["offset"], "_k", value=field)
+    schema = (
+        schema_of("both", prefix="_k", value=field) if with_bytes else schema_of("value", ["offset"], "_k", value=field)
+    )
     options = {"readers": "spark"} if name == "parquet" and data.draw(st.booleans()) else {}
     target = target_of(name, schema, options=options)
     records = decoded([Row(n, n - 1, headers=(("h", None),) * (n % 3)) for n in range(len(values))], values, field)
@@ -90,10 +92,10 @@ def test_any_schema_comes_back_and_bytes_do_not_depend_on_batches_or_spilling(
         table = list(csv.reader(io.StringIO(gzip.decompress(encoded).decode(), newline=""), strict=True))
         cells = [row[n] for row in table[1:] for n, f in enumerate(schema) if pa.types.is_nested(f.type) and row[n]]
         assert cells == [orjson.dumps(orjson.loads(cell)).decode() for cell in cells]
-    found = read(target, encoded)
-    assert {item.schema for item in found} <= {schema}
-    place = {"_ktopic": target.topic, "_kpartition": target.partition} if both else {}
-    assert repr(rows_of(found)) == repr([{**place, **row} for row in rows_of([shaped(records, schema)])])
+    decoded_rows = read(target, encoded)
+    assert {item.schema for item in decoded_rows} <= {schema}
+    place = {"_ktopic": target.topic, "_kpartition": target.partition} if with_bytes else {}
+    assert repr(rows_of(decoded_rows)) == repr([{**place, **row} for row in rows_of([shaped(records, schema)])])
 
 
 @every_format
@@ -113,8 +115,8 @@ def test_the_first_and_the_last_moment_of_nanoseconds_come_back(name: str, reade
 def test_both_restores_every_byte_of_a_record(name: str, prefix: str) -> None:
     schema = schema_of("both", prefix=prefix, value=ORDER)
     target = target_of(name, schema, metadata_prefix=prefix)
-    found = read(target, encode(target, [decoded(ODD, [FULL] * len(ODD))]))
-    raw = [item.select([prefix + name for name in RECORD.names]).rename_columns(RECORD.names) for item in found]
+    decoded_rows = read(target, encode(target, [decoded(ODD, [FULL] * len(ODD))]))
+    raw = [item.select([prefix + name for name in RECORD.names]).rename_columns(RECORD.names) for item in decoded_rows]
     assert records_of(raw, Case("avro", "none", "record")) == ODD
 
 
@@ -136,8 +138,8 @@ SHA256 = {
 
 @every_format
 def test_the_bytes_of_typed_columns_are_those_of_the_last_version(name: str) -> None:
-    found = hashlib.sha256(encode(target_of(name), [decoded(ROWS, ORDERS)])).hexdigest()
-    assert SHA256[name] == found, "see test_formats_golden.py for what to do"
+    digest = hashlib.sha256(encode(target_of(name), [decoded(ROWS, ORDERS)])).hexdigest()
+    assert SHA256[name] == digest, "see test_formats_golden.py for what to do"
 
 
 def test_columns_of_a_parquet_file_have_a_dictionary_only_if_their_first_values_repeat() -> None:
@@ -156,8 +158,8 @@ def test_columns_of_a_parquet_file_have_a_dictionary_only_if_their_first_values_
     data = encode(
         target_of("parquet", schema), [decoded([Row(n, n) for n in range(20_000)], values, pa.field("v", kind))]
     )
-    found = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
-    columns = {found.column(n).path_in_schema: found.column(n) for n in range(found.num_columns)}
+    row_group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    columns = {row_group.column(n).path_in_schema: row_group.column(n) for n in range(row_group.num_columns)}
     with_dictionary = {path for path, column in columns.items() if column.has_dictionary_page}
     assert with_dictionary == {
         "topic", "partition", "timestamp_type", "headers.list.element.key", "headers.list.element.value",
@@ -207,8 +209,8 @@ class TestReadByOthers:
         # The type of `total` is defined there, and named here.
         assert fields["items"]["type"][1]["items"][1]["fields"][0]["type"] == ["null", "shop.Money"]
         assert first["key"] == ROWS[0].key
-        said = {**FULL, "labels": dict(FULL["labels"]), "by_number": [{"key": -1, "value": "x"}]}
-        assert {name: first[name] for name in FULL} == said
+        expected = {**FULL, "labels": dict(FULL["labels"]), "by_number": [{"key": -1, "value": "x"}]}
+        assert {name: first[name] for name in FULL} == expected
         assert {name: second[name] for name in FULL} == EMPTY
 
     def test_pyarrow_reads_what_parquet_keeps(self, tmp_path: Path) -> None:
@@ -235,15 +237,23 @@ class TestReadByOthers:
         first, second = map(orjson.loads, Path(path).read_bytes().splitlines())
         assert first["topic"] == "Ömlaut"
         assert first["value"] == "v"
-        said = {"raw": "/wA=", "price": "-12345678.90", "huge": "0.0000000001", "day": "2026-11-22"}
-        said |= {"clock": "23:59:59.999", "at_us": "1969-12-31T23:59:59.999999Z", "local": "2026-11-22T12:00:00.000000"}
-        said |= {"id": "00112233-4455-6677-8899-aabbccddeeff", "labels": {"a": 1, "b": None}, "by_number": {"-1": "x"}}
-        assert {name: first[name] for name in said} == said
+        expected = {"raw": "/wA=", "price": "-12345678.90", "huge": "0.0000000001", "day": "2026-11-22"}
+        expected |= {
+            "clock": "23:59:59.999",
+            "at_us": "1969-12-31T23:59:59.999999Z",
+            "local": "2026-11-22T12:00:00.000000",
+        }
+        expected |= {
+            "id": "00112233-4455-6677-8899-aabbccddeeff",
+            "labels": {"a": 1, "b": None},
+            "by_number": {"-1": "x"},
+        }
+        assert {name: first[name] for name in expected} == expected
         assert first["unsigned"] == 2**64 - 1
         assert {name: second[name] for name in FULL} == EMPTY
-        found = duckdb.sql(f"select day, at_us, price::decimal(10, 2), id from read_json('{path}') limit 1").fetchall()
-        assert found[0][0] == FULL["day"]
-        assert found[0][2:] == (FULL["price"], FULL["id"])
+        rows = duckdb.sql(f"select day, at_us, price::decimal(10, 2), id from read_json('{path}') limit 1").fetchall()
+        assert rows[0][0] == FULL["day"]
+        assert rows[0][2:] == (FULL["price"], FULL["id"])
 
     def test_numbers_that_are_none_and_moments_beyond_the_calendar_in_a_line(self) -> None:
         field = pa.field("v", pa.struct([("x", pa.float64()), ("at", pa.timestamp("ms", "UTC")), ("d", pa.date32())]))
@@ -316,8 +326,8 @@ def test_the_audit_sees_what_an_object_has(name: str, metadata: tuple[str, ...])
         return
     time = "timestamp" in metadata
     topic = target.topic if "topic" in metadata else None
-    found = list(reader.records(file, target.settings))
-    assert found == [RecordCoordinates(topic, None, row.offset, row.timestamp if time else None) for row in ROWS]
+    records = list(reader.records(file, target.settings))
+    assert records == [RecordCoordinates(topic, None, row.offset, row.timestamp if time else None) for row in ROWS]
 
 
 @every_format
@@ -332,7 +342,7 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         item = batch.append_column("value_decoded", column_of(field, values).column(0))
         return item.select(needed(schema))
 
-    monkeypatch.setattr(variants, "stages_of", lambda *given: [decode, File(given[3], hours=False)])
+    monkeypatch.setattr(variants, "stages_of", lambda *arguments: [decode, File(arguments[3], hours=False)])
     monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Row(n, n % 2 * HOUR, key=b"%d" % n, value=b"%d" % n if n % 3 else None) for n in range(100)]
     target = target_of(name, schema, content="value", metadata=("offset", "key"), metadata_prefix="kafka_")
@@ -345,8 +355,8 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         data = store.get(entry.key)
         assert data
         rows += rows_of(read(replace(target, topic="orders"), data))
-        seen = (RecordCoordinates(None, None, r["kafka_offset"], None) for r in rows_of(read(target, data)))
-        assert list(check_records(entry, Range(0, 100), seen)) == []
+        expected_records = (RecordCoordinates(None, None, r["kafka_offset"], None) for r in rows_of(read(target, data)))
+        assert list(check_records(entry, Range(0, 100), expected_records)) == []
     assert len(entries) == 2
     assert sorted(rows, key=lambda row: int(row["kafka_offset"])) == [
         {

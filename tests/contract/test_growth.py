@@ -1,4 +1,4 @@
-"""What a run costs does not depend on how many came before it: counted in requests to the store, not timed."""
+"""The cost of a run does not depend on how many came before it: counted in requests to the store, not timed."""
 
 import uuid
 from collections import Counter

@@ -44,16 +44,16 @@ def connector(services: Services, group: str, topic: str) -> Iterator[confluent_
 
 def stored(consumer: confluent_kafka.Consumer, count: int) -> list[bytes]:
     """The values of the next records."""
-    found: list[bytes] = []
+    stored_values: list[bytes] = []
 
     def enough() -> bool:
         message = consumer.poll(0.1)
         if message is not None and message.error() is None:
-            found.append(message.value() or b"")
-        return len(found) >= count
+            stored_values.append(message.value() or b"")
+        return len(stored_values) >= count
 
     until(enough)
-    return found
+    return stored_values
 
 
 def archive_of(services: Services, topic: str, group: str, **policies: str) -> Archiver:
@@ -80,23 +80,23 @@ def values(archiver: Archiver) -> list[tuple[int, int]]:
 def test_nothing_is_lost_or_twice_at_the_hand_over(services: Services) -> None:
     topic, group = services.topic(records(0, 5), partitions=2), f"connect-{uuid.uuid4().hex}"
     with connector(services, group, topic) as old:
-        theirs = stored(old, 3)
+        by_connector = stored(old, 3)
         old.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 3)], asynchronous=False)
         # Read, and lost with the tool: it had not stored them.
         stored(old, 2)
     produce(services.kafka.bootstrap_servers, topic, records(0, 4, partition=1))
     archiver = archive_of(services, topic, group)
     archiver.run(hour(0), plain=True)
-    ours = values(archiver)
-    assert theirs == [record.value for record in records(0, 3)]
-    assert ours == [(0, 3), (0, 4), *((1, n) for n in range(4))]
+    by_archiver = values(archiver)
+    assert by_connector == [record.value for record in records(0, 3)]
+    assert by_archiver == [(0, 3), (0, 4), *((1, n) for n in range(4))]
     assert archiver.group(2) == [5, 4]
     # Only the first plan asks the old group: a tool that was started again by mistake changes nothing.
     archiver.produce(records(5, 1))
     with connector(services, group, topic) as old:
         stored(old, 1)
         archiver.run(hour(1), plain=True)
-    assert values(archiver) == sorted([*ours, (0, 5)])
+    assert values(archiver) == sorted([*by_archiver, (0, 5)])
 
 
 def test_a_tool_that_is_still_at_work_is_refused_and_named(services: Services) -> None:
@@ -181,9 +181,9 @@ def test_an_imported_connector_goes_on_in_its_own_paths(services: Services) -> N
         stored(old, 2)
         old.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 2)], asynchronous=False)
     imported, _ = import_text(json.dumps({"name": name, "config": sink}), "sink.json")
-    made = imported.drafts[0].content
-    store = {key: value for key, value in made["store"].items() if key not in ("url", "aws")}
-    archiver = services.archive_of(topic, source=made["source"], settings=store)
+    content = imported.drafts[0].content
+    store = {key: value for key, value in content["store"].items() if key not in ("url", "aws")}
+    archiver = services.archive_of(topic, source=content["source"], settings=store)
     archiver.run(hour(0), plain=True)
     assert {o.key: o.rows for o in archiver.manifest(hour(0)).objects} == {
         f"{topic}/country=DE/{topic}+0+0000000002.jsonl": 2,

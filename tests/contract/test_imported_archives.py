@@ -45,16 +45,16 @@ VALUES = [
 
 def lake_of(more: dict[str, str], value: dict[str, Any]) -> Lake:
     """The archive of a connector, whose values are JSON here instead of Avro, because no registry is there."""
-    [made] = archives_of(json.dumps(CONNECTOR | more), "file").archives
-    assert made.problems == ()
-    content = yaml.safe_load(made.yaml)
+    [migrated] = archives_of(json.dumps(CONNECTOR | more), "file").archives
+    assert migrated.problems == ()
+    content = yaml.safe_load(migrated.yaml)
     lake = Lake(new_store(), {P0: Range(0, len(VALUES))}, {"chunk_records": 10}, {})
-    given = lake.archive.model_dump()
-    given["source"]["value"] = value
+    document = lake.archive.model_dump()
+    document["source"]["value"] = value
     store = {key: content["store"][key] for key in ("layout", "format", "codec", "rename") if key in content["store"]}
-    given["store"] |= store
+    document["store"] |= store
     transform = {"transform": content["transform"]} if "transform" in content else {}
-    lake.configure(Archive.model_validate({**given, **transform, "policies": content["policies"]}))
+    lake.configure(Archive.model_validate({**document, **transform, "policies": content["policies"]}))
     for offset, row in enumerate(VALUES):
         lake.odd[P0, offset] = {"value": json.dumps(row).encode()}
     return lake
@@ -63,13 +63,13 @@ def lake_of(more: dict[str, str], value: dict[str, Any]) -> Lake:
 def test_fields_of_the_paths_are_columns_too_and_a_null_is_a_folder_as_in_the_connector() -> None:
     lake = lake_of(MASK, {"decode": "json", "schema": SCHEMA})
     lake.run(1)
-    found = {}
+    by_key = {}
     for stored in lake.store.list(""):
         if stored.key.startswith("orders/"):
             [row] = pq.read_table(pa.BufferReader(lake.store.get(stored.key) or b""), partitioning=None).to_pylist()
-            found[stored.key.removesuffix(".parquet")] = row
+            by_key[stored.key.removesuffix(".parquet")] = row
     # As the connector's, of the chunk that begins at offset 0. No record is skipped.
-    assert found == {
+    assert by_key == {
         "orders/country=DE/address.city=Bonn/orders+0+0000000000": VALUES[0] | {"card": "****"},
         "orders/country=null/address.city=Bonn/orders+0+0000000000": VALUES[1] | {"card": "****"},
         "orders/country=FR/address.city=null/orders+0+0000000000": VALUES[2] | {"card": "****"},

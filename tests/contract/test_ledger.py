@@ -118,8 +118,8 @@ class TestTheLine:
     def test_it_is_read_from_any_place_in_order_and_without_a_listing(self, store: Store) -> None:
         line = [plan(number=number, start=FIVE + timedelta(hours=-number)) for number in (1, 2, 3)]
         ledger = Ledger(store, "orders")
-        for one in line:
-            ledger.append(one)
+        for entry in line:
+            ledger.append(entry)
 
         class WithoutLists:
             url, version = store.url, store.version
@@ -199,14 +199,16 @@ class TestEnds:
     def test_the_last_committed_revision_counts_whatever_was_given_up(self, ledger: Ledger) -> None:
         ends = {0: "committed", 1: "given_up", 2: "committed", 3: "given_up"}
         for revision, outcome in ends.items():
-            made = plan(number=revision + 1, revision=revision, supersedes=RUN if revision else None, origin="rebuild")
-            ledger.file_plan(made)
+            revised_plan = plan(
+                number=revision + 1, revision=revision, supersedes=RUN if revision else None, origin="rebuild"
+            )
+            ledger.file_plan(revised_plan)
             committed = outcome == "committed"
             ledger.create_commit(
                 Commit.model_validate(
                     {
-                        "archive": "orders", "run": made.run, "revision": revision, "outcome": outcome,
-                        "by": None if committed else "x", "plan_digest": made.digest,
+                        "archive": "orders", "run": revised_plan.run, "revision": revision, "outcome": outcome,
+                        "by": None if committed else "x", "plan_digest": revised_plan.digest,
                         "manifest_digest": "m" if committed else None, "committed_at": FIVE,
                     }
                 )

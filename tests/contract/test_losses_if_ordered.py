@@ -22,25 +22,25 @@ LOSS = {"lost_offsets": "record_loss"}
 ASSUMED = "no record is more than 300 s older than an earlier one of its partition"
 
 
-def produce(made: TwinArchive, *minutes: float) -> None:
-    made.twin.produce("orders", [Record(0, DAY + int(minute * MINUTE), b"{}") for minute in minutes])
+def produce(archive: TwinArchive, *minutes: float) -> None:
+    archive.twin.produce("orders", [Record(0, DAY + int(minute * MINUTE), b"{}") for minute in minutes])
 
 
-def lost_at(minute: float, then: list[float], disorder: str | None = "5m") -> TwinArchive:
+def lost_at(minute: float, minutes_then: list[float], disorder: str | None = "5m") -> TwinArchive:
     """An archive that loses a record of hour 1; later ones are archived at the end of hour 5."""
-    made = TwinArchive(1, 6, disorder, LOSS)
-    produce(made, 10)
-    made.run(0, "scheduled")
-    produce(made, minute)
-    made.twin.delete_records(LOG, 2)
-    produce(made, *then)
-    made.run(5, "scheduled")
-    return made
+    archive = TwinArchive(1, 6, disorder, LOSS)
+    produce(archive, 10)
+    archive.run(0, "scheduled")
+    produce(archive, minute)
+    archive.twin.delete_records(LOG, 2)
+    produce(archive, *minutes_then)
+    archive.run(5, "scheduled")
+    return archive
 
 
-def complete(made: TwinArchive) -> dict[int, str | None]:
+def complete(archive: TwinArchive) -> dict[int, str | None]:
     """The hours that are complete, with what they assume."""
-    proofs = {number: made.proof(number) for number in range(made.hours)}
+    proofs = {number: archive.proof(number) for number in range(archive.hours)}
     return {number: proof.assumes for number, proof in proofs.items() if proof and proof.status == "complete"}
 
 
@@ -65,41 +65,41 @@ def test_a_record_that_contradicts_the_declaration_voids_it() -> None:
 
 
 def test_a_record_that_contradicts_it_later_voids_it_for_later_hours() -> None:
-    made = lost_at(90, [130, 200])
-    produce(made, 100)
-    made.hours = 8
-    made.run(6, "scheduled")
-    made.run(7, "scheduled")
+    archive = lost_at(90, [130, 200])
+    produce(archive, 100)
+    archive.hours = 8
+    archive.run(6, "scheduled")
+    archive.run(7, "scheduled")
     # The loss was found in hour 6.
-    assert complete(made) == {0: None, 3: ASSUMED, 4: ASSUMED, 5: ASSUMED, 7: None}
+    assert complete(archive) == {0: None, 3: ASSUMED, 4: ASSUMED, 5: ASSUMED, 7: None}
 
 
 def test_a_later_loss_that_is_not_declared_counts_whole() -> None:
-    made = lost_at(90, [130, 200])
-    made.archive = made.archive.model_copy(
-        update={"timestamp": made.archive.timestamp.model_copy(update={"max_disorder": None})}
+    archive = lost_at(90, [130, 200])
+    archive.archive = archive.archive.model_copy(
+        update={"timestamp": archive.archive.timestamp.model_copy(update={"max_disorder": None})}
     )
-    produce(made, 400)
-    made.twin.delete_records(LOG, 5)
-    produce(made, 500)
-    made.hours = 12
-    made.run(9, "scheduled")
-    made.run(11, "scheduled")
-    assert complete(made) == {0: None, 3: ASSUMED, 4: ASSUMED, 5: ASSUMED, 11: None}
+    produce(archive, 400)
+    archive.twin.delete_records(LOG, 5)
+    produce(archive, 500)
+    archive.hours = 12
+    archive.run(9, "scheduled")
+    archive.run(11, "scheduled")
+    assert complete(archive) == {0: None, 3: ASSUMED, 4: ASSUMED, 5: ASSUMED, 11: None}
 
 
 def test_a_log_that_began_later_than_at_0_is_judged_by_its_first_record() -> None:
-    made = TwinArchive(1, 6, "5m")
-    produce(made, 20, 30, 130, 131, 200)
-    made.twin.delete_records(LOG, 2)
-    made.run(5, "scheduled")
+    archive = TwinArchive(1, 6, "5m")
+    produce(archive, 20, 30, 130, 131, 200)
+    archive.twin.delete_records(LOG, 2)
+    archive.run(5, "scheduled")
     # Hour 4 has no records, and no run.
-    assert complete(made) == {3: ASSUMED, 5: ASSUMED}
+    assert complete(archive) == {3: ASSUMED, 5: ASSUMED}
 
 
 def test_plans_without_the_declaration_have_no_field_of_it() -> None:
-    made = lost_at(90, [130], None)
-    assert all(b"ordered_within_ms" not in plan.to_json() for plan in made.ledger.following(0))
+    archive = lost_at(90, [130], None)
+    assert all(b"ordered_within_ms" not in plan.to_json() for plan in archive.ledger.following(0))
     assert {plan.ordered_within_ms for plan in lost_at(90, [130]).ledger.following(0)} == {300_000}
 
 
@@ -109,7 +109,7 @@ def test_no_hour_is_called_complete_that_has_lost_a_record_where_the_declaration
     seed: int, disorder: int, keep: float
 ) -> None:
     draw = random.Random(seed)
-    made = TwinArchive(2, 8, f"{disorder}m", LOSS)
+    archive = TwinArchive(2, 8, f"{disorder}m", LOSS)
     newest, minute = [0, 0], 0.0
     lost: list[tuple[int, int]] = []
     for number in range(8):
@@ -120,19 +120,19 @@ def test_no_hour_is_called_complete_that_has_lost_a_record_where_the_declaration
             time = max(newest[partition] - draw.randrange(disorder + 1), 0)
             records.append(Record(partition, DAY + time * MINUTE, b"{}"))
             minute += draw.choice([0.5, 5, 30])
-        made.now += 1000
-        made.twin.produce("orders", records)
+        archive.now += 1000
+        archive.twin.produce("orders", records)
         if draw.random() > keep:
             name = TopicPartition("orders", draw.randrange(2))
-            log = made.twin.log(name)
+            log = archive.twin.log(name)
             before = draw.randint(log.start, log.high)
-            stands = made.twin.committed("archiver-orders", [name])[name] or 0
+            stands = archive.twin.committed("archiver-orders", [name])[name] or 0
             lost += [((e.timestamp - DAY) // HOUR, e.appended) for e in log.entries[stands:before]]
-            made.twin.delete_records(name, before)
+            archive.twin.delete_records(name, before)
         if draw.random() < 0.8:
-            made.run(number, "scheduled")
-    made.run(8, "scheduled")
+            archive.run(number, "scheduled")
+    archive.run(8, "scheduled")
     for number, appended in lost:
-        proof = made.proof(number) if number < 8 else None
+        proof = archive.proof(number) if number < 8 else None
         if proof and proof.complete_as_of:
             assert to_ms(proof.complete_as_of) < appended

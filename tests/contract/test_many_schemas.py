@@ -109,9 +109,9 @@ def test_a_lost_object_of_one_schema_is_found_and_written_again() -> None:
     lake.store.delete(gone)
     report = lake.audit()
     assert [finding.subject for finding in report.damage] == [gone]
-    found = find_repairs(lake.context, report)
-    assert list(found.to_rewrite) == [run]
-    lake.finish(write_again(lake.context, list(found.to_rewrite)))
+    damage = find_repairs(lake.context, report)
+    assert list(damage.to_rewrite) == [run]
+    lake.finish(write_again(lake.context, list(damage.to_rewrite)))
     again = [lake.store.get(key) for key in lake.stored()]
     assert sorted(map(json.dumps, map(rows_of, again))) == sorted(map(json.dumps, map(rows_of, before.values())))
     assert not lake.audit(deep=True).findings
@@ -180,7 +180,7 @@ def test_each_record_is_stored_once_with_its_own_schemas(
     rows = [
         Row(n, hour * HOUR, key=bytes_of(key, n), value=bytes_of(own, n)) for n, (key, own, hour) in enumerate(drawn)
     ]
-    found = []
+    stored_rows = []
     for size, limits in zip(cuts, (Limits(), Limits(memory_bytes=4000, open_objects=open_objects)), strict=True):
         store = new_store()
         result = write_chunk(chunk_of(0, len(rows)), cut(rows, size), job, store, limits)
@@ -202,5 +202,5 @@ def test_each_record_is_stored_once_with_its_own_schemas(
         assert (result.account.archived, result.account.filtered) == (len(good), len(rows) - len(good))
         objects = {tuple(9 if part is None else part for part in drawn[n]) for n in good}
         assert len(result.objects) == len(objects)
-        found.append(facts(result))
-    assert found[0] == found[1]
+        stored_rows.append(facts(result))
+    assert stored_rows[0] == stored_rows[1]

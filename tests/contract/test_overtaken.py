@@ -1,4 +1,4 @@
-"""What sleeps while its run is taken over, repaired or rebuilt, and wakes up: found by an attack, one test each."""
+"""Tasks that wake up after their run was taken over, repaired or rebuilt: found by an attack, one test each."""
 
 import uuid
 
@@ -30,7 +30,7 @@ def kinds(lake: Lake) -> list[str]:
 
 def outcomes(lake: Lake) -> dict[str, str | None]:
     ledger = lake.context.ledger
-    return {p.run: (made := ledger.commit(p.run)) and made.outcome for p in ledger.following(0)}
+    return {p.run: (commit := ledger.commit(p.run)) and commit.outcome for p in ledger.following(0)}
 
 
 def test_a_run_that_becomes_final_first_is_not_taken_over(lake: Lake) -> None:
@@ -100,19 +100,19 @@ def test_of_two_repairs_at_once_both_say_what_counts(lake: Lake) -> None:
         lake.store.delete(key)
     lake.logs[P0] = Range(6, 6)
     append = type(lake.context.ledger).append
-    others: list[str] = []
+    outcomes_of_other: list[str] = []
 
     def overtaken(ledger: object, plan: object) -> bool:
         done = append(ledger, plan)  # type: ignore[arg-type]
-        if not others:
-            others.append("once")
+        if not outcomes_of_other:
+            outcomes_of_other.append("once")
             record_lost(lake.context, RUN, [second])
         return done
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(lake.context.ledger), "append", overtaken)
-        made = record_lost(lake.context, RUN, [first])
-    assert {o.key for o in lake.manifest(made.run).lost_objects} == {first, second}
+        lost = record_lost(lake.context, RUN, [first])
+    assert {o.key for o in lake.manifest(lost.run).lost_objects} == {first, second}
     assert kinds(lake) == []
 
 

@@ -59,15 +59,15 @@ def mixed(kafka: Kafka) -> Mixed:
     brokers = kafka.bootstrap_servers
     counts = [50, 350, 650]
     # A transaction's marker takes an offset too.
-    made = Mixed(new_topic(brokers, 3), [6 * count + 4 for count in counts], [])
+    mixed_topic = Mixed(new_topic(brokers, 3), [6 * count + 4 for count in counts], [])
     for turn in range(6):
         records = [Record(p, DAY, b"%d-%d-%d" % (turn, p, n)) for p, count in enumerate(counts) for n in range(count)]
-        produce(brokers, made.topic, records, [None, "commit", "abort"][turn % 3])
-    for partition, end in enumerate(made.ends):
-        batches = read_chunk({"bootstrap.servers": brokers}, "g", made.chunk(partition, 0, end), Settings())
-        made.records.append({row["offset"]: row["value"] for batch in batches for row in batch.to_pylist()})
-    assert [len(some) for some in made.records] == [4 * count for count in counts]
-    return made
+        produce(brokers, mixed_topic.topic, records, [None, "commit", "abort"][turn % 3])
+    for partition, end in enumerate(mixed_topic.ends):
+        batches = read_chunk({"bootstrap.servers": brokers}, "g", mixed_topic.chunk(partition, 0, end), Settings())
+        mixed_topic.records.append({row["offset"]: row["value"] for batch in batches for row in batch.to_pylist()})
+    assert [len(some) for some in mixed_topic.records] == [4 * count for count in counts]
+    return mixed_topic
 
 
 @given(data=st.data())
@@ -80,14 +80,14 @@ def test_one_consumer_reads_chunks_in_any_order_and_gives_each_its_own(
     for partition in data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=12), label="partitions"):
         start = data.draw(st.integers(0, mixed.ends[partition] - 1))
         chunks.append(mixed.chunk(partition, start, data.draw(st.integers(start + 1, mixed.ends[partition]))))
-    found = []
+    chunks_read = []
     for chunk, batches in read_chunks({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunks, Settings(), 20):
         rows = [row for batch in batches for row in batch.to_pylist()]
-        wanted = {o: value for o, value in mixed.records[chunk.partition].items() if chunk.start <= o < chunk.end}
-        assert {row["offset"]: row["value"] for row in rows} == wanted
-        assert len(rows) == len(wanted)
-        found.append(chunk)
-    assert found == chunks
+        expected = {o: value for o, value in mixed.records[chunk.partition].items() if chunk.start <= o < chunk.end}
+        assert {row["offset"]: row["value"] for row in rows} == expected
+        assert len(rows) == len(expected)
+        chunks_read.append(chunk)
+    assert chunks_read == chunks
 
 
 def test_a_connection_that_producers_of_large_records_share(kafka: Kafka) -> None:
@@ -123,8 +123,8 @@ def test_another_topic_is_not_waited_for(kafka: Kafka) -> None:
     chunks = [Chunk(topic=topic, partition=0, generation=0, start=0, end=20) for topic in topics]
     began = time.monotonic()
     reads = read_chunks({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunks, Settings(), 20)
-    found = [{v.as_py() for batch in batches for v in batch.column("value")} for _, batches in reads]
-    assert found == [{topic.encode()} for topic in topics]
+    values = [{v.as_py() for batch in batches for v in batch.column("value")} for _, batches in reads]
+    assert values == [{topic.encode()} for topic in topics]
     # A consumer that is given one topic after the other takes a second for each.
     assert time.monotonic() - began < len(topics) - 2
 
@@ -187,8 +187,8 @@ def test_a_record_of_more_than_100_mb_is_read(kafka: Kafka, codec: str) -> None:
     # What a connection says about it would only be an endless wait.
     properties = {"bootstrap.servers": brokers, "receive.message.max.bytes": "100000000"}
     batches = read_chunk(properties, "g", chunk, Settings(), patience=5)
-    found = [hashlib.md5(v.as_py()).hexdigest() for batch in batches for v in batch.column("value")]
-    assert found == [hashlib.md5(v).hexdigest() for v in (b"before", value, b"behind")]
+    digests = [hashlib.md5(v.as_py()).hexdigest() for batch in batches for v in batch.column("value")]
+    assert digests == [hashlib.md5(v).hexdigest() for v in (b"before", value, b"behind")]
 
 
 @pytest.mark.parametrize("content", ["value", "record"])
@@ -273,11 +273,11 @@ def held_while_waiting(brokers: str, topic: str, end: int) -> int:
     chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=end)
     batches = read_chunk({"bootstrap.servers": brokers}, "g", chunk, Settings(content="value"), patience=20)
     next(batches)
-    seen = [0]
+    peak = [0]
 
     def settled() -> bool:
-        seen.append(resident())
-        return len(seen) > 20 and seen[-1] == seen[-20]
+        peak.append(resident())
+        return len(peak) > 20 and peak[-1] == peak[-20]
 
     until(settled)
     return resident() - before

@@ -18,12 +18,12 @@ P0 = TopicPartition("orders", 0)
 @pytest.fixture
 def lake() -> Lake:
     """Two settled runs, the second of which has a late record of the first hour."""
-    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, policies={"lost_offsets": "record_loss"})
-    made.run(1)
-    made.logs[P0] = Range(0, 4)
-    made.odd[P0, 2] = {"timestamp": made.brokers.first * HOUR}
-    made.run(3)
-    return made
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, policies={"lost_offsets": "record_loss"})
+    lake.run(1)
+    lake.logs[P0] = Range(0, 4)
+    lake.odd[P0, 2] = {"timestamp": lake.brokers.first * HOUR}
+    lake.run(3)
+    return lake
 
 
 def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(lake: Lake) -> None:
@@ -76,11 +76,11 @@ class TestFewer:
     def strict(self) -> Lake:
         """One settled run of four records; two of them are dead letters, now that values are JSON."""
         odd = {(P0, 0): {"value": b"{"}, (P0, 1): {"value": b"{"}, (P0, 2): {"value": b"2"}, (P0, 3): {"value": b"3"}}
-        made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 4)}, policies={"bad_record": "dead_letter"}, odd=odd)
-        made.run(3)
-        source = made.archive.source.model_copy(update={"value": Decoding(decode="json")})
-        made.configure(made.archive.model_copy(update={"source": source}))
-        return made
+        lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 4)}, policies={"bad_record": "dead_letter"}, odd=odd)
+        lake.run(3)
+        source = lake.archive.source.model_copy(update={"value": Decoding(decode="json")})
+        lake.configure(lake.archive.model_copy(update={"source": source}))
+        return lake
 
     def test_it_stops_before_anything_is_visible_and_names_the_way_on(self, strict: Lake) -> None:
         before, run = strict.stored(), hour(3).id
@@ -96,10 +96,10 @@ class TestFewer:
     def test_it_is_carried_out_if_that_is_asked_for_also_after_it_was_refused(self, strict: Lake) -> None:
         with pytest.raises(IntegrityError, match="is not rebuilt"):
             strict.rebuild(hour(3).id)
-        made = strict.rebuild(hour(3).id, fewer=True)
-        manifest = strict.ledger.manifest(made)
+        rebuilt = strict.rebuild(hour(3).id, fewer=True)
+        manifest = strict.ledger.manifest(rebuilt)
         assert manifest is not None
-        assert (made, manifest.account["archived"], manifest.account["dead_lettered"]) == (f"{hour(3).id}+r2", 2, 2)
+        assert (rebuilt, manifest.account["archived"], manifest.account["dead_lettered"]) == (f"{hour(3).id}+r2", 2, 2)
 
     def test_records_that_are_archived_now_and_were_not_then_are_welcome(self, strict: Lake) -> None:
         strict.rebuild(hour(3).id, fewer=True)

@@ -1,4 +1,4 @@
-"""What a repair would do, on any store: never more than there is to do."""
+"""Repairs on any store: never more than there is to do."""
 
 import contextlib
 import json
@@ -88,9 +88,9 @@ def test_what_was_copied_with_its_bytes_is_neither_written_again_nor_given_up(ch
     lake.logs[P0] = Range(6, 6)
     report = lake.audit()
     assert {kept, changed} & {f.subject for f in report.damage} == {changed}
-    found = find_repairs(lake.context, report)
-    assert [entry.key for entries in found.lost.values() for entry in entries] == [changed]
-    assert not found.to_rewrite
+    damage = find_repairs(lake.context, report)
+    assert [entry.key for entries in damage.lost.values() for entry in entries] == [changed]
+    assert not damage.to_rewrite
 
 
 def test_an_hour_whose_lost_records_a_rebuild_has_read_again_is_judged_like_any_other() -> None:
@@ -110,8 +110,8 @@ def test_a_run_that_an_hour_names_twice_is_found_and_computed_again() -> None:
     key = hour_document(lake.name, lake.brokers.first)
     proof = json.loads(lake.store.get(key) or b"")
     lake.store.put(key, json.dumps({**proof, "runs": proof["runs"] * 2}).encode())
-    found = find_repairs(lake.context, lake.audit())
-    assert found.to_derive == (key,)
+    damage = find_repairs(lake.context, lake.audit())
+    assert damage.to_derive == (key,)
     assert derive_documents(lake.ledger) == [key]
     assert lake.audit().findings == ()
 
@@ -166,8 +166,8 @@ def test_a_proof_with_pages_that_is_gone_is_missed_and_computed_again(paged_lake
 
 def test_a_page_that_is_gone_stops_each_run_that_needs_it_with_what_mends_it(paged_lake: Lake) -> None:
     paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first, 0))
-    said = rf"00\+000000.json is gone. `airflow archive repair {paged_lake.name}` computes it again"
-    with pytest.raises(IntegrityError, match=said):
+    message = rf"00\+000000.json is gone. `airflow archive repair {paged_lake.name}` computes it again"
+    with pytest.raises(IntegrityError, match=message):
         paged_lake.rebuild(hour(2).id)
     assert repaired(paged_lake).to_derive
     paged_lake.logs[P0] = Range(0, 11)
@@ -203,19 +203,19 @@ def edit(lake: Lake, key: str, **fields: Any) -> bytes:
 
 
 def repaired(lake: Lake, *given_up: str) -> Repairs:
-    """What the command does; its DAG runs happen here."""
-    found = find_repairs(lake.context, lake.audit(), given_up)
-    for key in found.to_restore:
+    """Repair as the command does; its DAG runs happen here."""
+    damage = find_repairs(lake.context, lake.audit(), given_up)
+    for key in damage.to_restore:
         restore_document(lake.ledger, key)
-    if found.to_derive:
+    if damage.to_derive:
         derive_documents(lake.ledger)
-    for run, entries in found.lost.items():
+    for run, entries in damage.lost.items():
         record_lost(lake.context, run, [entry.key for entry in entries])
-    for run in found.to_replan:
+    for run in damage.to_replan:
         lake.finish(rebuild_run(lake.context, run))
-    if found.to_rewrite:
-        lake.finish(write_again(lake.context, list(found.to_rewrite)))
-    return found
+    if damage.to_rewrite:
+        lake.finish(write_again(lake.context, list(damage.to_rewrite)))
+    return damage
 
 
 def bytes_of(lake: Lake) -> dict[str, bytes | None]:
@@ -233,8 +233,8 @@ def test_what_kafka_has_is_written_again_and_what_it_does_not_have_is_lost_by_na
     before = bytes_of(lake)
     find_repairs(lake.context, lake.audit())
     assert bytes_of(lake) == before, "to look changes nothing"
-    found = repaired(lake)
-    assert ([e.key for e in found.lost[run]], [e.key for e in found.to_rewrite[run]]) == ([gone], [damaged])
+    damage = repaired(lake)
+    assert ([e.key for e in damage.lost[run]], [e.key for e in damage.to_rewrite[run]]) == ([gone], [damaged])
     del objects[gone]
     assert {key: lake.store.get(key) for key in lake.stored()} == objects
     manifest = lake.manifest(f"{run}+r1")
@@ -263,7 +263,7 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     lake.logs[P0] = Range(0, 8)
     lake.run(6)
     other = next(key for key in lake.stored() if key.endswith("00000006.jsonl.gz"))
-    data, others = (lake.store.get(key) or b"" for key in (changed, other))
+    data, other_report = (lake.store.get(key) or b"" for key in (changed, other))
     for key in gone, other:
         lake.store.delete(key)
     lake.store.put(changed, data[:-1] + b"?")
@@ -275,7 +275,7 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     lake.finish(work)
     # Since the repair, one of them is wrong again: only its end. The other run's object is not looked at.
     lake.store.put(changed, data + b"!")
-    lake.store.put(other, others)
+    lake.store.put(other, other_report)
     looked = recheck_objects(lake.context, work.runs)
     assert looked is not None
     after, mended = looked
@@ -310,12 +310,12 @@ def test_what_a_rebuild_has_replaced_leaves_the_report_once_it_is_gone() -> None
     lake.store.delete(gone)
     lake.store.put(changed, b"somebody's")
     publish(lake.store, lake.audit())
-    made = lake.rebuild(run)
+    rebuilt = lake.rebuild(run)
     lake.store.put(changed, b"somebody's")
-    recheck_objects(lake.context, [made])
+    recheck_objects(lake.context, [rebuilt])
     assert wrong(lake) == [changed]
     lake.store.delete(changed)
-    recheck_objects(lake.context, [made])
+    recheck_objects(lake.context, [rebuilt])
     assert wrong(lake) == []
 
 
@@ -328,11 +328,11 @@ def test_a_report_of_a_later_audit_is_not_replaced_by_an_earlier_one(monkeypatch
     lake.finish(write_again(lake.context, [run]))
     replace = MemoryStore.replace
 
-    def audited_meanwhile(store: MemoryStore, *given: Any) -> bool:
+    def audited_meanwhile(store: MemoryStore, *arguments: Any) -> bool:
         monkeypatch.undo()
         lake.store.delete(other)
         publish(lake.store, lake.audit())
-        return replace(store, *given)
+        return replace(store, *arguments)
 
     monkeypatch.setattr(MemoryStore, "replace", audited_meanwhile)
     recheck_objects(lake.context, [run])
@@ -340,10 +340,10 @@ def test_a_report_of_a_later_audit_is_not_replaced_by_an_earlier_one(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"), [({"format": "papyrus"}, "papyrus"), ({"encoding": 1}, "planned for encoding 1")]
+    ("settings", "message"), [({"format": "papyrus"}, "papyrus"), ({"encoding": 1}, "planned for encoding 1")]
 )
 def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_planned_anew(
-    settings: dict[str, Any], told: str
+    settings: dict[str, Any], message: str
 ) -> None:
     lake = lake_of_six()
     lake.logs[P0] = Range(0, 7)
@@ -352,12 +352,12 @@ def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_plann
     other = plan.model_copy(update={"settings": plan.settings.model_copy(update=settings)})
     for key in line_document(lake.name, plan.number), run_document(lake.name, run, "plan"):
         lake.store.put(key, other.to_json())
-    with pytest.raises((PermanentError, ConfigError), match=told) as stopped:
+    with pytest.raises((PermanentError, ConfigError), match=message) as stopped:
         lake.run(7)
     assert f"`airflow archive rebuild {lake.name} --run {run}`" in str(stopped.value)
-    found = repaired(lake)
-    assert list(found.to_replan) == [run]
-    assert told in found.to_replan[run]
+    damage = repaired(lake)
+    assert list(damage.to_replan) == [run]
+    assert message in damage.to_replan[run]
     lake.run(7)
     assert lake.audit(deep=True).findings == ()
 
@@ -374,9 +374,9 @@ def test_why_the_records_of_an_object_are_lost(change: Callable[[Lake], None], w
     *_, key = lake.stored()
     lake.store.delete(key)
     change(lake)
-    found = find_repairs(lake.context, lake.audit())
-    assert found.why_lost.keys() == {key}
-    assert re.search(why, found.why_lost[key])
+    damage = find_repairs(lake.context, lake.audit())
+    assert damage.why_lost.keys() == {key}
+    assert re.search(why, damage.why_lost[key])
 
 
 def test_a_run_that_said_what_it_wrote_and_lost_it_before_it_was_final_ends_with_the_loss_on_record() -> None:
@@ -391,9 +391,9 @@ def test_a_run_that_said_what_it_wrote_and_lost_it_before_it_was_final_ends_with
     lake.logs[P0] = Range(7, 10)
     with pytest.raises(IntegrityError, match="is not what its manifest says"):
         verify(lake.context, [run])
-    with pytest.raises(IntegrityError, match=r"give other bytes now \(Kafka has removed records since") as told:
+    with pytest.raises(IntegrityError, match=r"give other bytes now \(Kafka has removed records since") as failure:
         lake.run(10)
-    assert f"`airflow archive repair {lake.name} --lost {gone}`" in str(told.value)
+    assert f"`airflow archive repair {lake.name} --lost {gone}`" in str(failure.value)
     assert [entry.key for entry in repaired(lake).lost[run]] == [gone]
     lake.run(10)
     assert lake.stored() == sorted([*before, *kept])
@@ -411,9 +411,9 @@ def test_what_is_read_again_with_other_bytes_is_given_up_by_name_alone() -> None
     lake.store.delete(first)
     # Its offset is in the log; the record is not.
     lake.absent.add((P0, 0))
-    with pytest.raises(IntegrityError, match="Kafka does not have its records any more") as told:
+    with pytest.raises(IntegrityError, match="Kafka does not have its records any more") as failure:
         repaired(lake)
-    assert f"`airflow archive repair {lake.name} --lost {first}`" in str(told.value)
+    assert f"`airflow archive repair {lake.name} --lost {first}`" in str(failure.value)
     with pytest.raises(ConfigError, match="is neither missing nor damaged"):
         repaired(lake, second)
     assert [entry.key for entry in repaired(lake, first).lost[hour(2).id]] == [first]
@@ -424,9 +424,9 @@ def test_what_is_read_again_with_other_bytes_is_given_up_by_name_alone() -> None
 @pytest.mark.parametrize("intent", [True, False], ids=["which the intent gives", "which nothing gives"])
 def test_by_a_manifest_that_was_damaged_nothing_is_lost_and_nothing_removed(intent: bool) -> None:
     lake = lake_of_six()
-    manifest, (gone, *rest) = of_one_run(lake)
+    manifest, (gone, *others_of_run) = of_one_run(lake)
     entries = json.loads(lake.store.get(manifest) or b"")["objects"]
-    good = edit(lake, manifest, objects=[entry for entry in entries if entry["key"] != rest[-1]])
+    good = edit(lake, manifest, objects=[entry for entry in entries if entry["key"] != others_of_run[-1]])
     if not intent:
         edit(lake, run_document(lake.name, hour(2).id, "intent"), done=False)
     lake.store.delete(gone)
@@ -434,13 +434,13 @@ def test_by_a_manifest_that_was_damaged_nothing_is_lost_and_nothing_removed(inte
     assert clean_up(lake.ledger, lake.now + timedelta(days=9)) == []
     with pytest.raises(IntegrityError, match=r"is not the one that was committed \(\w+\)\. `airflow archive repair "):
         record_lost(lake.context, hour(2).id, [gone])
-    found = repaired(lake)
-    assert (found.to_rewrite, found.lost, found.to_restore) == ({}, {}, (manifest,) * intent)
-    assert gone in {f.subject for f in found.unrepairable}
-    assert lake.stored() == rest
+    damage = repaired(lake)
+    assert (damage.to_rewrite, damage.lost, damage.to_restore) == ({}, {}, (manifest,) * intent)
+    assert gone in {f.subject for f in damage.unrepairable}
+    assert lake.stored() == others_of_run
     lake.store.put(manifest, good)
     assert list(repaired(lake).lost) == [hour(2).id]
-    assert lake.stored() == rest
+    assert lake.stored() == others_of_run
     assert lake.audit(deep=True).damage == ()
 
 
@@ -460,13 +460,13 @@ def test_a_manifest_is_restored_from_the_intent_and_that_of_a_repair_from_what_i
             edit(lake, key, rows=7)
         else:
             lake.store.put(key, b"{")
-        found = repaired(lake)
-        assert found.to_restore == (key,)
+        damage = repaired(lake)
+        assert damage.to_restore == (key,)
         assert lake.store.get(key) == before
         assert find_repairs(lake.context, lake.audit()).unrepairable == ()
         close_hours(lake.context, [hour(2).id])
         if key == plain:
-            record_lost(lake.context, hour(2).id, given := lake.stored()[:2], given)
+            record_lost(lake.context, hour(2).id, lost_keys := lake.stored()[:2], lost_keys)
     assert lake.audit(deep=True).damage == ()
 
 
@@ -480,8 +480,8 @@ def test_a_manifest_that_is_gone_stops_each_run_with_what_can_be_done(intent: bo
         lake.store.delete(run_document(lake.name, hour(6).id, "intent"))
     with pytest.raises(IntegrityError, match=r"is gone \(\w+\)\. `airflow archive repair .* else restore it "):
         lake.run(7)
-    found = repaired(lake)
-    assert [f.kind for f in found.unrepairable] == ([] if intent else ["manifest-missing"])
+    damage = repaired(lake)
+    assert [f.kind for f in damage.unrepairable] == ([] if intent else ["manifest-missing"])
     if intent:
         lake.run(7)
         assert lake.audit(deep=True).damage == ()
@@ -501,9 +501,9 @@ def test_what_a_rebuild_has_replaced_is_not_lost_for_a_document_of_the_rebuild(n
     # Of a plan alone nothing else looks wrong.
     wrong = {f.subject for f in lake.audit().damage}
     assert wrong == {key} or name == "commit"
-    found = repaired(lake)
-    assert (found.to_rewrite, found.lost) == ({}, {})
-    assert found.to_restore == (() if name == "commit" else (key,))
+    damage = repaired(lake)
+    assert (damage.to_rewrite, damage.lost) == ({}, {})
+    assert damage.to_restore == (() if name == "commit" else (key,))
     # Of a commit nobody else has the time: it is restored from a version.
     lake.store.put(key, before)
     assert lake.stored() == objects
@@ -542,8 +542,8 @@ def test_a_plan_is_restored_from_the_line_and_a_place_of_the_line_from_the_plan(
 def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     lake = lake_of_six()
     before = edit(lake, progress_document(lake.name), settled=9)
-    found = repaired(lake)
-    assert (found.to_derive, found.unrepairable) == ((progress_document(lake.name),), ())
+    damage = repaired(lake)
+    assert (damage.to_derive, damage.unrepairable) == ((progress_document(lake.name),), ())
     assert lake.store.get(progress_document(lake.name)) == before
     assert lake.audit().findings == ()
 

@@ -62,8 +62,8 @@ class Sent(NamedTuple):
 
 def lake_of(registry: LocalRegistry, value: dict[str, Any], *sent: Sent) -> Lake:
     lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, len(sent))}, name="orders")
-    for offset, one in enumerate(sent):
-        lake.odd[P0, offset] = {"headers": one.headers, "value": one.value, "timestamp": to_ms(FIRST)}
+    for offset, message in enumerate(sent):
+        lake.odd[P0, offset] = {"headers": message.headers, "value": message.value, "timestamp": to_ms(FIRST)}
     source = {"topics": ["orders"], "settle": 0, "registry": "r", "value": {"schema_id": "header", **value}}
     store = {"url": "memory://unused", "format": "parquet", "metadata": ["offset"], "chunk_records": 10}
     policies = {"bad_record": "skip"}
@@ -76,8 +76,8 @@ def lake_of(registry: LocalRegistry, value: dict[str, Any], *sent: Sent) -> Lake
 
 def rows(lake: Lake) -> dict[str, list[dict[str, Any]]]:
     """The rows of each object, by the end of its name."""
-    found = {key: lake.store.get(key) or b"" for key in lake.stored()}
-    return {key[-13:]: pq.read_table(io.BytesIO(data)).to_pylist() for key, data in found.items()}
+    by_key = {key: lake.store.get(key) or b"" for key in lake.stored()}
+    return {key[-13:]: pq.read_table(io.BytesIO(data)).to_pylist() for key, data in by_key.items()}
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,14 @@ def test_the_id_is_taken_from_the_header_or_else_from_the_frame(
     assert data
     [(name, header)] = headers
     assert name == ID
-    theirs = client.get_latest_version("orders-value")
-    assert theirs.schema
+    registered = client.get_latest_version("orders-value")
+    assert registered.schema
     registry = LocalRegistry()
-    more = {"schema": theirs.schema.schema_str, "schemaType": theirs.schema.schema_type, "guid": theirs.guid}
+    more = {
+        "schema": registered.schema.schema_str,
+        "schemaType": registered.schema.schema_type,
+        "guid": registered.guid,
+    }
     number = registry.register("orders-value", {}, more)
     lake = lake_of(
         registry,
@@ -118,9 +122,9 @@ def test_the_id_is_taken_from_the_header_or_else_from_the_frame(
     registry.down = True
     lake.run(1)
     assert lake.manifest(run).account["filtered"] == 3
-    [found] = rows(lake).values()
-    assert [(row["offset"], row["n"]) for row in found] == [(0, 5), (1, 5), (2, 5), (3, None)]
-    assert lake.planned(run).schemas[0].writers[0].guid == theirs.guid
+    [stored_rows] = rows(lake).values()
+    assert [(row["offset"], row["n"]) for row in stored_rows] == [(0, 5), (1, 5), (2, 5), (3, None)]
+    assert lake.planned(run).schemas[0].writers[0].guid == registered.guid
     assert not lake.audit(deep=True).findings
 
 

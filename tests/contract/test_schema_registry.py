@@ -43,10 +43,10 @@ def test_it_answers_with_its_level_and_its_schemas(registry: RegistryServer) -> 
     for level in ("BACKWARD", "NONE"):
         registry.demand(level)
         assert client.compatibility() == level
-    found = client.schema(number)
-    assert found is not None
-    assert found.kind == "AVRO"
-    assert '"Order"' in found.text
+    schema = client.schema(number)
+    assert schema is not None
+    assert schema.kind == "AVRO"
+    assert '"Order"' in schema.text
     assert client.schema(123_456_789) is None
 
 
@@ -98,26 +98,28 @@ def test_the_doctor_looks_for_the_schemas_of_the_newest_records(
     produce(brokers, unknown, [Record(0, DAY, framed(number)), Record(0, DAY, framed(987_654_321))], "commit")
     produce(brokers, plain, [Record(0, DAY, b'{"n": 1}'), Record(1, DAY, b"\0\0\0\1")])
     archiver = Archiver(kafka, s3, tmp_path, [known, unknown, plain, empty, "no-such-topic"])
-    found = checks(archiver, Registry.of({"url": registry.url}))
-    assert {name: check.severity for name, check in found.items()} == {
+    findings = checks(archiver, Registry.of({"url": registry.url}))
+    assert {name: check.severity for name, check in findings.items()} == {
         "schema registry": "ok",
         f"schemas of {known}": "ok",
         f"schemas of {unknown}": "warning",
         f"schemas of {plain}": "ok",
         f"schemas of {empty}": "ok",
     }
-    assert f"{registry.url} answers; compatibility level " in found["schema registry"].observed
-    assert found[f"schemas of {known}"].observed.endswith(f"are there: {number} (AVRO)")
-    assert f"{unknown}[0] offset 1 begins like a value with schema 987654321" in found[f"schemas of {unknown}"].observed
-    assert found[f"schemas of {plain}"].observed == "no schema id in its newest records"
+    assert f"{registry.url} answers; compatibility level " in findings["schema registry"].observed
+    assert findings[f"schemas of {known}"].observed.endswith(f"are there: {number} (AVRO)")
+    assert (
+        f"{unknown}[0] offset 1 begins like a value with schema 987654321" in findings[f"schemas of {unknown}"].observed
+    )
+    assert findings[f"schemas of {plain}"].observed == "no schema id in its newest records"
 
 
 def test_silent_brokers_are_asked_once(kafka: Kafka, s3: S3, registry: RegistryServer, tmp_path: Path) -> None:
     archiver = Archiver(kafka, s3, tmp_path, ["one", "two"]).behind(brokers=f"{HOST}:1")
     asked: list[object] = []
 
-    def silent(wanted: object) -> list[Topic]:
-        asked.append(wanted)
+    def silent(names: object) -> list[Topic]:
+        asked.append(names)
         raise TransientError("no answer")
 
     archiver.context.cluster.topics = silent  # type: ignore[method-assign, assignment]
@@ -167,10 +169,10 @@ def test_the_schemas_of_producers_of_others_are_found_by_their_strategy(
     names = [] if strategy == "topic" else [producer.record]
     decoding = Decoding.model_validate({"decode": producer.decode, "subject": strategy, "subjects": names})
     [subject] = decoding.subjects_of(topic, "value")
-    [*_, found] = Registry.of({"url": registry.url}).versions(subject)
-    assert (found.id, found.schema.kind) == (number, decoding.decoder.kind)
+    [*_, newest] = Registry.of({"url": registry.url}).versions(subject)
+    assert (newest.id, newest.schema.kind) == (number, decoding.decoder.kind)
     if producer.decode == "avro":
-        [imported] = found.schema.references
+        [imported] = newest.schema.references
         named: dict[str, Any] = {}
         fastavro.parse_schema(json.loads(imported.imported.text), named)
-        assert fastavro.parse_schema(json.loads(found.schema.text), named)
+        assert fastavro.parse_schema(json.loads(newest.schema.text), named)

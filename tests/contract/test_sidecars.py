@@ -47,9 +47,9 @@ def new_lake(content: str = "value") -> Lake:
 
 @pytest.fixture
 def lake() -> Lake:
-    made = new_lake()
-    made.run(0)
-    return made
+    lake = new_lake()
+    lake.run(0)
+    return lake
 
 
 def kinds(lake: Lake, **options: Any) -> set[str]:
@@ -61,14 +61,14 @@ def stored(lake: Lake) -> dict[str, bytes | None]:
 
 
 def repaired(lake: Lake) -> None:
-    """As `airflow archive repair --yes` does it."""
-    found = find_repairs(lake.context, lake.audit(deep=True))
-    for run, entries in found.sidecars.items():
+    """Repair as `airflow archive repair --yes` does it."""
+    damage = find_repairs(lake.context, lake.audit(deep=True))
+    for run, entries in damage.sidecars.items():
         write_sidecars(lake.context, run, [entry.key for entry in entries])
-    for run, entries in found.lost.items():
+    for run, entries in damage.lost.items():
         record_lost(lake.context, run, [entry.key for entry in entries])
-    if found.to_rewrite:
-        lake.finish(write_again(lake.context, list(found.to_rewrite)))
+    if damage.to_rewrite:
+        lake.finish(write_again(lake.context, list(damage.to_rewrite)))
 
 
 @pytest.mark.parametrize("content", ["value", "record"])
@@ -86,7 +86,7 @@ def test_one_range_request_gives_the_record_at_any_offset(content: str) -> None:
         lines = [json.loads(line) for line in gzip.decompress(data).splitlines()]
         assert len(lines) == chunk["num_records"]
         values = lines if content == "value" else [json.loads(line["value"]) for line in lines]
-        assert offset in [found["n"] for found in values]
+        assert offset in [value["n"] for value in values]
 
 
 def test_an_index_is_part_of_its_run_and_counts_no_row(lake: Lake) -> None:
@@ -167,8 +167,8 @@ def test_an_index_is_restored_from_its_object_if_kafka_does_not_have_the_records
     for entry in lake.manifest(RUN).sidecars:
         lake.store.delete(entry.key)
     lake.logs[P0] = Range(COUNT, COUNT)
-    found = find_repairs(lake.context, lake.audit())
-    assert (len(found.sidecars[RUN]), found.to_rewrite, found.lost) == (2, {}, {})
+    damage = find_repairs(lake.context, lake.audit())
+    assert (len(damage.sidecars[RUN]), damage.to_rewrite, damage.lost) == (2, {}, {})
     repaired(lake)
     assert {stat.key: stat.etag for stat in lake.store.list("orders/")} == before
     lake.run(1)
@@ -209,10 +209,10 @@ def test_an_upload_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) ->
     lake = new_lake()
     send = MemoryStore.upload_part
 
-    def refusing(store: MemoryStore, upload: PendingUpload, *rest: Any) -> Any:
+    def refusing(store: MemoryStore, upload: PendingUpload, *arguments: Any) -> Any:
         if upload.key.endswith(".index.json"):
             raise IntegrityError("refused")
-        return send(store, upload, *rest)
+        return send(store, upload, *arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(MemoryStore, "upload_part", refusing)
@@ -236,7 +236,7 @@ def test_an_upload_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_index_that_was_written_wrong_is_found_by_reading(
     content: str, change: dict[str, int], fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a fault of the encoder would write it: the manifest has its checksum."""
+    """A fault of the encoder would write it so: the manifest has its checksum."""
     write = BlockEncoder.sidecar
 
     def wrong(encoder: BlockEncoder) -> bytes:
@@ -249,9 +249,9 @@ def test_an_index_that_was_written_wrong_is_found_by_reading(
         patch.setattr(BlockEncoder, "sidecar", wrong)
         lake.run(0)
     assert kinds(lake) == set()
-    found = lake.audit(deep=True).damage
-    assert {f.subject for f in found} == {s.key for s in lake.manifest(RUN).sidecars}
-    assert all(fault in f.observed for f in found)
+    damage = lake.audit(deep=True).damage
+    assert {f.subject for f in damage} == {s.key for s in lake.manifest(RUN).sidecars}
+    assert all(fault in f.observed for f in damage)
 
 
 TWICE = """
@@ -277,11 +277,11 @@ def test_dead_letters_are_replayed_into_a_format_with_or_without_an_index(format
     settings = {"content": "record", "format": formats[0]}
     lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 4)}, settings=settings, odd=odd)
     lake.choose(bad_record="dead_letter")
-    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    document = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
 
     def edit(format_: str, decode: str) -> None:
-        source, store = {**told["source"], "value": {"decode": decode}}, {**told["store"], "format": format_}
-        lake.configure(Archive.model_validate({**told, "source": source, "store": store}))
+        source, store = {**document["source"], "value": {"decode": decode}}, {**document["store"], "format": format_}
+        lake.configure(Archive.model_validate({**document, "source": source, "store": store}))
 
     edit(formats[0], "json")
     lake.run(3)

@@ -22,7 +22,7 @@ def test_the_commands_of_messages_run_as_they_are(kafka: Kafka, tmp_path: Path) 
     assert set(named) <= set(TOOLS)
     write_kafka_tools(tmp_path / "the tools", find_java().executable, BROKER_JARS)
     topic, tools = new_topic(kafka.bootstrap_servers), KafkaTools(kafka.bootstrap_servers)
-    found = {
+    commands = {
         command: subprocess.run(
             command, shell=True, env={"PATH": f"{tmp_path / 'the tools'}:/usr/bin:/bin"}, capture_output=True, text=True
         )
@@ -34,5 +34,5 @@ def test_the_commands_of_messages_run_as_they_are(kafka: Kafka, tmp_path: Path) 
             tools.describe_producers(topic, 0),
         )
     }
-    assert {command: done.stderr for command, done in found.items() if done.returncode} == {}
-    assert topic in found[tools.list_topics()].stdout
+    assert {command: done.stderr for command, done in commands.items() if done.returncode} == {}
+    assert topic in commands[tools.list_topics()].stdout

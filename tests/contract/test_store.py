@@ -1,4 +1,4 @@
-"""What every store promises."""
+"""The promises of every store."""
 
 import hashlib
 import pickle
@@ -203,29 +203,29 @@ class TestList:
         assert keys(store, "c") == []
 
     def test_each_of_more_than_a_thousand_keys_is_listed_once_in_order(self, store: Store) -> None:
-        wanted = [f"many/{n:05d}" for n in range(1_050)]
+        expected = [f"many/{n:05d}" for n in range(1_050)]
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda key: store.put(key, b""), reversed(wanted)))
-        assert keys(store, "many/") == wanted
+            list(pool.map(lambda key: store.put(key, b""), reversed(expected)))
+        assert keys(store, "many/") == expected
 
     def test_every_key_is_listed_when_directories_and_files_mix(self, store: Store) -> None:
-        wanted = ["a-b/x", "a.b", "a/x", "a/y/z", "a0", "a_b"]
-        for key in wanted:
+        expected = ["a-b/x", "a.b", "a/x", "a/y/z", "a0", "a_b"]
+        for key in expected:
             store.put(key, b"")
         # Not in one order: a server that keeps directories lists a/x before a-b/x.
-        assert sorted(keys(store)) == wanted
+        assert sorted(keys(store)) == expected
 
     def test_stores_below_other_prefixes_see_nothing_of_each_other(self, open_below: OpenStore) -> None:
-        top, one, two = open_below(""), open_below("one"), open_below("one-two")
-        one.put("k", b"1")
-        two.put("k", b"2")
-        pending = upload(one, "pending", [b"x"])
-        assert keys(one) == keys(two) == ["k"]
-        assert (one.get("k"), two.get("k")) == (b"1", b"2")
+        top, store_one, store_two = open_below(""), open_below("one"), open_below("one-two")
+        store_one.put("k", b"1")
+        store_two.put("k", b"2")
+        pending = upload(store_one, "pending", [b"x"])
+        assert keys(store_one) == keys(store_two) == ["k"]
+        assert (store_one.get("k"), store_two.get("k")) == (b"1", b"2")
         assert keys(top) == ["one-two/k", "one/k"] or keys(top) == ["one/k", "one-two/k"]
-        assert list(two.list_uploads("")) == []
+        assert list(store_two.list_uploads("")) == []
         assert [u[0] for u in top.list_uploads("")] == ["one/pending"]
-        one.abort_upload("pending", pending.upload_id)
+        store_one.abort_upload("pending", pending.upload_id)
 
 
 class TestUploads:
@@ -342,9 +342,9 @@ class TestUploads:
 
     def test_open_uploads_are_listed_until_they_end(self, store: Store) -> None:
         pending = [upload(store, key, [b"x"]) for key in ("u/a", "u/a", "u/b", "v")]
-        found = list(store.list_uploads("u/"))
-        assert {u[:2] for u in found} == {(p.key, p.upload_id) for p in pending[:3]}
-        assert all(abs(began - datetime.now(UTC)) < timedelta(minutes=1) for _, _, began in found)
+        uploads = list(store.list_uploads("u/"))
+        assert {u[:2] for u in uploads} == {(p.key, p.upload_id) for p in pending[:3]}
+        assert all(abs(began - datetime.now(UTC)) < timedelta(minutes=1) for _, _, began in uploads)
         store.abort_upload(pending[0].key, pending[0].upload_id)
         store.complete_upload(pending[1])
         assert [u[:2] for u in store.list_uploads("u/")] == [("u/b", pending[2].upload_id)]
@@ -385,13 +385,13 @@ class TestCompare:
         etag = store.complete_upload(pending)
         for place in (0, 5 << 20, len(data) - 1):
             store.complete_upload(upload(store, "k", [data[:place] + b"1" + data[place + 1 :]]))
-            found = compare(store, "k", pending.size, pending.checksum, etag)
-            assert (found.same, found.by) == (False, "checksum" if checksums(store) else "bytes")
-            assert str(found).startswith("9437184 bytes with checksum crc32:")
+            comparison = compare(store, "k", pending.size, pending.checksum, etag)
+            assert (comparison.same, comparison.by) == (False, "checksum" if checksums(store) else "bytes")
+            assert str(comparison).startswith("9437184 bytes with checksum crc32:")
 
     def test_an_object_of_another_size_or_none(self, store: Store) -> None:
         etag = store.put("k", b"data")
-        found = compare(store, "k", 5, f"crc32:{crc32(b'data'):08x}", etag)
-        assert (found.same, found.by, str(found)) == (False, "size", "4 bytes")
+        comparison = compare(store, "k", 5, f"crc32:{crc32(b'data'):08x}", etag)
+        assert (comparison.same, comparison.by, str(comparison)) == (False, "size", "4 bytes")
         none = compare(store, "missing", 4, f"crc32:{crc32(b'data'):08x}", etag)
         assert (none.same, none.by, str(none)) == (False, "nothing", "nothing")

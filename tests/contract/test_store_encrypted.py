@@ -1,4 +1,4 @@
-"""What requests have besides, on the real server: it encrypts, and keeps tags and class; every step works on it."""
+"""Extra headers of requests, on the real server: it encrypts, and keeps tags and class; every step works on it."""
 
 import base64
 import uuid
@@ -58,14 +58,14 @@ def test_every_step_works_and_every_object_is_encrypted(s3: S3, way: str) -> Non
     assert {check.severity for check in check_store(store, "a")} == {"ok"}
     client, prefix = s3.client(), place.removeprefix(f"s3://{s3.bucket}/") + "/"
     for key in (stat.key for stat in store.list("")):
-        found = client.head_object(Bucket=s3.bucket, Key=prefix + key, **OURS[way])
-        algorithm = found.get("ServerSideEncryption") or found["SSECustomerAlgorithm"]
+        head = client.head_object(Bucket=s3.bucket, Key=prefix + key, **OURS[way])
+        algorithm = head.get("ServerSideEncryption") or head["SSECustomerAlgorithm"]
         assert algorithm == ("aws:kms" if way == "SSE-KMS" else "AES256"), key
         if way == "SSE-S3":
             tags = client.get_object_tagging(Bucket=s3.bucket, Key=prefix + key)["TagSet"]
             assert {tag["Key"]: tag["Value"] for tag in tags} == {"team": "data", "cost": "a&b"}
             # Documents are read all the time.
-            assert found.get("StorageClass", "STANDARD") == ("STANDARD" if key.startswith("_") else "STANDARD_IA"), key
+            assert head.get("StorageClass", "STANDARD") == ("STANDARD" if key.startswith("_") else "STANDARD_IA"), key
 
 
 def test_without_the_customer_s_key_nothing_can_be_read(s3: S3) -> None:

@@ -174,7 +174,7 @@ def test_a_close_hours_that_wakes_up_after_later_runs_changes_nothing(method: st
 def test_who_asks_while_a_run_closes_a_stretch_never_reads_that_an_hour_with_records_has_none() -> None:
     lake = begun("committed")
     context, store = paused(lake, "version", "progress", lambda: close_hours(lake.context, [hour(0).id]))
-    found = context.ledger.hour(to_hour(hour(700).start))
+    proof = context.ledger.hour(to_hour(hour(700).start))
     assert store.paused
-    assert found
-    assert found.rows == 1
+    assert proof
+    assert proof.rows == 1

@@ -21,11 +21,11 @@ STRICT = {"missing_group": "fail", "moved_group": "fail"}
 @pytest.fixture(params=[None, 0], ids=["group nowhere", "group where the archive began"])
 def lake(request: pytest.FixtureRequest) -> Lake:
     """An archive whose first run is planned. Nothing has moved the group, and nobody may be told that somebody did."""
-    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, policies=STRICT)
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, policies=STRICT)
     if request.param is not None:
-        made.brokers.group[P0] = request.param
-    made.run(1, until="planned")
-    return made
+        lake.brokers.group[P0] = request.param
+    lake.run(1, until="planned")
+    return lake
 
 
 def test_the_group_moves_as_the_run_would_have_moved_it(lake: Lake) -> None:

@@ -24,8 +24,8 @@ VALUES = st.lists(st.none() | st.text("ab\r\n", max_size=6).map(str.encode), max
 
 
 def target_of(name: str, **options: Any) -> Target:
-    found = resolve(Settings(format=name, codec="none", options=options))
-    return Target(topic="t", partition=0, key="k", settings=found, schema=SCHEMAS["value"])
+    resolved = resolve(Settings(format=name, codec="none", options=options))
+    return Target(topic="t", partition=0, key="k", settings=resolved, schema=SCHEMAS["value"])
 
 
 def rows_of(values: list[bytes | None]) -> list[Row]:

@@ -79,9 +79,9 @@ def test_a_mapper_makes_more_rows_than_offsets_and_everything_adds_up(tmp_path: 
     assert manifest.account == manifest.account | {"archived": 6, "filtered": 1, "dead_lettered": 1}
     assert (manifest.rows, rows_of(lake)) == (9, list("abcdefghi"))
     [letter] = [key for key in lake.stored() if is_dead_letter(key)]
-    told = json.loads(gzip.decompress(lake.store.get(letter) or b""))
-    assert told["error"] == f"the mapper {name}:split raised ValueError: an exclamation mark"
-    assert (told["offset"], told["value"]) == (5, '"!"')
+    letter_document = json.loads(gzip.decompress(lake.store.get(letter) or b""))
+    assert letter_document["error"] == f"the mapper {name}:split raised ValueError: an exclamation mark"
+    assert (letter_document["offset"], letter_document["value"]) == (5, '"!"')
     assert not lake.audit(deep=True).findings
     before = {key: lake.store.get(key) for key in lake.stored()}
     # An object is lost: the replay writes the same bytes.
@@ -109,7 +109,7 @@ def test_changed_code_stops_a_retry_and_a_rebuild_plans_with_the_new_code(tmp_pa
     assert rows_of(lake) == list("abcdefghi")
     code.write_text(before + "# New\n")
     rebuilt = lake.rebuild(run)
-    plans = [lake.planned(one).settings.transform for one in (run, rebuilt)]
+    plans = [lake.planned(run_name).settings.transform for run_name in (run, rebuilt)]
     assert [plan and plan.mapper and plan.mapper.function for plan in plans] == [f"{name}:split"] * 2
     assert plans[0] != plans[1]
     assert lake.manifest(rebuilt).rows == 9
@@ -161,9 +161,9 @@ def test_dead_letters_come_back_once_the_mapper_is_mended(tmp_path: Path) -> Non
     lake.run(7)
     mended = write_module(tmp_path, SPLIT.replace('"!" in text', "False"))
     configure(lake, tmp_path, mapped(mended))
-    [one] = runs_with_letters(lake.context, None)
-    found = forecast_replay(lake.context, one)
-    assert (found.archived, found.filtered, found.rejected) == (1, 0, 0)
+    [letters] = runs_with_letters(lake.context, None)
+    forecast = forecast_replay(lake.context, letters)
+    assert (forecast.archived, forecast.filtered, forecast.rejected) == (1, 0, 0)
     again = lake.replay()
     account = lake.manifest(again).account
     assert account == account | {"archived": 7, "filtered": 1, "dead_lettered": 0}
@@ -190,7 +190,7 @@ def test_another_key_is_refused_with_the_plan_as_it_is(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done_is_refused_before_anything_is_planned(tmp_path: Path) -> None:
-    for yaml, said in [
+    for yaml, message in [
         (mapped(write_module(tmp_path, SPLIT), "splt"), "has no function 'splt'; found .*split"),
         (mapped("nowhere_at_all"), "orders.yaml: transform: Python does not find module nowhere_at_all"),
         (
@@ -200,7 +200,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_planned(tmp_path: Pat
         (HASHED.replace("fields: n", "fields: m"), "transform.steps: hash m: value has no field 'm'; it has n"),
     ]:
         lake = lake_of(tmp_path, yaml, keys={"pii": "k" * 20})
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             lake.run(7)
         assert lake.ledger.plan(hour(7).id) is None
 
@@ -235,8 +235,8 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
 
     def spark(question: Any) -> SqlAnswer:
         asked.append(question)
-        made = '{"type": "struct", "fields": [{"name": "n", "type": "long"}]}'
-        return SqlAnswer(spark=version, java=java_version() or "", made=dict.fromkeys(question.topics, made))
+        schema = '{"type": "struct", "fields": [{"name": "n", "type": "long"}]}'
+        return SqlAnswer(spark=version, java=java_version() or "", made=dict.fromkeys(question.topics, schema))
 
     def yaml(where: str = "value.n > 1", kind: str = "int64") -> str:
         value = f"{{decode: json, schema: [{{name: n, type: {kind}}}]}}"
@@ -250,16 +250,16 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
     # The second one reads nothing, which forgets nothing.
     runs = [(yaml(), 1), (yaml(), 1), (yaml(), 1), (yaml("value.n > 2"), 2)]
     runs += [(yaml("value.n > 2", "string"), 3)] * 2
-    for number, (given, count) in enumerate(runs, 1):
+    for number, (changed, count) in enumerate(runs, 1):
         if number != 2:
             lake.logs[P0] = Range(0, 8 + number)
-        configure(lake, tmp_path, given)
+        configure(lake, tmp_path, changed)
         lake.run(number, until="planned")
         assert len(asked) == count, number
-        told = lake.planned(hour(number).id).settings.transform
-        assert told
-        assert told.sql
-        assert told.sql.made.keys() == {"orders"}
+        frozen = lake.planned(hour(number).id).settings.transform
+        assert frozen
+        assert frozen.sql
+        assert frozen.sql.made.keys() == {"orders"}
     lake.context = replace(lake.context, spark=lambda _: SqlAnswer(error="transform: no such function"))
     configure(lake, tmp_path, yaml("nope(1)"))
     lake.logs[P0] = Range(0, 30)
@@ -289,10 +289,10 @@ def test_objects_with_rows_of_the_same_records_are_lost(
 ) -> None:
     name = write_module(tmp_path, SPREAD)
     lake = lake_of(tmp_path, mapped(name, "spread"), values)
-    told = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, value: {{decode: json}}}}\n"
-    told += "store: {url: 's3://unused/x', chunk_records: 3, layout: {fields: [value.c]}}\n"
-    told += f"transform: {{mapper: '{name}:spread'}}\n"
-    lake.configure(parse_archive(told, str(tmp_path / "orders.yaml")))
+    yaml = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, value: {{decode: json}}}}\n"
+    yaml += "store: {url: 's3://unused/x', chunk_records: 3, layout: {fields: [value.c]}}\n"
+    yaml += f"transform: {{mapper: '{name}:spread'}}\n"
+    lake.configure(parse_archive(yaml, str(tmp_path / "orders.yaml")))
     run = lake.run(len(values) - 1)
     keys = [o.key for o in lake.manifest(run).objects if o.path.removeprefix("c=") in lost]
     assert len(keys) == len(lost)
@@ -309,7 +309,7 @@ def test_objects_with_rows_of_the_same_records_are_lost(
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "found"),
+    ("change", "field", "message"),
     [
         ("steps: [{drop: [country]}]", "value.country", "n, at"),
         ("steps: [{rename: {country: land}}]", "value.country", "n, land, at"),
@@ -318,18 +318,18 @@ def test_objects_with_rows_of_the_same_records_are_lost(
     ],
 )
 def test_a_field_that_a_transform_takes_away_files_no_records(
-    tmp_path: Path, change: str, field: str, found: str
+    tmp_path: Path, change: str, field: str, message: str
 ) -> None:
     """`missing: null` would file every record without a value, and nobody would see why."""
     schema = "[{name: n, type: int64}, {name: country, type: string}, "
     schema += "{name: at, type: struct, columns: [{name: city, type: string}]}]"
     name = write_module(tmp_path, SPREAD)
     lake = lake_of(tmp_path, mapped(name, "spread"), [b"{}"])
-    told = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, value: {{decode: json, schema: {schema}}}}}\n"
-    told += f"store: {{url: 's3://unused/x', layout: {{fields: [{{field: {field}, as: p}}], missing: null}}}}\n"
-    told += f"transform: {{{change.replace('MODULE', name)}}}\n"
-    lake.configure(parse_archive(told, str(tmp_path / "orders.yaml")))
-    with pytest.raises(ConfigError, match=f"store.layout: {field} is no field behind `transform`.*found {found}[.]"):
+    yaml = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, value: {{decode: json, schema: {schema}}}}}\n"
+    yaml += f"store: {{url: 's3://unused/x', layout: {{fields: [{{field: {field}, as: p}}], missing: null}}}}\n"
+    yaml += f"transform: {{{change.replace('MODULE', name)}}}\n"
+    lake.configure(parse_archive(yaml, str(tmp_path / "orders.yaml")))
+    with pytest.raises(ConfigError, match=f"store.layout: {field} is no field behind `transform`.*found {message}[.]"):
         lake.run(0)
     assert lake.ledger.plan(hour(0).id) is None
 
@@ -351,24 +351,29 @@ def test_a_field_that_no_transform_touches_files_a_record_as_without_one(
     schema = f"[{{name: n, type: float64}}, {{name: m, type: float64}}, {at}]"
     name = write_module(tmp_path, "def same(record): return record\n")
     lake = lake_of(tmp_path, mapped(name), [b'{"n": 1.50, "m": 2.50}'])
-    told = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, key: KEY, value: KEY}}\n"
-    told = told.replace("KEY", f"{{decode: json, schema: {schema}}}") + f"transform: {change.replace('MODULE', name)}\n"
-    told += "store: {url: 's3://unused/x', metadata: [key], "
-    told += "layout: {path: '{topic}/f={value.n}', missing: null}}\n"
+    yaml_text = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, key: KEY, value: KEY}}\n"
+    yaml_text = (
+        yaml_text.replace("KEY", f"{{decode: json, schema: {schema}}}")
+        + f"transform: {change.replace('MODULE', name)}\n"
+    )
+    yaml_text += "store: {url: 's3://unused/x', metadata: [key], "
+    yaml_text += "layout: {path: '{topic}/f={value.n}', missing: null}}\n"
     lake.odd[P0, 0]["key"] = None
-    lake.configure(parse_archive(told, str(tmp_path / "orders.yaml")))
+    lake.configure(parse_archive(yaml_text, str(tmp_path / "orders.yaml")))
     assert [o.path for o in lake.manifest(lake.run(0)).objects] == [folder]
     assert not lake.audit(deep=True).findings
 
 
 def test_what_spark_makes_is_known_once_it_was_asked() -> None:
     kind = {"type": "struct", "fields": [{"name": "m", "type": "long", "nullable": True, "metadata": {}}]}
-    for made, field, fits in [
+    for columns_by_topic, field, fits in [
         ({}, "value.m", True),
         ({"orders": kind}, "value.m", True),
         ({"orders": kind}, "value.n", False),
     ]:
-        sql = Sql(select=("value.n AS m",), made={topic: json.dumps(one) for topic, one in made.items()})
+        sql = Sql(
+            select=("value.n AS m",), made={topic: json.dumps(columns) for topic, columns in columns_by_topic.items()}
+        )
         layout = {"fields": [{"field": field, "as": "p"}]}
         settings = resolve(Settings(layout="fields", layout_options=layout, value_decode="json"))
         settings = settings.model_copy(update={"transform": Transform(sql=sql), "codec": "none"})

@@ -38,10 +38,10 @@ def data(stored: dict[str, str]) -> bytes:
 
 
 def written_by_the_open_run() -> set[str]:
-    """What the unfinished run has written since it was planned."""
+    """Return the keys that the unfinished run has written since it was planned."""
     own = {f"_ledger/old/runs/{OPEN}/{name}.json" for name in ("manifest", "intent")}
     promised = json.loads(OLD["objects"][f"_ledger/old/runs/{OPEN}/manifest.json"]["text"])["objects"]
-    return own | {one["key"] for one in promised}
+    return own | {promise["key"] for promise in promised}
 
 
 def old_lake(state: str) -> Lake:
@@ -61,12 +61,12 @@ def old_lake(state: str) -> Lake:
 
 @pytest.mark.parametrize("key", [key for key in OLD["objects"] if key.startswith("_ledger/")])
 def test_each_old_document_is_read_and_has_the_same_bytes_again(key: str) -> None:
-    found = data(OLD["objects"][key])
-    kind = KINDS[json.loads(found)["document"].removeprefix("kafka-archiver/")]
-    document = kind.from_json(found, key)
-    assert document.to_json() == found
+    content = data(OLD["objects"][key])
+    kind = KINDS[json.loads(content)["document"].removeprefix("kafka-archiver/")]
+    document = kind.from_json(content, key)
+    assert document.to_json() == content
     # As a value of this release, without the bytes that were read.
-    assert kind.model_validate(document.model_dump()).to_json() == found
+    assert kind.model_validate(document.model_dump()).to_json() == content
 
 
 def test_an_old_run_that_is_written_is_finished_with_the_bytes_of_the_old_release() -> None:
