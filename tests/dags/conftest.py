@@ -81,7 +81,7 @@ def local_connections(connection: AddConnection) -> None:
 
 
 def load() -> DagBag:
-    """What Airflow finds in dags/."""
+    """Load dags/ as Airflow does."""
     return DagBag(dag_folder=DAGS, bundle_path=DAGS, bundle_name="test")
 
 
@@ -109,7 +109,7 @@ def operator_of(archive: Archive) -> ArchiveOperator:
 
 
 def context_of(archive: tuple[str, ...] = (RUN,)) -> Any:
-    """What Airflow hands to it, after a `plan` that found these runs to archive."""
+    """Return what Airflow hands to it, after a `plan` that found these runs to archive."""
     work = PlannedWork(runs=archive or (RUN,), archive=archive).to_dict()
     pushed: dict[str, Any] = {}
     ti = SimpleNamespace(
@@ -122,14 +122,14 @@ def context_of(archive: tuple[str, ...] = (RUN,)) -> Any:
 
 
 def logged(capfd: pytest.CaptureFixture[str]) -> str:
-    """What Airflow logged: outside of tasks it writes to standard output."""
+    """Return what Airflow logged: outside of tasks it writes to standard output."""
     text = capfd.readouterr().out
     assert "Spark-Submit cmd: spark-submit --master" in text
     return text
 
 
 class Shown(NamedTuple):
-    """How a command has ended, and what it has printed."""
+    """The end of a command, and what it has printed."""
 
     code: object
     out: str
@@ -200,8 +200,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def context(orders: Path, brokers: Brokers) -> Context:
-    found = read_archives(orders.parent).valid
-    return Context.open(found["orders"], endpoints(found["orders"]))
+    archives = read_archives(orders.parent).valid
+    return Context.open(archives["orders"], endpoints(archives["orders"]))
 
 
 STARTED = """
@@ -244,39 +244,39 @@ def session(started: None) -> Session:
 
 @pytest.fixture
 def ends(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """How each task ends, one at each look; then the run does."""
+    """Let each task end, one at each look; then the run."""
     from airflow.models import DagRun
     from airflow.models.taskinstance import TaskInstance
     from sqlalchemy import select
 
     from kafka_archiver.orchestration.metadata import start
 
-    told = {"plan": "success", "archive": "success"}
+    task_states = {"plan": "success", "archive": "success"}
     waiting = iter(range(100))
 
     def tick(_: float) -> None:
         assert next(waiting) < 50, "nothing comes to an end"
         with session() as opened:
             left = {ti.task_id: ti for ti in opened.scalars(select(TaskInstance).where(TaskInstance.state.is_(None)))}
-            found = opened.scalars(select(DagRun).where(DagRun.state == "queued")).one()
+            dag_run = opened.scalars(select(DagRun).where(DagRun.state == "queued")).one()
             if following := left.get("plan") or left.get("archive"):
-                following.state = told[following.task_id]
+                following.state = task_states[following.task_id]
                 following.end_date = datetime.now(UTC)
                 following.start_date = following.end_date - timedelta(seconds=7)
             else:
-                found.state = "failed" if "failed" in told.values() else "success"
+                dag_run.state = "failed" if "failed" in task_states.values() else "success"
 
     monkeypatch.setattr(start, "follow", partial(start.follow, pause=tick))
-    return told
+    return task_states
 
 
 def confs(session: Session) -> list[Any]:
-    """What the runs were told, in their order."""
+    """Return the parameters of the runs, in their order."""
     from airflow.models import DagRun
     from sqlalchemy import select
 
     with session() as opened:
-        return [found.conf for found in opened.scalars(select(DagRun).order_by(DagRun.id))]
+        return [dag_run.conf for dag_run in opened.scalars(select(DagRun).order_by(DagRun.id))]
 
 
 def pause(session: Session) -> None:

@@ -34,7 +34,7 @@ GOLDEN = Path(__file__).parent / "golden" / "alerts.txt"
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
-class Told:
+class SentAlerts:
     """The messages that an archive's callbacks have sent, with the key of `alerts` that has their receivers."""
 
     def __init__(self, archive: Archive) -> None:
@@ -46,7 +46,7 @@ class Told:
         self.up = True
 
     def send(self, receivers: Any, key: str, message: Message, seconds: float) -> bool:
-        """What `send_all` does while the receivers are up, or down."""
+        """Send as `send_all` does while the receivers are up, or down."""
         if self.up:
             self.receivers += [(receiver, key) for receiver in receivers]
             self.messages.append(message)
@@ -59,10 +59,10 @@ class Told:
 
 @pytest.fixture
 def tell(archive: MakeArchive, noted: Noted, monkeypatch: pytest.MonkeyPatch) -> Any:
-    def make(more: str = "on_failure: [ops]") -> Told:
-        told = Told(archive(f"alerts: {{{more}}}\n"))
-        monkeypatch.setattr(reporting, "send_all", told.send)
-        return told
+    def make(more: str = "on_failure: [ops]") -> SentAlerts:
+        sent = SentAlerts(archive(f"alerts: {{{more}}}\n"))
+        monkeypatch.setattr(reporting, "send_all", sent.send)
+        return sent
 
     return make
 
@@ -81,103 +81,103 @@ def closes(kind: str = "scheduled", conf: Any = None, **figures: Any) -> dict[st
 
 
 def test_a_failure_that_repeats_is_told_once_and_its_end_once(tell: Any) -> None:
-    told = tell("on_failure: [ops], on_recovery: [calm]")
+    sent = tell("on_failure: [ops], on_recovery: [calm]")
     for count in (5, 17):
-        told.alerts.task_failed(fails(IntegrityError(f"{count} offsets of run 20261121T0{count % 10}0000Z are gone")))
-    told.alerts.closed(closes(records=7))
-    told.alerts.closed(closes(records=8))
-    assert told.states == [("failure", "begins"), ("failure", "over")]
-    assert told.receivers == [("ops", "on_failure"), ("calm", "on_recovery")]
-    assert "7 records" in told.messages[1].text
+        sent.alerts.task_failed(fails(IntegrityError(f"{count} offsets of run 20261121T0{count % 10}0000Z are gone")))
+    sent.alerts.closed(closes(records=7))
+    sent.alerts.closed(closes(records=8))
+    assert sent.states == [("failure", "begins"), ("failure", "over")]
+    assert sent.receivers == [("ops", "on_failure"), ("calm", "on_recovery")]
+    assert "7 records" in sent.messages[1].text
     # It begins anew.
-    told.alerts.task_failed(fails())
-    assert told.states[2:] == [("failure", "begins")]
+    sent.alerts.task_failed(fails())
+    assert sent.states[2:] == [("failure", "begins")]
 
 
 def test_another_cause_is_news(tell: Any) -> None:
-    told = tell()
-    told.alerts.task_failed(fails())
-    told.alerts.task_failed(fails(TransientError("no answer from the store")))
-    assert told.states == [("failure", "begins"), ("failure", "changes")]
+    sent = tell()
+    sent.alerts.task_failed(fails())
+    sent.alerts.task_failed(fails(TransientError("no answer from the store")))
+    assert sent.states == [("failure", "begins"), ("failure", "changes")]
 
 
 def test_backfills_and_the_schedule_do_not_end_each_other_s_incidents(tell: Any) -> None:
-    told = tell()
-    told.alerts.task_failed(fails(kind="backfill"))
-    told.alerts.closed(closes())
-    told.alerts.task_failed(fails())
-    told.alerts.closed(closes("backfill"))
-    assert told.states == [("backfill", "begins"), ("failure", "begins"), ("backfill", "over")]
+    sent = tell()
+    sent.alerts.task_failed(fails(kind="backfill"))
+    sent.alerts.closed(closes())
+    sent.alerts.task_failed(fails())
+    sent.alerts.closed(closes("backfill"))
+    assert sent.states == [("backfill", "begins"), ("failure", "begins"), ("backfill", "over")]
 
 
 def test_what_a_person_asked_for_is_told_each_time_and_ends_nothing(tell: Any) -> None:
-    told = tell()
-    told.alerts.task_failed(fails())
+    sent = tell()
+    sent.alerts.task_failed(fails())
     for _ in range(2):
-        told.alerts.task_failed(fails(kind="manual", repair=[RUN]))
-    told.alerts.closed(closes("manual", {"repair": [RUN]}))
-    assert told.states == [("failure", "begins"), ("asked", "event"), ("asked", "event")]
+        sent.alerts.task_failed(fails(kind="manual", repair=[RUN]))
+    sent.alerts.closed(closes("manual", {"repair": [RUN]}))
+    assert sent.states == [("failure", "begins"), ("asked", "event"), ("asked", "event")]
 
 
 def test_a_repair_ends_the_incident_of_the_audit_once_when_nothing_is_left(tell: Any) -> None:
-    told = tell()
-    told.audits.task_failed(audits("damaged"))
+    sent = tell()
+    sent.audits.task_failed(audits("damaged"))
     for left in (None, 1, 0, 0):
         context = closes("manual", {"repair": [RUN]})
         context["ti"].xcoms[DAMAGE_LEFT] = left
-        told.alerts.closed(context)
-    told.audits.audited(audits())
-    assert told.states == [("audit", "begins"), ("audit", "over")]
-    assert told.messages[1].title == "Archive orders: the damage that the audit found is repaired"
-    assert f"Run {RUN}" in told.messages[1].text
+        sent.alerts.closed(context)
+    sent.audits.audited(audits())
+    assert sent.states == [("audit", "begins"), ("audit", "over")]
+    assert sent.messages[1].title == "Archive orders: the damage that the audit found is repaired"
+    assert f"Run {RUN}" in sent.messages[1].text
 
 
 def test_an_alert_that_no_receiver_took_is_sent_by_the_next_run(tell: Any) -> None:
-    told = tell("on_failure: [ops], on_loss: [ops], max_age: 2h")
-    told.up = False
-    told.alerts.task_failed(fails())
-    told.alerts.closed(closes("manual", lost=5))
-    told.alerts.late(NOW - timedelta(hours=3), NOW, "http://airflow/log")
-    told.up = True
-    told.alerts.task_failed(fails())
-    told.alerts.late(NOW - timedelta(hours=3), NOW, "http://airflow/log")
-    assert told.states == [("failure", "begins"), ("late_hour", "begins")]
+    sent = tell("on_failure: [ops], on_loss: [ops], max_age: 2h")
+    sent.up = False
+    sent.alerts.task_failed(fails())
+    sent.alerts.closed(closes("manual", lost=5))
+    sent.alerts.late(NOW - timedelta(hours=3), NOW, "http://airflow/log")
+    sent.up = True
+    sent.alerts.task_failed(fails())
+    sent.alerts.late(NOW - timedelta(hours=3), NOW, "http://airflow/log")
+    assert sent.states == [("failure", "begins"), ("late_hour", "begins")]
     # A loss has no second run that finds it: its alert is kept. And the end of the failure is told again, too.
-    told.up = False
-    told.alerts.closed(closes())
-    told.up = True
-    told.alerts.closed(closes())
-    told.alerts.closed(closes())
-    assert told.states[2:] == [("failure", "over"), ("loss", "event")]
-    assert "5 offsets were recorded as lost" in told.messages[-1].title
+    sent.up = False
+    sent.alerts.closed(closes())
+    sent.up = True
+    sent.alerts.closed(closes())
+    sent.alerts.closed(closes())
+    assert sent.states[2:] == [("failure", "over"), ("loss", "event")]
+    assert "5 offsets were recorded as lost" in sent.messages[-1].title
 
 
 def test_a_retry_is_told_if_somebody_wants_it_and_only_the_first(tell: Any) -> None:
-    quiet, told = tell(), tell("on_failure: [ops], on_retry: [chat]")
+    quiet, sent = tell(), tell("on_failure: [ops], on_retry: [chat]")
     quiet.alerts.task_retried(fails())
     for attempt in (1, 2):
         context = fails()
         context["ti"].try_number = attempt
-        told.alerts.task_retried(context)
-    assert (quiet.states, told.states) == ([], [("retry", "event")])
-    assert told.receivers == [("chat", "on_retry")]
-    assert "Airflow tries it again" in told.messages[0].text
+        sent.alerts.task_retried(context)
+    assert (quiet.states, sent.states) == ([], [("retry", "event")])
+    assert sent.receivers == [("chat", "on_retry")]
+    assert "Airflow tries it again" in sent.messages[0].text
 
 
 def test_a_loss_is_told_once_also_if_its_task_is_cleared(tell: Any) -> None:
-    told = tell()
+    sent = tell()
     for lost in (5, 5, 0, 7):
-        told.alerts.closed(closes(lost=lost))
-    assert [message.fields["lost"] for message in told.messages] == [5, 7]
-    assert told.messages[0].title == "Archive orders: 5 offsets were recorded as lost for ever"
+        sent.alerts.closed(closes(lost=lost))
+    assert [message.fields["lost"] for message in sent.messages] == [5, 7]
+    assert sent.messages[0].title == "Archive orders: 5 offsets were recorded as lost for ever"
 
 
 def test_hours_are_late_and_then_no_longer(tell: Any) -> None:
-    told = tell("on_failure: [ops], max_age: 2h")
+    sent = tell("on_failure: [ops], max_age: 2h")
     for age in (1, 3, 4, 1):
-        told.alerts.late(NOW - timedelta(hours=age), NOW, "")
-    told.alerts.late(None, NOW, "")
-    assert told.states == [("late_hour", "begins"), ("late_hour", "over")]
+        sent.alerts.late(NOW - timedelta(hours=age), NOW, "")
+    sent.alerts.late(None, NOW, "")
+    assert sent.states == [("late_hour", "begins"), ("late_hour", "over")]
 
 
 def test_too_many_records_wait_and_then_no_longer(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,10 +185,10 @@ def test_too_many_records_wait_and_then_no_longer(tell: Any, monkeypatch: pytest
     monkeypatch.setattr(callbacks, "open_archive", lambda _: None)
     monkeypatch.setattr("kafka_archiver.state.status.condition.observe", lambda _: None)
     monkeypatch.setattr("kafka_archiver.state.status.condition.lag_of", lambda *_: next(lags))
-    told = tell("on_failure: [ops], max_lag_records: 10")
+    sent = tell("on_failure: [ops], max_lag_records: 10")
     for _ in range(3):
-        told.alerts.closed(closes())
-    assert told.states == [("lag", "begins"), ("lag", "over")]
+        sent.alerts.closed(closes())
+    assert sent.states == [("lag", "begins"), ("lag", "over")]
 
 
 def test_an_unknown_lag_changes_nothing(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,16 +196,16 @@ def test_an_unknown_lag_changes_nothing(tell: Any, monkeypatch: pytest.MonkeyPat
         raise TransientError("no answer from the brokers")
 
     monkeypatch.setattr(callbacks, "open_archive", fail)
-    told = tell("on_failure: [ops], max_lag_records: 10")
-    told.alerts.closed(closes())
-    assert told.states == []
+    sent = tell("on_failure: [ops], max_lag_records: 10")
+    sent.alerts.closed(closes())
+    assert sent.states == []
 
 
 REPAIR = repair("orders", deep=True)
 CHOOSE = once("orders", {"lost_offsets": "record_loss"})
 
 
-def told(key: str, cause: str, action: Action) -> dict[str, Any] | None:
+def damage_note(key: str, cause: str, action: Action) -> dict[str, Any] | None:
     return {"key": key, "cause": cause, "actions": to_dicts([action])} if key else None
 
 
@@ -228,36 +228,36 @@ def audits(damage: str = "", stops: str = "", live: bool = True) -> dict[str, An
 
 
 def test_damage_is_told_once_again_if_it_grows_and_when_it_is_mended(tell: Any) -> None:
-    told = tell("on_failure: [ops], on_audit: [auditors]")
+    sent = tell("on_failure: [ops], on_audit: [auditors]")
     for damage in ("one", "one", "two"):
-        told.audits.task_failed(audits(damage))
-    told.audits.audited(audits())
-    told.audits.audited(audits())
-    assert told.states == [("audit", "begins"), ("audit", "changes"), ("audit", "over")]
-    assert {receiver for receiver, _ in told.receivers} == {"auditors"}
-    assert "airflow archive repair orders --deep" in told.messages[0].text
+        sent.audits.task_failed(audits(damage))
+    sent.audits.audited(audits())
+    sent.audits.audited(audits())
+    assert sent.states == [("audit", "begins"), ("audit", "changes"), ("audit", "over")]
+    assert {receiver for receiver, _ in sent.receivers} == {"auditors"}
+    assert "airflow archive repair orders --deep" in sent.messages[0].text
 
 
 def test_what_stops_the_next_run_is_no_damage_and_ends_apart_from_it(tell: Any) -> None:
-    told = tell()
-    told.audits.task_failed(audits("one", "5"))
+    sent = tell()
+    sent.audits.task_failed(audits("one", "5"))
     # Repaired; the finding at the brokers is still there, and an audit that does not ask them knows nothing of it.
-    told.audits.task_failed(audits(stops="5"))
-    told.audits.audited(audits(live=False))
-    assert told.states == [("audit", "begins"), ("stop", "begins"), ("audit", "over")]
-    told.audits.audited(audits())
-    assert told.states[3:] == [("stop", "over")]
-    damaged, stopped = told.messages[:2]
+    sent.audits.task_failed(audits(stops="5"))
+    sent.audits.audited(audits(live=False))
+    assert sent.states == [("audit", "begins"), ("stop", "begins"), ("audit", "over")]
+    sent.audits.audited(audits())
+    assert sent.states[3:] == [("stop", "over")]
+    damaged, stopped = sent.messages[:2]
     assert (damaged.cause, damaged.do) == ("(1) one is missing", (REPAIR,))
     assert (stopped.cause, stopped.do) == ("(1) 5 offsets are gone", (CHOOSE,))
     assert stopped.runbook == "docs/OPERATING.md#alert-the-next-run-will-stop"
 
 
 def test_an_audit_that_could_not_run_is_no_damage(tell: Any) -> None:
-    told = tell()
-    told.audits.task_failed(failed(TransientError("no answer from the store"), Task("audit")))
-    told.audits.audited(audits())
-    assert told.states == [("check", "begins"), ("check", "over")]
+    sent = tell()
+    sent.audits.task_failed(failed(TransientError("no answer from the store"), Task("audit")))
+    sent.audits.audited(audits())
+    assert sent.states == [("check", "begins"), ("check", "over")]
 
 
 @pytest.mark.parametrize(
@@ -274,21 +274,21 @@ def test_the_shape_of_a_cause_has_no_figures() -> None:
 
 
 def test_the_same_answer_of_the_store_is_told_once_and_its_end_names_no_command(tell: Any) -> None:
-    told = tell()
+    sent = tell()
     for request in ("18EABF0C11D2E3A4", "18eab", "TX/9Q+z="):
         answer = {
             "Error": {"Code": "NoSuchBucket"},
             "ResponseMetadata": {"HTTPStatusCode": 404, "RequestId": request},
         }
         error = ClientError(answer, "GetObject")  # type: ignore[arg-type] # as much as it uses
-        told.alerts.task_failed(fails(explain(error, Bucket("nobucket", "http://s3"), "get_object", "k")))
+        sent.alerts.task_failed(fails(explain(error, Bucket("nobucket", "http://s3"), "get_object", "k")))
     choice = once("orders", {"moved_group": "new_generation"})
     how = advise("To go on: for one run ", choice, ", or not")
-    told.alerts.task_failed(fails(PolicyError("the group has moved", advice=how.text, actions=how.actions)))
-    told.alerts.closed(closes())
-    assert told.states == [("failure", "begins"), ("failure", "changes"), ("failure", "over")]
-    since = told.messages[2].fields["since"]
-    assert told.messages[2].bad[-1] == f"Failed since {since}, last because of: PolicyError: the group has moved"
+    sent.alerts.task_failed(fails(PolicyError("the group has moved", advice=how.text, actions=how.actions)))
+    sent.alerts.closed(closes())
+    assert sent.states == [("failure", "begins"), ("failure", "changes"), ("failure", "over")]
+    since = sent.messages[2].fields["since"]
+    assert sent.messages[2].bad[-1] == f"Failed since {since}, last because of: PolicyError: the group has moved"
 
 
 def test_a_variable_that_cannot_be_read_or_written_hides_no_alert(
@@ -302,29 +302,29 @@ def test_a_variable_that_cannot_be_read_or_written_hides_no_alert(
 
 
 def test_the_texts_are_the_golden_ones(tell: Any, archive: MakeArchive) -> None:
-    told = tell("on_failure: [ops], on_retry: [ops], max_age: 2h")
-    told.alerts.task_failed(fails())
-    told.alerts.task_failed(fails(TransientError("no answer from the store")))
+    sent = tell("on_failure: [ops], on_retry: [ops], max_age: 2h")
+    sent.alerts.task_failed(fails())
+    sent.alerts.task_failed(fails(TransientError("no answer from the store")))
     five = datetime(2026, 11, 21, 5, tzinfo=UTC)
     hours = tuple(five + timedelta(hours=n) for n in (0, 1, 4))
     loss = {"lost": 5, "lost_by": {"orders[0]": 2, "orders[1]": 3}, "incomplete": hours, "unsure_until": NOW}
-    told.alerts.closed(closes(records=7, objects=1, bytes=10, hours_closed=1, **loss))
-    told.alerts.late(NOW - timedelta(hours=3, minutes=30), NOW, "http://airflow/log")
-    told.alerts.late(NOW - timedelta(minutes=30), NOW, "http://airflow/log")
-    told.alerts.task_failed(fails(kind="backfill"))
-    told.alerts.task_failed(fails(kind="manual", repair=[RUN]))
+    sent.alerts.closed(closes(records=7, objects=1, bytes=10, hours_closed=1, **loss))
+    sent.alerts.late(NOW - timedelta(hours=3, minutes=30), NOW, "http://airflow/log")
+    sent.alerts.late(NOW - timedelta(minutes=30), NOW, "http://airflow/log")
+    sent.alerts.task_failed(fails(kind="backfill"))
+    sent.alerts.task_failed(fails(kind="manual", repair=[RUN]))
     retried = fails()
     retried["ti"].try_number = 1
-    told.alerts.task_retried(retried)
-    told.audits.task_failed(audits("one", "5"))
-    told.audits.audited(audits())
-    told.messages.append(callbacks.texts.lag("orders", "begins", 1_000_000, 5, "http://airflow/log"))
-    told.messages.append(callbacks.texts.lag("orders", "over", 4, 5, "http://airflow/log"))
-    since = [message.fields["since"] for message in told.messages if "since" in message.fields]
-    found = "\n\n".join(message.text for message in told.messages) + "\n"
+    sent.alerts.task_retried(retried)
+    sent.audits.task_failed(audits("one", "5"))
+    sent.audits.audited(audits())
+    sent.messages.append(callbacks.texts.lag("orders", "begins", 1_000_000, 5, "http://airflow/log"))
+    sent.messages.append(callbacks.texts.lag("orders", "over", 4, 5, "http://airflow/log"))
+    since = [message.fields["since"] for message in sent.messages if "since" in message.fields]
+    texts = "\n\n".join(message.text for message in sent.messages) + "\n"
     for moment in since:
-        found = found.replace(moment, "SINCE")
-    assert found == GOLDEN.read_text()
+        texts = texts.replace(moment, "SINCE")
+    assert texts == GOLDEN.read_text()
 
 
 def test_a_notifier_by_its_class_gets_the_alert_in_its_arguments(
@@ -336,15 +336,15 @@ def test_a_notifier_by_its_class_gets_the_alert_in_its_arguments(
         options = {"http_conn_id": "raw", "json": "not used", "data": '{"say": "{title}"}'}
         del options["json"]
         receiver = {"notifier": "airflow.providers.http.notifications.http.HttpNotifier", "options": options}
-        made = archive(f"alerts: {{on_failure: [raw, {json.dumps(receiver)}]}}\n")
-        AlertCallbacks(made).task_failed(fails(ValueError("{{ 1/0 }}")))
+        alerting = archive(f"alerts: {{on_failure: [raw, {json.dumps(receiver)}]}}\n")
+        AlertCallbacks(alerting).task_failed(fails(ValueError("{{ 1/0 }}")))
     first, second = sorted(webhook.documents, key=len, reverse=True)
     assert first["cause"] == "ValueError: {{ 1/0 }}"
     assert second == {"say": first["text"].splitlines()[0]}
 
 
 @pytest.mark.parametrize(
-    ("kind", "extra", "options", "told"),
+    ("kind", "extra", "options", "message"),
     [
         ("slackwebhook", {}, {}, "install apache-airflow-providers-slack where"),
         (
@@ -366,33 +366,34 @@ def test_what_is_not_installed_or_incomplete_is_named_and_stops_nobody(
     kind: str,
     extra: dict[str, Any],
     options: dict[str, Any],
-    told: str,
+    message: str,
 ) -> None:
     connection("x", kind, extra)
     with Webhook() as webhook:
         connection("raw", "http", host=f"http://127.0.0.1:{webhook.port}")
         receiver = json.dumps({"connection": "x", "options": options})
-        made = archive(f"alerts: {{on_failure: [{receiver}, raw]}}\n")
-        AlertCallbacks(made).task_failed(fails())
-        with pytest.raises(ConfigError) as found:
-            check_receiver(made.alerts.on_failure[0], "on_failure")
+        alerting = archive(f"alerts: {{on_failure: [{receiver}, raw]}}\n")
+        AlertCallbacks(alerting).task_failed(fails())
+        with pytest.raises(ConfigError) as failure:
+            check_receiver(alerting.alerts.on_failure[0], "on_failure")
     assert len(webhook.documents) == 1
     [error] = [r.getMessage() for r in caplog.records if "could not be sent by connection x" in r.getMessage()]
-    assert told in error
-    assert told in str(found.value)
+    assert message in error
+    assert message in str(failure.value)
 
 
 def test_sns_gets_subject_and_message_of_amazon_s_own_notifier(
     archive: MakeArchive, connection: AddConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[dict[str, Any]] = []
+    published: list[dict[str, Any]] = []
     monkeypatch.setattr(
-        "airflow.providers.amazon.aws.hooks.sns.SnsHook.publish_to_target", lambda _, **given: told.append(given)
+        "airflow.providers.amazon.aws.hooks.sns.SnsHook.publish_to_target",
+        lambda _, **arguments: published.append(arguments),
     )
     connection("cloud", "aws", {"region_name": "eu-west-1"})
     receiver = json.dumps({"connection": "cloud", "options": {"target_arn": "arn:aws:sns:eu-west-1:1:ops"}})
     AlertCallbacks(archive(f"alerts: {{on_failure: [{receiver}]}}\n")).task_failed(fails())
-    [message] = told
+    [message] = published
     assert message["target_arn"] == "arn:aws:sns:eu-west-1:1:ops"
     assert message["subject"].startswith("Archive orders: task verify failed")
     assert "airflow dags trigger archive_orders" in message["message"]
@@ -400,17 +401,17 @@ def test_sns_gets_subject_and_message_of_amazon_s_own_notifier(
 
 @pytest.mark.parametrize("path", ["kafka_archiver.messages.errors.ConfigError", "nowhere.Notifier", "json.nothing"])
 def test_what_is_no_notifier_is_refused_by_the_doctor(archive: MakeArchive, path: str) -> None:
-    made = archive(f"alerts: {{on_failure: [{{notifier: {path}}}]}}\n")
+    alerting = archive(f"alerts: {{on_failure: [{{notifier: {path}}}]}}\n")
     with pytest.raises(ConfigError, match=path.replace(".", r"\.")):
-        check_receiver(made.alerts.on_failure[0], "on_failure")
+        check_receiver(alerting.alerts.on_failure[0], "on_failure")
 
 
 def test_a_deadline_that_is_missed_looks_at_the_ledger(
     archives: Path, local_connections: None, noted: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Airflow's triggerer calls it."""
-    told: list[Message] = []
-    monkeypatch.setattr(reporting, "send_all", lambda _, __, message, ___: not told.append(message))
+    """Airflow's triggerer calls it so."""
+    messages: list[Message] = []
+    monkeypatch.setattr(reporting, "send_all", lambda _, __, message, ___: not messages.append(message))
     until = datetime.now(UTC) - timedelta(hours=4)
     progress = SimpleNamespace(closed_until=until)
     monkeypatch.setattr(deadline, "open_ledger", lambda _: SimpleNamespace(progress=lambda: progress))
@@ -421,7 +422,7 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
         asyncio.run(deadline.missed(archive, run))
     noted.open.clear()
     asyncio.run(deadline.missed("orders", {"dag_run": {**run["dag_run"], "run_type": "backfill"}}))
-    [message] = told
+    [message] = messages
     assert (message.kind, message.state) == ("late_hour", "begins")
     assert message.link.endswith("/dags/archive_orders/runs/scheduled__x")
     assert f"{until:%Y-%m-%d %H:%M}" in message.title
@@ -429,8 +430,8 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
     noted.open.clear()
     progress.closed_until = None
     asyncio.run(deadline.missed("orders", run))
-    assert told[1].title == "Archive orders: its first hour is late"
-    assert told[1].bad == ("No hour is closed yet; alerts.max_age is 3 h",)
+    assert messages[1].title == "Archive orders: its first hour is late"
+    assert messages[1].bad == ("No hour is closed yet; alerts.max_age is 3 h",)
 
 
 def test_a_mail_server_that_does_not_answer_holds_up_nobody(
@@ -450,5 +451,5 @@ def test_a_mail_server_that_does_not_answer_holds_up_nobody(
         context = {name: value for name, value in fails().items() if name != "exception"}
         AlertCallbacks(archive("alerts: {on_failure: [mail, raw]}\n")).run_failed(context)
         assert len(webhook.documents) == 1
-    told = [r.getMessage() for r in caplog.records if "not sent by connection mail within" in r.getMessage()]
-    assert len(told) == 1
+    log_lines = [r.getMessage() for r in caplog.records if "not sent by connection mail within" in r.getMessage()]
+    assert len(log_lines) == 1

@@ -65,19 +65,19 @@ def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> Changed
 
 
 def events(
-    archive: Archive, found: list[ChangedHour], told: Told | None = None, stretches: Sequence[ClosedStretch] = ()
+    archive: Archive, changes: list[ChangedHour], announced: Told | None = None, stretches: Sequence[ClosedStretch] = ()
 ) -> list[dict[str, Any]]:
     outlets: Any = OutletEventAccessors()
-    inlets = {hours_alias(archive): told or Told()}
-    extras = announce(archive, ClosedHours(found, stretches), {"inlet_events": inlets, "outlet_events": outlets})
-    made: list[Any] = list(_serialize_outlet_events(outlets))
-    assert [one["extra"] for one in made] == extras
-    return made
+    inlets = {hours_alias(archive): announced or Told()}
+    extras = announce(archive, ClosedHours(changes, stretches), {"inlet_events": inlets, "outlet_events": outlets})
+    serialized: list[Any] = list(_serialize_outlet_events(outlets))
+    assert [event["extra"] for event in serialized] == extras
+    return serialized
 
 
 def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
-    found = events(archive(), [changed(4, 10), changed(5, 20, late_rows=2)])
-    assert [e["extra"] for e in found] == [
+    extras = events(archive(), [changed(4, 10), changed(5, 20, late_rows=2)])
+    assert [e["extra"] for e in extras] == [
         {
             "event": f"2026-11-21T0{hour}:00:00Z r {WHEN}",
             "run": "r",
@@ -91,7 +91,7 @@ def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
         }
         for hour, rows, late in ((4, 10, 0), (5, 20, 2))
     ]
-    for event in found:
+    for event in extras:
         assert event["source_alias_name"] == "archive_orders_hours"
         assert event["dest_asset_key"] == {
             "name": "archive_orders_hours",
@@ -100,15 +100,15 @@ def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
 
 
 def test_what_was_told_is_not_told_again_and_what_a_crash_swallowed_is(archive: MakeArchive) -> None:
-    told = Told((COMMITTED + timedelta(minutes=1), f"2026-11-21T04:00:00Z r {WHEN}"))
-    [found] = events(archive(), [changed(4, 10), changed(5, 20)], told)
-    assert found["extra"]["event"] == f"2026-11-21T05:00:00Z r {WHEN}"
+    announced = Told((COMMITTED + timedelta(minutes=1), f"2026-11-21T04:00:00Z r {WHEN}"))
+    [event] = events(archive(), [changed(4, 10), changed(5, 20)], announced)
+    assert event["extra"]["event"] == f"2026-11-21T05:00:00Z r {WHEN}"
 
 
 def test_an_hour_that_another_run_changes_is_told_again(archive: MakeArchive) -> None:
-    told = Told((COMMITTED, f"2026-11-21T04:00:00Z r {WHEN}"))
-    [found] = events(archive(), [changed(4, 12, late_rows=2, run="s")], told)
-    assert (found["extra"]["event"], found["extra"]["late_rows"]) == (
+    announced = Told((COMMITTED, f"2026-11-21T04:00:00Z r {WHEN}"))
+    [event] = events(archive(), [changed(4, 12, late_rows=2, run="s")], announced)
+    assert (event["extra"]["event"], event["extra"]["late_rows"]) == (
         f"2026-11-21T04:00:00Z s {WHEN}",
         2,
     )
@@ -117,13 +117,13 @@ def test_an_hour_that_another_run_changes_is_told_again(archive: MakeArchive) ->
 def test_an_archive_that_began_anew_is_told_of_anew(archive: MakeArchive) -> None:
     """Its store was emptied; Airflow has the events of the one before, with the same hours and runs."""
     earlier = isoformat(COMMITTED - timedelta(minutes=6))
-    told = Told((COMMITTED - timedelta(minutes=5), f"2026-11-21T04:00:00Z r {earlier}"))
-    assert len(events(archive(), [changed(4, 10)], told)) == 1
+    announced = Told((COMMITTED - timedelta(minutes=5), f"2026-11-21T04:00:00Z r {earlier}"))
+    assert len(events(archive(), [changed(4, 10)], announced)) == 1
 
 
 def test_airflow_s_clock_may_be_behind_the_one_that_committed(archive: MakeArchive) -> None:
-    told = Told((COMMITTED - timedelta(minutes=9), f"2026-11-21T04:00:00Z r {WHEN}"))
-    assert events(archive(), [changed(4, 10)], told) == []
+    announced = Told((COMMITTED - timedelta(minutes=9), f"2026-11-21T04:00:00Z r {WHEN}"))
+    assert events(archive(), [changed(4, 10)], announced) == []
 
 
 def test_no_hour_is_no_event_and_no_question(archive: MakeArchive) -> None:
@@ -134,59 +134,59 @@ def test_no_hour_is_no_event_and_no_question(archive: MakeArchive) -> None:
 
 
 def test_each_hour_is_a_partition_and_no_hour_is_no_event(archive: MakeArchive) -> None:
-    made, outlets = archive(), OutletEventAccessors()
-    declared = [hours_alias(made), hours_asset(made)]
+    partitioned, outlets = archive(), OutletEventAccessors()
+    declared = [hours_alias(partitioned), hours_asset(partitioned)]
     context: dict[str, Any] = {"outlet_events": outlets, "ti": SimpleNamespace(task=SimpleNamespace(outlets=declared))}
     announce_partitions(
-        made,
+        partitioned,
         ClosedHours(),
         [{"hour": f"2026-11-21T0{hour}:00:00Z"} for hour in (5, 4, 5)] + [{"hour": None, "run": "r"}],
         context,
     )
-    found: list[Any] = list(_serialize_outlet_events(outlets))
-    assert sorted(one["partition_key"] for one in found) == ["2026-11-21T04:00:00", "2026-11-21T05:00:00"]
-    assert {one["dest_asset_key"]["uri"] for one in found} == {"archive://orders/hours"}
-    assert found[0]["extra"] == {"archive": "orders", "proofs": "s3://bucket/lake/_ledger/orders/hours"}
+    serialized: list[Any] = list(_serialize_outlet_events(outlets))
+    assert sorted(event["partition_key"] for event in serialized) == ["2026-11-21T04:00:00", "2026-11-21T05:00:00"]
+    assert {event["dest_asset_key"]["uri"] for event in serialized} == {"archive://orders/hours"}
+    assert serialized[0]["extra"] == {"archive": "orders", "proofs": "s3://bucket/lake/_ledger/orders/hours"}
     assert context["ti"].task.outlets == declared
-    announce_partitions(made, ClosedHours(), [], context)
-    assert context["ti"].task.outlets == [hours_alias(made)]
+    announce_partitions(partitioned, ClosedHours(), [], context)
+    assert context["ti"].task.outlets == [hours_alias(partitioned)]
     assert len(declared) == 2, "the DAG's own list is not changed"
 
 
 def day_events(
     archive: Archive,
-    found: list[ChangedHour],
+    changes: list[ChangedHour],
     proofs: Any,
-    told: Told | None = None,
+    announced: Told | None = None,
     stretches: Sequence[ClosedStretch] = (),
 ) -> list[dict[str, Any]]:
     outlets: Any = OutletEventAccessors()
-    inlets = {days_alias(archive): told or Told()}
-    closed = ClosedHours(found, stretches)
+    inlets = {days_alias(archive): announced or Told()}
+    closed = ClosedHours(changes, stretches)
     count = announce_days(archive, closed, proofs, {"inlet_events": inlets, "outlet_events": outlets})
-    made: list[Any] = list(_serialize_outlet_events(outlets))
-    assert count == len(made)
-    return made
+    serialized: list[Any] = list(_serialize_outlet_events(outlets))
+    assert count == len(serialized)
+    return serialized
 
 
 def proofs_of(*hours: int) -> Any:
     """Reads the complete proofs of these hours of the day, each of ten rows, and counts."""
-    there = {found.proof.hour: found.proof for found in (changed(hour, 10) for hour in hours)}
+    proofs = {change.proof.hour: change.proof for change in (changed(hour, 10) for hour in hours)}
     asked: list[int] = []
 
     def proof(hour: int) -> HourProof | None:
         asked.append(hour)
-        return there.get(hour)
+        return proofs.get(hour)
 
     proof.asked = asked  # type: ignore[attr-defined]
     return proof
 
 
 def test_a_day_is_an_event_once_its_24_hours_are_complete(archive: MakeArchive) -> None:
-    [found] = day_events(archive(), [changed(22, 10), changed(23, 10)], proofs_of(*range(24)))
-    assert found["dest_asset_key"] == {"name": "archive://orders/days", "uri": "archive://orders/days"}
-    assert found["source_alias_name"] == "archive_orders_days"
-    assert found["extra"] == {
+    [event] = day_events(archive(), [changed(22, 10), changed(23, 10)], proofs_of(*range(24)))
+    assert event["dest_asset_key"] == {"name": "archive://orders/days", "uri": "archive://orders/days"}
+    assert event["source_alias_name"] == "archive_orders_days"
+    assert event["extra"] == {
         "event": f"2026-11-21 r {WHEN}", "run": "r", "archive": "orders", "day": "2026-11-21", "status": "complete",
         "rows": 240, "late_rows": 0, "objects": 72,
     }  # fmt: skip
@@ -200,9 +200,9 @@ def test_a_day_that_is_not_over_costs_one_question_and_one_with_a_gap_is_none(ar
 
 
 def test_a_day_is_told_once_a_run(archive: MakeArchive) -> None:
-    told = Told((COMMITTED, f"2026-11-21 r {WHEN}"))
-    assert day_events(archive(), [changed(23, 10)], proofs_of(*range(24)), told) == []
-    assert len(day_events(archive(), [changed(4, 10, run="s")], proofs_of(*range(24)), told)) == 1
+    announced = Told((COMMITTED, f"2026-11-21 r {WHEN}"))
+    assert day_events(archive(), [changed(23, 10)], proofs_of(*range(24)), announced) == []
+    assert len(day_events(archive(), [changed(4, 10, run="s")], proofs_of(*range(24)), announced)) == 1
 
 
 DAY = to_hour(datetime(2026, 11, 21, tzinfo=UTC))
@@ -215,13 +215,13 @@ def stretch(*ranges: tuple[int, int]) -> ClosedStretch:
 
 def test_years_without_a_record_are_one_event_that_names_no_single_hour(archive: MakeArchive) -> None:
     hours = stretch((-26_000, -100), (-99, 4))
-    [found] = [event["extra"] for event in events(archive(), [], stretches=[hours])]
-    assert found == {
+    [extra] = [event["extra"] for event in events(archive(), [], stretches=[hours])]
+    assert extra == {
         "event": f"2023-12-03T16:00:00Z/2026-11-21T04:00:00Z r {WHEN}", "run": "r", "archive": "orders", "hour": None,
         "from": "2023-12-03T16:00:00Z", "until": "2026-11-21T04:00:00Z", "hours": 26_003, "status": "complete",
         "rows": 0, "late_rows": 0, "objects": 0, "proof": "_ledger/orders/progress.json",
     }  # fmt: skip
-    assert events(archive(), [], Told((COMMITTED, found["event"])), [hours]) == []
+    assert events(archive(), [], Told((COMMITTED, extra["event"])), [hours]) == []
 
 
 def test_the_days_at_the_ends_of_a_stretch_are_events_if_they_are_whole_and_those_inside_are_not(
@@ -237,13 +237,13 @@ def test_the_days_at_the_ends_of_a_stretch_are_events_if_they_are_whole_and_thos
 
 def test_hours_of_a_stretch_are_partitions_only_on_days_that_have_other_hours(archive: MakeArchive) -> None:
     """So a DAG of days, which waits for 24 partitions, misses no day with records; years in between cost nothing."""
-    made, outlets = archive(), OutletEventAccessors()
+    partitioned, outlets = archive(), OutletEventAccessors()
     context: dict[str, Any] = {"outlet_events": outlets, "ti": SimpleNamespace(task=SimpleNamespace(outlets=[]))}
     closed = ClosedHours([changed(4, 10)], [stretch((-26_000, 4), (5, 24 + 3))])
-    announce_partitions(made, closed, [{"hour": "2026-11-21T04:00:00Z"}, {"hour": None, "run": "r"}], context)
-    keys = [one["partition_key"] for one in _serialize_outlet_events(outlets)]  # type: ignore[typeddict-item]
+    announce_partitions(partitioned, closed, [{"hour": "2026-11-21T04:00:00Z"}, {"hour": None, "run": "r"}], context)
+    keys = [event["partition_key"] for event in _serialize_outlet_events(outlets)]  # type: ignore[typeddict-item]
     by_day = Counter(key[:10] for key in keys)
     assert by_day == {"2023-12-03": 8, "2026-11-21": 24, "2026-11-22": 3}
     outlets = OutletEventAccessors()
-    announce_partitions(made, closed, [{"hour": "2026-11-21T04:00:00Z"}], {**context, "outlet_events": outlets})
+    announce_partitions(partitioned, closed, [{"hour": "2026-11-21T04:00:00Z"}], {**context, "outlet_events": outlets})
     assert len(list(_serialize_outlet_events(outlets))) == 1, "the stretch was told before"

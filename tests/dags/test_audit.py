@@ -111,9 +111,9 @@ class TestCommand:
         later.brokers.group = lake.brokers.group
         later.run(5)
         lines = call("status", code=None).lines
-        [(at, told)] = [(n, line) for n, line in enumerate(lines) if line.startswith("last run: ")]
-        assert told.startswith("last run: 1 row in 2 objects of ")
-        assert told.endswith(", 1 dead letter")
+        [(at, last_run)] = [(n, line) for n, line in enumerate(lines) if line.startswith("last run: ")]
+        assert last_run.startswith("last run: 1 row in 2 objects of ")
+        assert last_run.endswith(", 1 dead letter")
         [dead] = [n for n, line in enumerate(lines) if line.startswith("warning: dead letters: 1 record")]
         assert lines[dead + 1 : dead + 3] == [
             "  - once their cause is corrected: airflow archive replay-dead-letters orders --all",

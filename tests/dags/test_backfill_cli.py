@@ -50,9 +50,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     from kafka_archiver.orchestration.backfill import wait as following
 
-    told = Scheduler()
-    monkeypatch.setattr(following, "wait", partial(following.wait, pause=told.tick))
-    return told
+    recording = Scheduler()
+    monkeypatch.setattr(following, "wait", partial(following.wait, pause=recording.tick))
+    return recording
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def backfills(session: Session) -> list[Any]:
 
 
 def test_one_hour_is_one_run(backfill: Call, session: Session) -> None:
-    one = ("-s", "2026-11-20T05:00:00", "-e", "2026-11-20T05:00:00", "archive_t")
-    assert backfill("--dry-run", "--output", "json", *one).json == [
+    hour_words = ("-s", "2026-11-20T05:00:00", "-e", "2026-11-20T05:00:00", "archive_t")
+    assert backfill("--dry-run", "--output", "json", *hour_words).json == [
         {
             "interval_start": "2026-11-20T05:00:00Z",
             "interval_end": "2026-11-20T06:00:00Z",
@@ -89,7 +89,7 @@ def test_one_hour_is_one_run(backfill: Call, session: Session) -> None:
         }
     ]
     assert runs(session) == []
-    backfill(*one)
+    backfill(*hour_words)
     [run] = runs(session)
     assert (run.data_interval_start, run.data_interval_end) == (at(5), at(6))
     assert (run.run_type, run.state) == ("backfill", "success")
@@ -308,15 +308,15 @@ def test_options_that_are_gone_say_what_to_do(backfill: Call, words: list[str]) 
 def test_asks_before_finished_runs_are_run_again(
     backfill: Call, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = ("--reset-dagruns", "-s", "2026-11-20", "archive_t")
-    backfill(*one)
+    hour_words = ("--reset-dagruns", "-s", "2026-11-20", "archive_t")
+    backfill(*hour_words)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin.readline", lambda: "n\n", raising=False)
-    backfill(*one, code=1)
+    backfill(*hour_words, code=1)
     assert [run.clear_number for run in runs(session)] == [0]
-    backfill("--yes", *one)
+    backfill("--yes", *hour_words)
     monkeypatch.setattr("sys.stdin.readline", lambda: "y\n", raising=False)
-    backfill(*one)
+    backfill(*hour_words)
     assert [run.clear_number for run in runs(session)] == [2]
 
 
@@ -325,20 +325,20 @@ def test_nobody_sees_a_backfill_half_done(backfill: Call, started: Path, monkeyp
     from airflow.serialization.definitions.dag import SerializedDAG
 
     create = SerializedDAG.create_dagrun
-    seen = []
+    states_seen = []
 
-    def look_and_create(self: Any, **given: Any) -> Any:
-        created = create(self, **given)
+    def look_and_create(self: Any, **arguments: Any) -> Any:
+        created = create(self, **arguments)
         with sqlite3.connect(started, timeout=0) as other:
             [count] = other.execute("SELECT COUNT(*) FROM dag_run").fetchone()
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 other.execute("UPDATE job SET state = state")
-        seen.append(count)
+        states_seen.append(count)
         return created
 
     monkeypatch.setattr(SerializedDAG, "create_dagrun", look_and_create)
     backfill("-s", "2026-11-20", "-e", "2026-11-20T02:00", "archive_t")
-    assert seen == [0, 0, 0]
+    assert states_seen == [0, 0, 0]
 
 
 def test_another_airflow_is_noticed_before_anything_is_created(

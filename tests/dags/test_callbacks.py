@@ -71,19 +71,21 @@ class Noted:
 
 @pytest.fixture(autouse=True)
 def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
-    found = Noted()
-    monkeypatch.setattr(callbacks, "InVariables", lambda: found)
-    return found
+    notes = Noted()
+    monkeypatch.setattr(callbacks, "InVariables", lambda: notes)
+    return notes
 
 
 @pytest.fixture
-def told(archive: MakeArchive, local_connections: None) -> Any:
+def alerting(archive: MakeArchive, local_connections: None) -> Any:
     """Makes an archive with alerts whose store is in memory."""
 
     def make(*channels: str) -> Archive:
-        made = archive(f"alerts: {{on_failure: {json.dumps(channels)}}}\n")
+        archive_with_alerts = archive(f"alerts: {{on_failure: {json.dumps(channels)}}}\n")
         url = f"memory://{uuid.uuid4().hex}/lake"
-        return made.model_copy(update={"store": made.store.model_copy(update={"url": url})})
+        return archive_with_alerts.model_copy(
+            update={"store": archive_with_alerts.store.model_copy(update={"url": url})}
+        )
 
     return make
 
@@ -111,7 +113,7 @@ class Task:
 
 
 def failed(error: BaseException | None = None, task: Task | None = None) -> dict[str, Any]:
-    """What Airflow hands to a failure callback in the task's own process."""
+    """Return what Airflow hands to a failure callback in the task's own process."""
     run = SimpleNamespace(
         data_interval_start=START, data_interval_end=END, run_after=END, run_type="scheduled", conf={}
     )
@@ -119,7 +121,7 @@ def failed(error: BaseException | None = None, task: Task | None = None) -> dict
 
 
 def afterwards(context: dict[str, Any]) -> dict[str, Any]:
-    """What it hands to one in the DAG processor."""
+    """Return what it hands to a callback in the DAG processor."""
     return {name: value for name, value in context.items() if name != "exception"}
 
 
@@ -148,9 +150,9 @@ def add_mail(connection: AddConnection, conn_id: str, receiver: MailServer, **ex
 
 
 def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_look(
-    told: Any, connection: AddConnection, webhook: Webhook
+    alerting: Any, connection: AddConnection, webhook: Webhook
 ) -> None:
-    archive = told("ops")
+    archive = alerting("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook, **{"X-Token": "ours"})
     AlertCallbacks(archive).task_failed(failed(IntegrityError("2 objects are missing\nlake/a\nlake/b")))
@@ -184,8 +186,8 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
     assert webhook.headers[0]["Content-Type"] == "application/json"
 
 
-def test_a_mail_says_the_same(told: Any, connection: AddConnection, mail_server: MailServer) -> None:
-    archive = told("ops_mail")
+def test_a_mail_says_the_same(alerting: Any, connection: AddConnection, mail_server: MailServer) -> None:
+    archive = alerting("ops_mail")
     plan_in(archive)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com, second@example.com")
     AlertCallbacks(archive).task_failed(failed(PermanentError("PolicyError: 5 offsets <are> gone")))
@@ -200,17 +202,17 @@ def test_a_mail_says_the_same(told: Any, connection: AddConnection, mail_server:
 
 
 def test_what_failed_may_look_like_a_template(
-    told: Any, connection: AddConnection, webhook: Webhook, mail_server: MailServer
+    alerting: Any, connection: AddConnection, webhook: Webhook, mail_server: MailServer
 ) -> None:
     add_webhook(connection, "ops", webhook)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
-    AlertCallbacks(told("ops", "ops_mail")).task_failed(failed(ValueError("{{ var.value.secret }} {% raise %}")))
+    AlertCallbacks(alerting("ops", "ops_mail")).task_failed(failed(ValueError("{{ var.value.secret }} {% raise %}")))
     assert webhook.documents[0]["cause"] == "ValueError: {{ var.value.secret }} {% raise %}"
     assert "{{ var.value.secret }} {% raise %}" in text_of(mail_server.mails[0][1])
 
 
 def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
-    told: Any,
+    alerting: Any,
     connection: AddConnection,
     webhook: Webhook,
     mail_server: MailServer,
@@ -230,23 +232,25 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
         add_webhook(connection, "ops", webhook)
         add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
         names = ("refused", "refused_mail", "broken", "silent", "to_nobody", "kafka_by_mistake", "missing")
-        AlertCallbacks(told(*names, "ops", "ops_mail")).task_failed(failed(ValueError("x")))
+        AlertCallbacks(alerting(*names, "ops", "ops_mail")).task_failed(failed(ValueError("x")))
     assert len(webhook.documents) == len(mail_server.mails) == 1
     errors = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and r.name.startswith("kafka_archiver")]
-    found = {error.split(":")[0]: error for error in errors}
-    assert set(found) == {f"the alert could not be sent by connection {name}" for name in names}
-    to_nobody, by_mistake, missing = (found[f"the alert could not be sent by connection {name}"] for name in names[4:])
+    by_channel = {error.split(":")[0]: error for error in errors}
+    assert set(by_channel) == {f"the alert could not be sent by connection {name}" for name in names}
+    to_nobody, by_mistake, missing = (
+        by_channel[f"the alert could not be sent by connection {name}"] for name in names[4:]
+    )
     assert "to_email" in to_nobody
     assert "is of type 'kafka'; expected 'http' or 'smtp'" in by_mistake
     assert "airflow connections add missing --conn-type http" in missing
 
 
 def test_a_webhook_that_redirects_took_nothing(
-    told: Any, connection: AddConnection, caplog: pytest.LogCaptureFixture
+    alerting: Any, connection: AddConnection, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Webhook(status=302) as moved:
         add_webhook(connection, "moved", moved)
-        callbacks = AlertCallbacks(told("moved"))
+        callbacks = AlertCallbacks(alerting("moved"))
         for _ in range(2):
             callbacks.task_failed(failed(ValueError("x")))
         # Nobody was told, so the second run tries again.
@@ -255,13 +259,13 @@ def test_a_webhook_that_redirects_took_nothing(
 
 
 def test_no_log_repeats_what_makes_the_address_of_a_webhook_secret(
-    told: Any, connection: AddConnection, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    alerting: Any, connection: AddConnection, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
         connection("refused", "http", host=f"http://u:Geheim0@{place}/hooks/Geheim1 é?token=Geheim2 é")
-        AlertCallbacks(told("refused")).task_failed(failed(ValueError("x")))
+        AlertCallbacks(alerting("refused")).task_failed(failed(ValueError("x")))
     [error] = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and "refused" in r.getMessage()]
     assert "Connection refused" in error
     printed = capfd.readouterr()
@@ -269,7 +273,7 @@ def test_no_log_repeats_what_makes_the_address_of_a_webhook_secret(
 
 
 def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
-    told: Any, connection: AddConnection, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+    alerting: Any, connection: AddConnection, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_webhook(connection, "ops", webhook)
     answer = threading.Event()
@@ -282,7 +286,7 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
     monkeypatch.setattr(Context, "open", lambda *_: SimpleNamespace(ledger=ledger))
     monkeypatch.setattr(failure_module, "LEDGER_SECONDS", 0.2)
     try:
-        AlertCallbacks(told("ops")).task_failed(failed(ValueError("x")))
+        AlertCallbacks(alerting("ops")).task_failed(failed(ValueError("x")))
     finally:
         answer.set()
     assert webhook.documents[0]["planned"] is None
@@ -299,9 +303,9 @@ def test_a_connection_that_is_missing_is_told_too(
     assert webhook.documents[0]["planned"] is None
 
 
-def test_a_failure_is_told_once(told: Any, connection: AddConnection, webhook: Webhook) -> None:
+def test_a_failure_is_told_once(alerting: Any, connection: AddConnection, webhook: Webhook) -> None:
     add_webhook(connection, "ops", webhook)
-    alert, context = AlertCallbacks(told("ops")), failed(ValueError("x"))
+    alert, context = AlertCallbacks(alerting("ops")), failed(ValueError("x"))
     alert.task_failed(context)
     alert.run_failed(afterwards(context))
     assert [d["cause"] for d in webhook.documents] == ["ValueError: x"]
@@ -314,10 +318,10 @@ def test_a_failure_is_told_once(told: Any, connection: AddConnection, webhook: W
 
 
 def test_a_task_whose_process_was_killed_is_told_when_its_run_has_failed(
-    told: Any, connection: AddConnection, webhook: Webhook
+    alerting: Any, connection: AddConnection, webhook: Webhook
 ) -> None:
     add_webhook(connection, "ops", webhook)
-    alert, context = AlertCallbacks(told("ops")), afterwards(failed())
+    alert, context = AlertCallbacks(alerting("ops")), afterwards(failed())
     # In the DAG processor nothing can be noted, so that the run's callback would tell it again.
     alert.task_failed(context)
     assert webhook.documents == []
@@ -326,15 +330,15 @@ def test_a_task_whose_process_was_killed_is_told_when_its_run_has_failed(
     assert webhook.documents[0]["task"] == "verify"
 
 
-def test_a_run_that_failed_without_a_task_is_none_of_ours(told: Any) -> None:
-    AlertCallbacks(told("ops")).run_failed({"run_id": "x", "reason": "task_failure"})
+def test_a_run_that_failed_without_a_task_is_none_of_ours(alerting: Any) -> None:
+    AlertCallbacks(alerting("ops")).run_failed({"run_id": "x", "reason": "task_failure"})
 
 
 def test_an_alert_is_about_the_run_at_work_and_not_about_the_dag_run_that_came_to_it(
-    told: Any, connection: AddConnection, webhook: Webhook, noted: Noted
+    alerting: Any, connection: AddConnection, webhook: Webhook, noted: Noted
 ) -> None:
     """The DAG run of six o'clock finishes that of four first, which is what failed."""
-    archive = told("ops")
+    archive = alerting("ops")
     plan_in(archive, 1, START - HOUR)
     plan_in(archive, 2)
     add_webhook(connection, "ops", webhook)
@@ -353,19 +357,19 @@ def test_an_alert_is_about_the_run_at_work_and_not_about_the_dag_run_that_came_t
 
 
 def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_cause(
-    told: Any, connection: AddConnection, webhook: Webhook
+    alerting: Any, connection: AddConnection, webhook: Webhook
 ) -> None:
     """A run by hand has the interval of the last run, which is settled and has nothing to do with it."""
-    archive = told("ops")
+    archive = alerting("ops")
     plan_in(archive)
     ledger = Ledger(open_store(archive.store.url, {}), archive.archive)
     assert ledger.put_progress(Progress(archive=archive.archive, settled=1), ledger.stored_progress())
     add_webhook(connection, "ops", webhook)
     record = once("orders", {"lost_offsets": "record_loss"})
-    one = advise("One run stops at each of these: for one run ", record)
+    action = advise("One run stops at each of these: for one run ", record)
     for error in (
         PolicyError("5 offsets are gone.", "lost_offsets", actions=(record, command("kafka-topics --list"))),
-        PolicyError("5 objects are gone.", advice=one.text, actions=one.actions),
+        PolicyError("5 objects are gone.", advice=action.text, actions=action.actions),
         ConfigError("no connection `x`.", *advise(command("airflow connections add x"))),
         BadRecordError.without_records(
             "no.", *advise(record, ". Once that is fixed, ", go_on("orders", RUN), plan_anew("orders", RUN))
@@ -389,8 +393,8 @@ def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_caus
     assert fourth["cause"].startswith("BadRecordError: ")
 
 
-def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnection, webhook: Webhook) -> None:
-    archive = told("ops")
+def test_an_audit_s_alert_is_about_no_interval(alerting: Any, connection: AddConnection, webhook: Webhook) -> None:
+    archive = alerting("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook)
     AlertCallbacks(archive, archives=False).task_failed(failed(IntegrityError("1 error"), Task("audit")))
@@ -405,9 +409,9 @@ def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnect
     [{"rebuild": {"run": "20261120T050000Z"}}, {"repair": ["20261120T050000Z"]}, {"dead_letters": {"all": True}}],
 )
 def test_a_rebuild_that_cannot_be_planned_is_about_no_interval_of_the_schedule(
-    told: Any, connection: AddConnection, webhook: Webhook, conf: dict[str, Any]
+    alerting: Any, connection: AddConnection, webhook: Webhook, conf: dict[str, Any]
 ) -> None:
-    archive = told("ops")
+    archive = alerting("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook)
     context = failed(PermanentError("cannot be rebuilt"), Task("plan"))
@@ -417,12 +421,12 @@ def test_a_rebuild_that_cannot_be_planned_is_about_no_interval_of_the_schedule(
 
 
 def test_the_cause_is_left_where_commands_and_people_look(
-    told: Any, connection: AddConnection, webhook: Webhook, caplog: pytest.LogCaptureFixture
+    alerting: Any, connection: AddConnection, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Airflow has opened a group of lines by then, which its UI folds away."""
     add_webhook(connection, "ops", webhook)
     context = failed(IntegrityError(f"2 objects are missing\nlake/a {SECRET}"))
-    for callback in dag_of(told("ops")).get_task("verify").on_failure_callback:
+    for callback in dag_of(alerting("ops")).get_task("verify").on_failure_callback:
         callback(context)
     cause = "IntegrityError: 2 objects are missing lake/a ***"
     assert [record.getMessage() for record in caplog.records][-2:] == ["::endgroup::", cause]

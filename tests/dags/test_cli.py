@@ -47,7 +47,7 @@ def test_list(call: Call, orders: Path) -> None:
 def test_a_wrong_file_hides_nothing_from_the_list(call: Call, orders: Path) -> None:
     (orders.parent / "wrong.yaml").write_text("archive: wrong\nnonsense: 1\n")
     shown = call("list", "-o", "yaml", code=1)
-    assert [found["archive"] for found in yaml.safe_load(shown.out)] == ["orders"]
+    assert [listed["archive"] for listed in yaml.safe_load(shown.out)] == ["orders"]
     assert "`nonsense` is not a key of an archive" in shown.err
 
 
@@ -60,16 +60,16 @@ def test_validate_finds_every_problem(call: Call, orders: Path) -> None:
     )
     (orders.parent / "copy.yaml").write_text(orders.read_text())
     shown = call("validate", "-o", "json", code=1)
-    found = {Path(one["file"]).name: one for one in shown.json}
-    assert list(found) == ["a.yaml", "b.yaml", "copy.yaml", "orders.yaml"]
-    assert found["a.yaml"]["archive"] is None
-    assert len(found["a.yaml"]["problems"]) == 3
-    assert found["b.yaml"]["problems"] == [
+    by_file = {Path(entry["file"]).name: entry for entry in shown.json}
+    assert list(by_file) == ["a.yaml", "b.yaml", "copy.yaml", "orders.yaml"]
+    assert by_file["a.yaml"]["archive"] is None
+    assert len(by_file["a.yaml"]["problems"]) == 3
+    assert by_file["b.yaml"]["problems"] == [
         "store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
         "(json needs `schema`, too)"
     ]
-    assert "is taken by" in found["copy.yaml"]["problems"][0]
-    assert found["orders.yaml"]["problems"] == []
+    assert "is taken by" in by_file["copy.yaml"]["problems"][0]
+    assert by_file["orders.yaml"]["problems"] == []
     assert shown.err == "Files with problems: 3 of 4.\n"
 
 
@@ -83,15 +83,15 @@ def test_validate_finds_functions_and_runs_none(call: Call, orders: Path) -> Non
     (orders.parent / "validated.py").write_text("raise SystemExit\ndef split(record): ...\n")
     for function, problem in {"split": "", "splt": "has no function 'splt'; found split."}.items():
         orders.write_text(f"{yaml}transform: {{mapper: validated:{function}}}\n")
-        [found] = call("validate", "-o", "json", code=1 if problem else 0).json
-        assert problem in "".join(found["problems"])
-        assert bool(found["problems"]) == bool(problem)
+        [document] = call("validate", "-o", "json", code=1 if problem else 0).json
+        assert problem in "".join(document["problems"])
+        assert bool(document["problems"]) == bool(problem)
 
 
 def test_validate_names_a_time_zone_in_which_airflow_stops(call: Call, orders: Path) -> None:
     orders.write_text(orders.read_text() + "timezone: Australia/Lord_Howe\n")
-    [found] = call("validate", "-o", "json", code=1).json
-    assert "`timezone`: with this schedule Airflow does not get past" in found["problems"][0]
+    [document] = call("validate", "-o", "json", code=1).json
+    assert "`timezone`: with this schedule Airflow does not get past" in document["problems"][0]
 
 
 def test_validate_some(call: Call, orders: Path, tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_validate_some(call: Call, orders: Path, tmp_path: Path) -> None:
     shown = call("validate", "orders", str(elsewhere), code=1).lines
     assert [line[: len(start)] for line, start in zip(shown, starts, strict=True)] == starts
     assert "not YAML" in call("validate", "broken", code=1).out
-    said = f"No archive 'nobody' in {orders.parent}; found: broken.yaml, orders.\n"
-    assert call("validate", "nobody", code=1).err == said
+    message = f"No archive 'nobody' in {orders.parent}; found: broken.yaml, orders.\n"
+    assert call("validate", "nobody", code=1).err == message
 
 
 def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) -> None:
@@ -116,22 +116,22 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
     run(context, 2)
     brokers.logs[P0] = Range(0, 5)
     run(context, 3, until="planned")
-    [found] = call("status", "orders", "-o", "json").json
-    last = found.pop("last_commit")
+    [document] = call("status", "orders", "-o", "json").json
+    last = document.pop("last_commit")
     assert (last["run"], last["committed_at"]) == ("20261120T020000Z", "2026-11-20T03:06:00Z")
-    assert found.pop("hours_open") > 24
+    assert document.pop("hours_open") > 24
     # As on the page and in `/archiver/health`.
-    verdicts = {check["name"]: check["verdict"] for check in found.pop("health")}
+    verdicts = {check["name"]: check["verdict"] for check in document.pop("health")}
     ok = dict.fromkeys(("answers", "lag", "hours", "records", "runs", "brokers"), "ok")
     assert verdicts == ok | {"age": "failing", "plans": "warning", "audit": "warning"}
-    assert found.pop("last_run") == {
+    assert document.pop("last_run") == {
         "run": "20261120T020000Z", "committed_at": "2026-11-20T03:06:00Z", "offsets": 6, "rows": 6, "bytes": 6_000,
         "objects": 4, "dead_letters": 0, "lost": 0, "seconds": None, "cpu_seconds": None, "retries": None,
     }  # fmt: skip
-    assert found.pop("audit") is None
-    assert (found.pop("error"), found.pop("incomplete")) == (None, [])
+    assert document.pop("audit") is None
+    assert (document.pop("error"), document.pop("incomplete")) == (None, [])
     partition = ["topic", "partition", "committed", "archived_to", "log_start", "log_end", "lag", "oldest_unarchived"]
-    assert found == {
+    assert document == {
         "archive": "orders",
         "lag": 2,
         "oldest_unarchived": "2026-11-20T03:00:00Z",
@@ -243,16 +243,16 @@ def test_several_archives_each_once_and_no_other(call: Call, context: Context, o
     for name in ("payments", "returns"):
         (orders.parent / f"{name}.yaml").write_text(orders.read_text().replace("archive: orders", f"archive: {name}"))
     named = call("status", "payments", "orders", "payments", "-o", "json").json
-    assert [one["archive"] for one in named] == ["payments", "orders"]
+    assert [entry["archive"] for entry in named] == ["payments", "orders"]
     shown = call("status", "orders", "nobody", code=1)
     assert (shown.out, shown.err.startswith("No archive 'nobody'")) == ("", True)
 
 
 def test_plan(call: Call, context: Context, brokers: Brokers) -> None:
     two = ("plan", "orders", "--interval-start", "2026-11-20T02:00:00Z")
-    found = call(*two, "-o", "json").json
-    document = found.pop("plan")
-    assert found == {
+    preview = call(*two, "-o", "json").json
+    document = preview.pop("plan")
+    assert preview == {
         "archive": "orders",
         "run": "20261120T020000Z",
         "exists": False,
@@ -280,8 +280,8 @@ def test_plan_of_an_interval_that_has_one(call: Call, context: Context, brokers:
     run(context, 1)
     run(context, 2, until="planned")
     brokers.logs[P0] = Range(0, 9)
-    found = call("plan", "orders", "-i", "2026-11-20T01:00:00Z", "-o", "json").json
-    assert (found["exists"], found["offsets"], found["finished_first"]) == (True, 6, ["20261120T020000Z"])
+    document = call("plan", "orders", "-i", "2026-11-20T01:00:00Z", "-o", "json").json
+    assert (document["exists"], document["offsets"], document["finished_first"]) == (True, 6, ["20261120T020000Z"])
     shown = call("plan", "orders", "-i", "2026-11-20T01:00:00Z").out
     assert "Planned at 2026-11-20T02:05:00Z: a run would replay this plan." in shown
     assert "A run would first finish 20261120T020000Z." in shown
@@ -309,8 +309,8 @@ def test_plan_is_of_what_came_since_the_last_interval_was_planned(
     last = last_interval(find_archive("orders"), datetime.now(UTC))
     plan(replace(context, clock=lambda: datetime.now(UTC)), last, "scheduled")
     brokers.logs[P0] = Range(0, 9)
-    found = call("plan", "orders", "-o", "json").json
-    assert (found["exists"], found["offsets"], found["finished_first"]) == (False, 6, [last.id])
+    document = call("plan", "orders", "-o", "json").json
+    assert (document["exists"], document["offsets"], document["finished_first"]) == (False, 6, [last.id])
     assert call("plan", "orders", "-i", isoformat(last.start), "-o", "json").json["exists"]
 
 
@@ -389,12 +389,12 @@ def test_show(call: Call, context: Context) -> None:
         "orders/o+1+2.jsonl.gz |    1 | 1,000 |            2 |           2 | md5of12-1",
     ]
     for name in "20261120T020000Z", "2026-11-20T02:00:00Z":
-        found = call("show", "orders", name, "-o", "json").json
-        assert (found["archive"], found["run"], found["state"]) == ("orders", "20261120T020000Z", "settled")
-        assert found["store"].startswith("memory://")
+        document = call("show", "orders", name, "-o", "json").json
+        assert (document["archive"], document["run"], document["state"]) == ("orders", "20261120T020000Z", "settled")
+        assert document["store"].startswith("memory://")
         for name in "plan", "manifest", "commit":
             stored = getattr(context.ledger, name)("20261120T020000Z")
-            assert found[name] == json.loads(stored.to_json())
+            assert document[name] == json.loads(stored.to_json())
 
 
 @pytest.mark.parametrize(
@@ -428,8 +428,8 @@ def test_a_wrong_format_is_named_with_its_file(call: Call, context: Context, ord
     assert call("plan", "orders", code=1).err.startswith(f"{orders}: store.format: expected ")
     doctor = call("doctor", "orders", "-o", "json", code=1).json[0]["checks"]
     assert [c["found"].startswith(f"{orders}: ") for c in doctor if c["name"] == "format"] == [True]
-    [said] = call("validate", "-o", "json", code=1).json
-    assert said["problems"][0].startswith("store.format: expected ")
+    [problem] = call("validate", "-o", "json", code=1).json
+    assert problem["problems"][0].startswith("store.format: expected ")
 
 
 def test_what_others_print_is_not_the_result(call: Call, context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

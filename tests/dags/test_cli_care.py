@@ -57,9 +57,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checks(shown: Shown) -> dict[str, dict[str, Any]]:
-    [found] = shown.json
-    assert found["archive"] == "orders"
-    return {check["name"]: check for check in found["checks"]}
+    [document] = shown.json
+    assert document["archive"] == "orders"
+    return {check["name"]: check for check in document["checks"]}
 
 
 def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None:
@@ -67,8 +67,8 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None
     run(context, 2)
     call("acknowledge", "orders", "never-audited", "--by", "ann")
     before = {stat.key for stat in context.store.list("")}
-    found = checks(call("doctor", "orders", "-o", "json"))
-    assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
+    report = checks(call("doctor", "orders", "-o", "json"))
+    assert {name: check["state"] for name, check in report.items()} == dict.fromkeys(
         [
             "connection spark_default", "secrets", "spark-submit", "java", "format",
             "connection kafka_default", "connection aws_default", "store", "create-only",
@@ -78,10 +78,10 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None
         ],
         "ok",
     )  # fmt: skip
-    assert found["brokers"]["found"] == "3 brokers of cluster a-cluster at broker:9092"
-    assert found["topic orders"]["found"] == "2 partitions, id id-of-orders"
-    assert found["group"]["found"] == "archiver-orders has no members and an offset for 2 of 2 partitions"
-    assert found["schema registry"]["found"] == "not configured"
+    assert report["brokers"]["found"] == "3 brokers of cluster a-cluster at broker:9092"
+    assert report["topic orders"]["found"] == "2 partitions, id id-of-orders"
+    assert report["group"]["found"] == "archiver-orders has no members and an offset for 2 of 2 partitions"
+    assert report["schema registry"]["found"] == "not configured"
     assert {stat.key for stat in context.store.list("")} == before
 
 
@@ -89,14 +89,14 @@ def test_warnings_are_no_failure(call: Call, context: Context, brokers: Brokers)
     run(context, 2)
     run(context, 3, until="written")
     brokers.settings = {**SOUND, "retention.ms": "7200000"}
-    found = checks(call("doctor", "orders", "-o", "json"))
-    assert {name for name, check in found.items() if check["state"] != "ok"} == {
+    report = checks(call("doctor", "orders", "-o", "json"))
+    assert {name for name, check in report.items() if check["state"] != "ok"} == {
         "retention of orders",
         "never audited",
         "unfinished run",
     }
-    assert "records are kept for 2 hours, a run is due every 1 hour" in found["retention of orders"]["found"]
-    assert found["unfinished run"]["found"].startswith("run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not")
+    assert "records are kept for 2 hours, a run is due every 1 hour" in report["retention of orders"]["found"]
+    assert report["unfinished run"]["found"].startswith("run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not")
 
 
 def test_brokers_that_do_not_answer(
@@ -124,8 +124,8 @@ def test_a_driver_on_kubernetes_without_a_secret_is_found_before_a_run_is_planne
     call: Call, context: Context, brokers: Brokers, connection: AddConnection, orders: Path
 ) -> None:
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="k8s://https://cluster", port=443)
-    found = checks(call("doctor", "orders", "-o", "json", code=1))
-    assert "kubectl create secret generic archive-orders" in found["secrets"]["found"]
+    report = checks(call("doctor", "orders", "-o", "json", code=1))
+    assert "kubectl create secret generic archive-orders" in report["secrets"]["found"]
     with orders.open("a") as file:
         file.write("spark: {kubernetes_secret: archive-orders}\n")
     assert checks(call("doctor", "orders", "-o", "json", code=None))["secrets"]["state"] == "ok"
@@ -136,22 +136,22 @@ def test_every_missing_connection_is_named_with_the_command_that_adds_it(
 ) -> None:
     with orders.open("a") as file:
         file.write("alerts: {on_failure: [hook], on_audit: [hook, auditors]}\n")
-    found = checks(call("doctor", "orders", "-o", "json", code=1))
+    report = checks(call("doctor", "orders", "-o", "json", code=1))
     for name in ("kafka_default", "aws_default", "spark_default", "hook"):
-        assert f"airflow connections add {name} --conn-type" in found[f"connection {name}"]["found"]
-    assert "(alerts.on_failure)" in found["connection hook"]["found"]
-    assert "(alerts.on_audit)" in found["connection auditors"]["found"]
-    assert "brokers" not in found
-    assert "store" not in found
+        assert f"airflow connections add {name} --conn-type" in report[f"connection {name}"]["found"]
+    assert "(alerts.on_failure)" in report["connection hook"]["found"]
+    assert "(alerts.on_audit)" in report["connection auditors"]["found"]
+    assert "brokers" not in report
+    assert "store" not in report
 
 
 def test_without_the_brokers_connection_the_store_is_tried(
     call: Call, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
-    found = checks(call("doctor", "orders", "-o", "json", code=1))
-    assert found["multipart"]["state"] == "ok"
-    assert "brokers" not in found
+    report = checks(call("doctor", "orders", "-o", "json", code=1))
+    assert report["multipart"]["state"] == "ok"
+    assert "brokers" not in report
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -169,10 +169,10 @@ def test_with_a_wrong_store_the_brokers_are_tried(
 
         monkeypatch.setattr(MemoryStore, "list", refuse)
         monkeypatch.setattr(MemoryStore, "version", refuse)
-    found = checks(call("doctor", "orders", "-o", "json", code=1))
-    assert found["brokers"]["state"] == found["topic orders"]["state"] == "ok"
-    assert found["retention of orders"]["state"] == "warning"
-    problems = {name for name, check in found.items() if check["state"] == "problem"}
+    report = checks(call("doctor", "orders", "-o", "json", code=1))
+    assert report["brokers"]["state"] == report["topic orders"]["state"] == "ok"
+    assert report["retention of orders"]["state"] == "warning"
+    problems = {name for name, check in report.items() if check["state"] == "problem"}
     assert problems == ({"connection aws_default"} if missing else {"store", "ledger"})
 
 
@@ -190,9 +190,9 @@ def test_clean(call: Call, context: Context, own_temporary_directory: Path) -> N
     folder.mkdir()
     (own_temporary_directory / "precious").mkdir()
     for words, removed in ((("--dry-run",), False), ((), True)):
-        found = call("clean", "orders", "--older-than", "0s", "-o", "json", *words).json
-        assert found["removed"] is removed
-        assert [(one["archive"], one["kind"], one["what"]) for one in found["leftovers"]] == [
+        report = call("clean", "orders", "--older-than", "0s", "-o", "json", *words).json
+        assert report["removed"] is removed
+        assert [(leftover["archive"], leftover["kind"], leftover["what"]) for leftover in report["leftovers"]] == [
             ("orders", "upload", key),
             (None, "temporary", str(folder)),
         ]
@@ -292,12 +292,12 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers) -> None:
         "| -",
         "1 earlier hour without a proof",
     ]
-    [found] = call("status", "orders", "-o", "json", "--hours").json
-    assert len(found["hours"]) == 24
+    [document] = call("status", "orders", "-o", "json", "--hours").json
+    assert len(document["hours"]) == 24
     names = "hour_start status rows bytes objects late_rows dead_letters complete_as_of closed_by reason"
-    told = ["2026-11-20T02:00:00Z", "complete", 2, 2000, 2, 0, 0, "2026-11-20T03:05:00Z", "20261120T020000Z", None]
-    assert (" ".join(found["hours"][-3]), [*found["hours"][-3].values()]) == (names, told)
-    assert found["hours"][-2]["reason"] == "a log began later"
+    hour_line = ["2026-11-20T02:00:00Z", "complete", 2, 2000, 2, 0, 0, "2026-11-20T03:05:00Z", "20261120T020000Z", None]
+    assert (" ".join(document["hours"][-3]), [*document["hours"][-3].values()]) == (names, hour_line)
+    assert document["hours"][-2]["reason"] == "a log began later"
 
 
 def test_what_was_lost_is_shown_for_ever(call: Call, context: Context) -> None:
@@ -310,23 +310,23 @@ def test_a_rebuild_that_nobody_finishes_stops_nobody(call: Call, context: Contex
     """The next run gives it up; then what it has written goes, and that it was is on record."""
     brokers.settings = SOUND
     run(context, 2)
-    [made] = rebuild_run(context, "20261120T020000Z").runs
-    assert made == "20261120T020000Z+r1"
+    [rebuilt] = rebuild_run(context, "20261120T020000Z").runs
+    assert rebuilt == "20261120T020000Z+r1"
     written = object_key(ObjectName("orders", 0, 0, revision=1), hour_path(498_650), ".jsonl.gz")
     context.store.put(written, b"of the rebuild")
-    intent = Intent(archive="orders", run=made, attempt=1, keys=(written,))
+    intent = Intent(archive="orders", run=rebuilt, attempt=1, keys=(written,))
     assert context.ledger.put_intent(intent, Stored(None, None))
     assert call("status", "orders", "-o", "json").json[0]["unfinished"] == []
     assert call("plan", "orders", "-i", "2026-11-20T03:00:00Z", "-o", "json").json["finished_first"] == []
     check = checks(call("doctor", "orders", "-o", "json"))["unfinished rebuild"]
-    assert made in check["found"]
+    assert rebuilt in check["found"]
     assert "airflow archive rebuild orders --run 20261120T020000Z" in check["choices"][0]
     clean = ("clean", "orders", "--older-than", "0s", "-o", "json")
     assert call(*clean).json["leftovers"] == []
     run(context, 3)
-    states = {one["run"]: one["state"] for one in call("runs", "orders", "-o", "json").json}
-    assert states == {"20261120T020000Z": "settled", made: "given_up", "20261120T030000Z": "settled"}
-    assert [(one["kind"], one["run"]) for one in call(*clean).json["leftovers"]] == [("rebuild", made)]
+    states = {entry["run"]: entry["state"] for entry in call("runs", "orders", "-o", "json").json}
+    assert states == {"20261120T020000Z": "settled", rebuilt: "given_up", "20261120T030000Z": "settled"}
+    assert [(entry["kind"], entry["run"]) for entry in call(*clean).json["leftovers"]] == [("rebuild", rebuilt)]
     assert context.store.head(written) is None
 
 

@@ -40,16 +40,16 @@ def start(*command: str | Path, home: Path, **environment: str) -> "subprocess.C
 def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> None:
     done = start(sys.executable, "-c", PARSER, home=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    modules = json.loads(done.stdout)
     orchestration = "kafka_archiver.orchestration"
     light = ("messages", "values", "orchestration.backfill", "orchestration.cli", "orchestration.terminal")
     rooms = tuple(f"kafka_archiver.{room}" for room in light)
-    others = [name for name in found["modules"] if not f"{name}.".startswith(tuple(f"{room}." for room in rooms))]
+    others = [name for name in modules["modules"] if not f"{name}.".startswith(tuple(f"{room}." for room in rooms))]
     assert others == ["kafka_archiver", orchestration, f"{orchestration}.provider"]
-    assert found["heavy"] == []
-    assert {"list", "trigger", "unpause"} < set(found["dags"])
-    assert found["dags"].count("backfill") == 1
-    assert " ".join(found["archive"]) == (
+    assert modules["heavy"] == []
+    assert {"list", "trigger", "unpause"} < set(modules["dags"])
+    assert modules["dags"].count("backfill") == 1
+    assert " ".join(modules["archive"]) == (
         "list validate import status plan runs show print get decrypt audit doctor acknowledge clean fill rebuild "
         "repair replay-dead-letters rotate-keys"
     )
@@ -61,7 +61,7 @@ def test_only_the_result_goes_to_stdout(archives: Path, tmp_path: Path) -> None:
     (archives / "wrong.yaml").write_text("archive: [")
     folder = {"ARCHIVER_CONFIG_DIR": str(archives)}
     done = start(BIN / "airflow", "archive", "validate", "--output", "json", home=tmp_path, **folder)
-    assert [found["archive"] for found in json.loads(done.stdout)] == ["orders", None]
+    assert [entry["archive"] for entry in json.loads(done.stdout)] == ["orders", None]
     assert done.returncode == 1
     assert done.stderr.endswith("Files with problems: 1 of 2.\n")
     assert "Traceback" not in done.stderr

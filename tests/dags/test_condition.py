@@ -1,4 +1,4 @@
-"""What `status` and `doctor` know of runs from Airflow's database, and what is noted of failed tasks.
+"""The facts that `status` and `doctor` have of runs from Airflow's database, and the notes of failed tasks.
 
 The sentences are in tests/unit/test_running.py.
 """
@@ -56,11 +56,11 @@ def airflow_run(session: Session) -> MADE:
         moment = due or datetime.now(UTC) - timedelta(minutes=minutes)
         with session() as opened:
             fields = {"triggered_by": DagRunTriggeredByType.CLI, "run_type": DagRunType.SCHEDULED, **fields}
-            made = trigger_dag(dag_id="archive_orders", run_after=moment, session=opened, **fields)
-            found = opened.scalars(select(DagRun).where(DagRun.run_id == made.run_id)).one()
-            found.state, found.start_date = state, moment if state != "queued" else None
-            found.end_date = moment + timedelta(minutes=minutes / 2) if state in ("success", "failed") else None
-            for ti in opened.scalars(select(TaskInstance).where(TaskInstance.run_id == made.run_id)):
+            dag_run = trigger_dag(dag_id="archive_orders", run_after=moment, session=opened, **fields)
+            stored_run = opened.scalars(select(DagRun).where(DagRun.run_id == dag_run.run_id)).one()
+            stored_run.state, stored_run.start_date = state, moment if state != "queued" else None
+            stored_run.end_date = moment + timedelta(minutes=minutes / 2) if state in ("success", "failed") else None
+            for ti in opened.scalars(select(TaskInstance).where(TaskInstance.run_id == dag_run.run_id)):
                 ti.state = (tasks or {}).get(ti.task_id, "success" if state == "success" else None)
                 ti.try_number = attempts
                 ti.end_date = moment if ti.state == "failed" else None
@@ -70,7 +70,7 @@ def airflow_run(session: Session) -> MADE:
                 for key, value in left.items():
                     opened.flush()
                     XComModel.set(key, value, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, session=opened)
-            return str(made.run_id)
+            return str(dag_run.run_id)
 
     return make
 
@@ -92,17 +92,19 @@ def problems(call: Call, settled: Context, brokers: Brokers) -> Ask:
     def ask() -> dict[str, dict[str, Any]]:
         shown = call("status", "orders", "-o", "json", code=None)
         troubles = shown.json[0]["troubles"]
-        found = {one["name"]: one for one in troubles if one["severity"] == "problem"}
-        assert shown.code == bool(found)
-        assert ("orders: " in shown.err) == bool(found)
+        by_name = {trouble["name"]: trouble for trouble in troubles if trouble["severity"] == "problem"}
+        assert shown.code == bool(by_name)
+        assert ("orders: " in shown.err) == bool(by_name)
         doctor = call("doctor", "orders", "-o", "json", code=None)
-        said = [(one["name"], one["found"], tuple(one["choices"])) for one in doctor.json[0]["checks"]]
+        checks = [
+            (trouble["name"], trouble["found"], tuple(trouble["choices"])) for trouble in doctor.json[0]["checks"]
+        ]
         again = call("status", "orders", "-o", "json", code=None).json[0]["troubles"]
         # The minutes that a text counts may pass between two commands, so the doctor says what either status does.
         for pair in zip(troubles, again, strict=True):
-            assert any((one["name"], one["found"], tuple(one["do"])) in said for one in pair)
-        assert doctor.code == 1 or not found
-        return found
+            assert any((trouble["name"], trouble["found"], tuple(trouble["do"])) in checks for trouble in pair)
+        assert doctor.code == 1 or not by_name
+        return by_name
 
     return ask
 
@@ -162,9 +164,9 @@ def test_a_run_with_a_date_in_the_future(problems: Ask, airflow_run: MADE) -> No
     airflow_run()
     in_future = datetime.now(UTC) + timedelta(days=400)
     name = airflow_run("running", logical_date=in_future)
-    [one] = problems().values()
-    assert one["name"] == "future date"
-    assert one["found"].startswith(f"run {name} has the date {in_future:%Y-%m-%dT%H:%M:%S}Z")
+    [trouble] = problems().values()
+    assert trouble["name"] == "future date"
+    assert trouble["found"].startswith(f"run {name} has the date {in_future:%Y-%m-%dT%H:%M:%S}Z")
 
 
 def test_a_task_that_is_tried_again_for_long(problems: Ask, airflow_run: MADE, settled: Context) -> None:
@@ -173,7 +175,7 @@ def test_a_task_that_is_tried_again_for_long(problems: Ask, airflow_run: MADE, s
     states = {"plan": "success", "archive": "up_for_retry"}
     airflow_run("running", begun, tasks=states, cause={"permanent": False, "cause": "no answer"}, attempts=4)
     assert list(problems()) == ["stuck"]
-    [run_now] = [one for one in facts_of(settled.archive, datetime.now(UTC)).runs if one.state == "running"]
+    [run_now] = [run for run in facts_of(settled.archive, datetime.now(UTC)).runs if run.state == "running"]
     assert run_now.failure is not None
     assert (run_now.begun, run_now.task, run_now.task_state) == (begun, "archive", "up_for_retry")
     assert (run_now.failure.cause, run_now.failure.attempts) == ("no answer", 4)
@@ -190,9 +192,9 @@ def test_a_backfill_of_old_hours_is_not_stuck(problems: Ask, airflow_run: MADE) 
 def test_a_failed_task_is_a_failure_before_airflow_ends_its_run(problems: Ask, airflow_run: MADE) -> None:
     airflow_run(minutes=5)
     airflow_run("running", tasks={"plan": "failed"}, cause={"permanent": True, "cause": "the group has moved"})
-    [one] = problems().values()
-    assert one["name"] == "failed for good"
-    assert "failed in task plan: the group has moved" in one["found"]
+    [trouble] = problems().values()
+    assert trouble["name"] == "failed for good"
+    assert "failed in task plan: the group has moved" in trouble["found"]
 
 
 def test_a_takeover_settles_the_failure_that_it_is_the_remedy_for(
@@ -203,8 +205,8 @@ def test_a_takeover_settles_the_failure_that_it_is_the_remedy_for(
     planned = PlannedWork((hour(3).id,), (hour(3).id,))
     states, cause = {"plan": "success", "archive": "failed"}, {"permanent": True, "cause": "too large"}
     airflow_run("failed", tasks=states, cause=cause, works=planned)
-    [one] = problems().values()
-    assert one["do"][1] == f"airflow archive rebuild orders --run {hour(3).id}"
+    [trouble] = problems().values()
+    assert trouble["do"][1] == f"airflow archive rebuild orders --run {hour(3).id}"
     finish(settled, rebuild_run(settled, hour(3).id))
     assert problems() == {}
 
@@ -230,9 +232,9 @@ def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled
     name = airflow_run(minutes=90)
     for number in range(3):
         airflow_run(minutes=50 - number, run_type=DagRunType.BACKFILL_JOB)
-    found = facts_of(settled.archive, datetime.now(UTC))
-    assert [one.forward for one in found.runs] == [False, False, True]
-    assert found.runs[-1].run_id == name
+    facts = facts_of(settled.archive, datetime.now(UTC))
+    assert [run.forward for run in facts.runs] == [False, False, True]
+    assert facts.runs[-1].run_id == name
 
 
 def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: Session, settled: Context) -> None:
@@ -251,13 +253,13 @@ def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: 
         XComModel.set("figures", figures, **{**place, "task_id": "close_hours"}, session=opened)
     with session() as opened:
         opened.scalars(select(DagRun).where(DagRun.run_id == name)).one().note = "settled by run x"
-    found = facts_of(settled.archive, datetime.now(UTC))
+    facts = facts_of(settled.archive, datetime.now(UTC))
     # Five tasks, each at its third, or second, attempt.
     efforts = [Effort(retries=10, cpu_seconds=12.5), Effort(retries=5, cpu_seconds=None)]
-    assert [one.effort for one in found.runs] == [None, *efforts]
-    assert [one.finished for one in found.runs] == [(), ("20261120T020000Z",), ()]
-    assert [one.wrote for one in found.runs] == [None, Written(runs=1, records=6, bytes=60), None]
-    assert [one.note for one in found.runs] == [None, "settled by run x", None]
+    assert [run.effort for run in facts.runs] == [None, *efforts]
+    assert [run.finished for run in facts.runs] == [(), ("20261120T020000Z",), ()]
+    assert [run.wrote for run in facts.runs] == [None, Written(runs=1, records=6, bytes=60), None]
+    assert [run.note for run in facts.runs] == [None, "settled by run x", None]
 
 
 def test_a_database_that_does_not_answer_hides_nothing_else(
@@ -270,9 +272,9 @@ def test_a_database_that_does_not_answer_hides_nothing_else(
 
     monkeypatch.setattr("kafka_archiver.orchestration.metadata.facts.create_session", refuse)
     brokers.group[P1] = 1
-    found = problems()
-    assert list(found) == ["moved group", "airflow"]
-    assert "does not answer: no such table: dag" in found["airflow"]["found"]
+    shown = problems()
+    assert list(shown) == ["moved group", "airflow"]
+    assert "does not answer: no such table: dag" in shown["airflow"]["found"]
 
 
 # What failed tasks note.
@@ -321,16 +323,16 @@ def test_nothing_is_noted_where_nobody_knows_why() -> None:
 def test_what_a_task_of_airflow_s_has_noted_is_found(
     archives: Path, archive: MakeArchive, connection: AddConnection, tmp_path: Path
 ) -> None:
-    """As Airflow runs tasks, against its own API. There are no connections, which trying again does not change."""
+    """Airflow runs tasks so, against its own API. There are no connections, which trying again does not change."""
     (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
     with metadata_database(tmp_path):
         register_dags(DAG_FILES)
         assert dag_of(archive()).test().state == "failed"
-        [found] = facts_of(archive(), datetime.now(UTC)).runs
-    assert (found.state, found.forward, found.task) == ("failed", True, None)
-    assert found.failure is not None
-    assert (found.failure.task, found.failure.attempts, found.failure.permanent) == ("plan", 1, True)
-    assert found.failure.cause is not None
-    assert found.failure.cause.startswith(
+        [run_facts] = facts_of(archive(), datetime.now(UTC)).runs
+    assert (run_facts.state, run_facts.forward, run_facts.task) == ("failed", True, None)
+    assert run_facts.failure is not None
+    assert (run_facts.failure.task, run_facts.failure.attempts, run_facts.failure.permanent) == ("plan", 1, True)
+    assert run_facts.failure.cause is not None
+    assert run_facts.failure.cause.startswith(
         "ConfigError: there is no Airflow connection 'kafka_default' (source.kafka); add it with:"
     )

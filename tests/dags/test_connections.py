@@ -28,37 +28,37 @@ pytestmark = pytest.mark.dags
 
 
 def test_the_default_connections_become_endpoints(archive: MakeArchive, local_connections: None) -> None:
-    found = endpoints(archive())
-    assert found.kafka == {
+    resolved = endpoints(archive())
+    assert resolved.kafka == {
         "bootstrap.servers": "broker:9092",
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "PLAIN",
         "sasl.username": "u",
         "sasl.password": SECRET,
     }
-    assert found.store == {
+    assert resolved.store == {
         "region_name": "eu-central-1",
         "aws_access_key_id": "AKIDEXAMPLE",
         "aws_secret_access_key": SECRET,
     }
-    assert Endpoints.from_json(found.to_json()) == found
+    assert Endpoints.from_json(resolved.to_json()) == resolved
 
 
 def test_mappings_in_the_yaml_need_no_connection(archive: MakeArchive) -> None:
-    made = Archive.model_validate(
+    configured = Archive.model_validate(
         {
             "archive": "orders",
             "source": {"topics": ["t"], "kafka": {"bootstrap.servers": "b:1", "socket.keepalive.enable": True}},
             "store": {"url": "s3://b/p", "aws": {"endpoint_url": "http://s3:1", "verify": False}},
         }
     )
-    found = endpoints(made)
-    assert found.kafka == {"bootstrap.servers": "b:1", "socket.keepalive.enable": "true"}
-    assert found.store == {"endpoint_url": "http://s3:1", "verify": "false"}
+    resolved = endpoints(configured)
+    assert resolved.kafka == {"bootstrap.servers": "b:1", "socket.keepalive.enable": "true"}
+    assert resolved.store == {"endpoint_url": "http://s3:1", "verify": "false"}
 
 
 def test_a_connection_shared_with_consumers_and_producers_lends_only_what_a_client_needs() -> None:
-    theirs = {
+    foreign_keys = {
         "group.id": "somebody-else",
         "group.instance.id": "1",
         "enable.auto.commit": True,
@@ -75,7 +75,7 @@ def test_a_connection_shared_with_consumers_and_producers_lends_only_what_a_clie
         "delivery.timeout.ms": 1,
         "error_cb": "some.module.function",
     }
-    ours = {
+    own_keys = {
         "bootstrap.servers": "b:1",
         "client.id": "airflow",
         "security.protocol": "SSL",
@@ -84,7 +84,7 @@ def test_a_connection_shared_with_consumers_and_producers_lends_only_what_a_clie
         "sasl.jaas.config": "for Java",
         "fetch.message.max.bytes": 1,
     }
-    assert kafka_properties({**theirs, **ours}, "x") == {name: str(value) for name, value in ours.items()}
+    assert kafka_properties({**foreign_keys, **own_keys}, "x") == {name: str(value) for name, value in own_keys.items()}
 
 
 def test_a_kafka_connection_without_brokers_is_refused(archive: MakeArchive, connection: AddConnection) -> None:
@@ -173,13 +173,13 @@ def test_an_aws_connection_means_what_the_amazon_provider_means_by_it(
     login: tuple[str | None, str | None], extra: dict[str, Any], expected: dict[str, str]
 ) -> None:
     connection = Connection(conn_id="a", conn_type="aws", login=login[0], password=login[1], extra=json.dumps(extra))
-    found = aws_options(connection, "x")
-    assert found == expected
-    S3Options.parse(found)
+    options = aws_options(connection, "x")
+    assert options == expected
+    S3Options.parse(options)
 
 
 class Federated(BaseSessionFactory):
-    """As a company's own way to get credentials."""
+    """A company's own way to get credentials."""
 
     def create_session(self, deferrable: bool = False) -> boto3.Session:
         return boto3.Session("TemporaryKey", "TemporarySecret", "TemporaryToken")
@@ -187,8 +187,8 @@ class Federated(BaseSessionFactory):
 
 def test_a_way_that_only_airflow_knows_gives_temporary_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__AWS__SESSION_FACTORY", f"{__name__}.Federated")
-    found = aws_options(Connection(conn_id="a", conn_type="aws", extra='{"region_name": "r"}'), "x")
-    assert found == {
+    options = aws_options(Connection(conn_id="a", conn_type="aws", extra='{"region_name": "r"}'), "x")
+    assert options == {
         "region_name": "r",
         "aws_access_key_id": "TemporaryKey",
         "aws_secret_access_key": "TemporarySecret",
@@ -239,8 +239,8 @@ def test_a_key_of_the_customer_is_the_password_of_a_connection(
         endpoints(orders)
     key = base64.b64encode(b"The customer's own key, secretly").decode()
     connection("customer_key", "generic", password=key)
-    found = endpoints(orders)
-    assert found.store["sse_customer_secret"] == key
+    resolved = endpoints(orders)
+    assert resolved.store["sse_customer_secret"] == key
     assert _secrets_masker().redact(f"error: {key}!") == "error: ***!"
     # The document of the job is an argument, which everybody may read.
     assert key not in ArchiveJob.of(orders, ["r"]).to_argument()
@@ -314,12 +314,12 @@ def test_secrets_are_kept_out_of_logs(
     masker: SecretsMasker = _secrets_masker()
     odd = 'pem with "quotes" and\nlines'
     connection("kafka_default", "kafka", {"bootstrap.servers": "broker:9092", "ssl.key.pem": odd})
-    found = endpoints(archive())
+    resolved = endpoints(archive())
     assert masker.redact(f"error: {odd}!") == "error: ***!"
-    shown = str(masker.redact(found.to_json()))
+    shown = str(masker.redact(resolved.to_json()))
     assert SECRET not in shown
     assert "quotes" not in shown
-    assert SECRET not in repr(found)
+    assert SECRET not in repr(resolved)
     assert masker.redact("no answer from broker:9092") == "no answer from broker:9092"
 
 
@@ -336,11 +336,11 @@ def test_secrets_in_the_yaml_are_kept_out_of_logs_too(archive: MakeArchive, loca
 def test_master_keys_are_the_password_of_a_connection_and_those_before_it(
     archive: MakeArchive, local_connections: None, connection: AddConnection
 ) -> None:
-    def made(**client: object) -> Archive:
+    def archive_with(**client: object) -> Archive:
         encryption = Encryption.model_validate({"client": client})
         return archive().model_copy(update={"store": archive().store.model_copy(update={"encryption": encryption})})
 
-    orders = made(connection="master_key")
+    orders = archive_with(connection="master_key")
     with pytest.raises(ConfigError, match=r"'master_key' \(store.encryption.client.connection\); add it with"):
         endpoints(orders)
     new, old, older = (base64.b64encode(n * 32).decode() for n in (b"1", b"2", b"3"))
@@ -348,12 +348,12 @@ def test_master_keys_are_the_password_of_a_connection_and_those_before_it(
     with pytest.raises(ConfigError, match="has `previous_secrets` in its extra that is not a list of texts"):
         endpoints(orders)
     connection("master_key", "generic", {"previous_secrets": [old, older]}, password=new)
-    found = endpoints(orders)
-    assert found.master_keys == {"secret": new, "previous_secrets": f"{old} {older}"}
+    resolved = endpoints(orders)
+    assert resolved.master_keys == {"secret": new, "previous_secrets": f"{old} {older}"}
     for secret in (new, old, older):
         assert _secrets_masker().redact(f"error: {secret}!") == "error: ***!"
-        assert secret not in repr(found) + ArchiveJob.of(orders, ["r"]).to_argument()
-    assert endpoints(made(kms_key_id="alias/a", previous="master_key")).master_keys == {
+        assert secret not in repr(resolved) + ArchiveJob.of(orders, ["r"]).to_argument()
+    assert endpoints(archive_with(kms_key_id="alias/a", previous="master_key")).master_keys == {
         "kms_key_id": "alias/a",
         "previous_secrets": f"{new} {old} {older}",
     }

@@ -1,4 +1,4 @@
-"""What Airflow's own metrics get of a run."""
+"""Figures of a run in Airflow's own metrics."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,16 +30,16 @@ class Recorder:
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
-    made: Any = Recorder()
-    stats.initialize(factory=lambda: made, export_legacy_names=False)
-    yield made
+    metrics: Any = Recorder()
+    stats.initialize(factory=lambda: metrics, export_legacy_names=False)
+    yield metrics
     stats.initialize(factory=NoStatsLogger, export_legacy_names=False)
 
 
 def test_a_run_counts_once_with_its_archive_as_tag_and_in_the_name(recorder: Recorder) -> None:
-    found = Figures(runs=("a",), records=5, objects=2, bytes=300, lost=1, hours_closed=1)
-    emit("or.ders", found)
-    emit("or.ders", found)
+    figures = Figures(runs=("a",), records=5, objects=2, bytes=300, lost=1, hours_closed=1)
+    emit("or.ders", figures)
+    emit("or.ders", figures)
     assert recorder.counted["kafka_archiver.records"] == 10
     assert recorder.tags["kafka_archiver.records"] == {"archive": "or.ders"}
     assert recorder.counted["kafka_archiver.or__ders.records"] == 10

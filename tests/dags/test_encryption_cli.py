@@ -37,12 +37,12 @@ def lake(archives: Path, tmp_path: Path, connection: AddConnection) -> Lake:
     )
     archive = read_archives(archives).valid["orders"]
     ledger = open_ledger(archive)
-    made = Lake(MemoryStore(tmp_path.name, "lake"), {P0: Range(0, 4)}, name="orders", keyring=ledger.keyring)
-    made.configure(archive)
-    made.run(2)
-    made.logs[P0] = Range(0, 6)
-    made.run(3)
-    return made
+    lake = Lake(MemoryStore(tmp_path.name, "lake"), {P0: Range(0, 4)}, name="orders", keyring=ledger.keyring)
+    lake.configure(archive)
+    lake.run(2)
+    lake.logs[P0] = Range(0, 6)
+    lake.run(3)
+    return lake
 
 
 def test_print(lake: Lake, call: Call, tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ P0 = TopicPartition("orders", 0)
 
 @pytest.fixture
 def left(monkeypatch: pytest.MonkeyPatch) -> list[dict[TopicPartition, int]]:
-    """What is left out, before each run and at the end."""
-    found = [{P0: 7}, {P0: 3}, {}]
-    monkeypatch.setattr(planning, "count_left_out", lambda _, since: found.pop(0))
-    return found
+    """Return what is left out, before each run and at the end."""
+    remaining = [{P0: 7}, {P0: 3}, {}]
+    monkeypatch.setattr(planning, "count_left_out", lambda _, since: remaining.pop(0))
+    return remaining
 
 
 @pytest.mark.usefixtures("context", "left")

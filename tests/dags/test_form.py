@@ -18,20 +18,22 @@ HOUR = "2026-11-21T05:00:00Z"
 
 
 def test_the_form_has_a_field_for_each_key_and_no_raw_json(archive: MakeArchive) -> None:
-    made = params(archive())
-    assert tuple(made) == PATHS
-    assert {*made, *SECTIONS} == KEYS
-    assert not [name for name, param in made.items() if "object" in param.schema["type"]]
+    form_fields = params(archive())
+    assert tuple(form_fields) == PATHS
+    assert {*form_fields, *SECTIONS} == KEYS
+    assert not [name for name, param in form_fields.items() if "object" in param.schema["type"]]
 
 
 def test_each_policy_is_a_choice_that_names_the_one_of_the_yaml(archive: MakeArchive) -> None:
-    made = params(archive("policies: {moved_group: follow_ledger}\n"))
-    moved = made["policies.moved_group"]
+    form_fields = params(archive("policies: {moved_group: follow_ledger}\n"))
+    moved = form_fields["policies.moved_group"]
     assert moved.value is None
     assert moved.schema["enum"] == [None, "fail", "follow_ledger", "new_generation"]
     assert moved.schema["values_display"] == {"null": "as in the YAML (follow_ledger)"}
     assert "`follow_ledger`" in (moved.description or "")
-    assert [name for name in made if name.startswith("policies.")] == [f"policies.{p}" for p in Policies.model_fields]
+    assert [name for name in form_fields if name.startswith("policies.")] == [
+        f"policies.{p}" for p in Policies.model_fields
+    ]
 
 
 def test_what_the_untouched_form_sends_is_a_run_like_any_other(archive: MakeArchive) -> None:
@@ -88,7 +90,7 @@ def test_a_rebuild_and_a_replay_of_the_form_are_those_of_the_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("conf", "message"),
     [
         ({"policies": "record_loss"}, "in the run's `policies`: expected a mapping, found 'record_loss'"),
         ({"repair": RUN}, "in the run's `repair`: expected a list"),
@@ -96,8 +98,8 @@ def test_a_rebuild_and_a_replay_of_the_form_are_those_of_the_commands() -> None:
         ({"dead_letters.from": HOUR}, "expected both `from` and `to`"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_plans_nothing(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError) as found:
-        request_of(given)
-    assert told in str(found.value)
-    assert not takes_new(given)
+def test_what_cannot_be_meant_is_refused_and_plans_nothing(conf: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as failure:
+        request_of(conf)
+    assert message in str(failure.value)
+    assert not takes_new(conf)

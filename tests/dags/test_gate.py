@@ -39,7 +39,7 @@ OURS = ("running", "running")
 
 
 @pytest.mark.parametrize(
-    ("others", "waits"),
+    ("other_runs", "waits"),
     [
         ([], 0),
         ([("running", "success")], 1),
@@ -58,8 +58,8 @@ OURS = ("running", "running")
         ([("queued", None), ("running", "success")], 1),
     ],
 )
-def test_a_plan_waits_for_the_runs_that_are_at_work(others: list[tuple[str, Any]], waits: int) -> None:
-    assert runs_in_the_middle(Database(OURS, *others)) == waits
+def test_a_plan_waits_for_the_runs_that_are_at_work(other_runs: list[tuple[str, Any]], waits: int) -> None:
+    assert runs_in_the_middle(Database(OURS, *other_runs)) == waits
 
 
 @pytest.mark.parametrize("question", range(4))

@@ -30,9 +30,9 @@ value.converter.schemas.enable=false
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    made = tmp_path / "kafkatos3.cfg"
-    made.write_text(KAFKATOS3)
-    return made
+    config_file = tmp_path / "kafkatos3.cfg"
+    config_file.write_text(KAFKATOS3)
+    return config_file
 
 
 def test_the_yaml_goes_to_stdout_and_what_needs_a_look_to_stderr(call: Call, file: Path) -> None:
@@ -45,11 +45,11 @@ def test_the_yaml_goes_to_stdout_and_what_needs_a_look_to_stderr(call: Call, fil
 
 
 def test_as_json_with_every_note(call: Call, file: Path) -> None:
-    made = call("import", str(file), "-o", "json", "--accept", code=None).json
-    assert made["tool"] == "kafkatos3"
-    assert [archive["archive"] for archive in made["archives"]] == ["orders"]
-    assert {"kind": "kept", "key": "consumer.topic_whitelist", "text": "source.topics"} in made["notes"]
-    assert {note["key"] for note in made["notes"] if note["kind"] == "unknown"} == {"s3.colour"}
+    result = call("import", str(file), "-o", "json", "--accept", code=None).json
+    assert result["tool"] == "kafkatos3"
+    assert [archive["archive"] for archive in result["archives"]] == ["orders"]
+    assert {"kind": "kept", "key": "consumer.topic_whitelist", "text": "source.topics"} in result["notes"]
+    assert {note["key"] for note in result["notes"] if note["kind"] == "unknown"} == {"s3.colour"}
 
 
 CONNECTOR = """{"name": "n", "connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": "t",
@@ -96,8 +96,8 @@ def test_several_archives_are_written_into_a_folder_and_none_is_overwritten(call
 
 
 def test_a_group_and_a_tool_may_be_said(call: Call, file: Path) -> None:
-    made = call("import", str(file), "--from", "kafkatos3", "--group", "g2", "--accept", code=None)
-    assert yaml.safe_load(made.out)["source"]["start"] == "group:g2"
+    result = call("import", str(file), "--from", "kafkatos3", "--group", "g2", "--accept", code=None)
+    assert yaml.safe_load(result.out)["source"]["start"] == "group:g2"
     assert "KCQL: expected INSERT INTO" in call("import", str(file), "--from", "lenses", code=1).err
 
 
@@ -125,5 +125,5 @@ def test_what_can_be_made_is_printed_and_the_rest_is_an_error(call: Call, tmp_pa
     assert [content["archive"] for content in yaml.safe_load_all(shown.out)] == ["n-1", "n-3"]
     assert "The YAML is not valid yet:\nn-3: `store.url`: ${file:/a:b} is not replaced here" in shown.err
     assert f"No archive is made of these:\n{file}: KCQL, statement 2: expected INSERT; found 'SELECT'" in shown.err
-    made = call("import", str(file), "-o", "json", code=1).json
-    assert made["faults"] == [f"{file}: KCQL, statement 2: expected INSERT; found 'SELECT'"]
+    result = call("import", str(file), "-o", "json", code=1).json
+    assert result["faults"] == [f"{file}: KCQL, statement 2: expected INSERT; found 'SELECT'"]

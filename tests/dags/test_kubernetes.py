@@ -1,4 +1,4 @@
-"""What Kubernetes is given by the task `archive`: with Spark's own spark-submit, and an API that takes it."""
+"""The task `archive` on Kubernetes: the objects that Spark's own spark-submit gives to an API that takes them."""
 
 import json
 import os
@@ -64,6 +64,6 @@ def test_neither_the_pod_nor_a_config_map_has_the_endpoints(
     assert "spark.app.x={{APP_ID}}" in api.objects["ConfigMap"]["data"]["spark.properties"]
     uploads = [f for f in (tmp_path / "uploads").rglob("*") if f.is_file()]
     assert {f.suffix for f in uploads if not f.name.startswith(".")} == {".py", ".zip"}
-    given = [json.dumps(api.objects), logged(capfd), *(f.read_text(errors="ignore") for f in uploads)]
+    texts = [json.dumps(api.objects), logged(capfd), *(f.read_text(errors="ignore") for f in uploads)]
     for what in (SECRET, "broker:9092", "AKIDEXAMPLE"):
-        assert not [text for text in given if what in text]
+        assert not [text for text in texts if what in text]

@@ -54,10 +54,10 @@ def test_an_archive_of_environment_variables_is_a_dag_like_any_other(
     bag = load()
     assert bag.import_errors == {}
     assert {"archive_orders", "archive_payments", "audit_payments"} <= set(bag.dags)
-    [payments] = (found for found in call("list", "-o", "json").json if found["archive"] == "payments")
+    [payments] = (entry for entry in call("list", "-o", "json").json if entry["archive"] == "payments")
     assert (payments["topics"], payments["file"]) == (["a", "b"], "environment variables ARCHIVER_*")
-    assert [found["problems"] for found in call("validate", "-o", "json").json] == [[], []]
-    assert [found["archive"] for found in call("validate", "payments", "-o", "json").json] == ["payments"]
+    assert [entry["problems"] for entry in call("validate", "-o", "json").json] == [[], []]
+    assert [entry["archive"] for entry in call("validate", "payments", "-o", "json").json] == ["payments"]
     monkeypatch.setenv("ARCHIVER_ARCHIVE", "orders")
     assert "the name 'orders' is taken by" in load().import_errors["archive_errors.py"]
     monkeypatch.setenv("ARCHIVER_RETRIES", "x")

@@ -29,7 +29,7 @@ def many(archives: Path) -> Path:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often a YAML is read, and a parameter checked against its schema."""
+    """Count how often a YAML is read, and a parameter checked against its schema."""
     counts: Counter[str] = Counter()
 
     def count(owner: Any, name: str, key: str) -> None:

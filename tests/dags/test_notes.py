@@ -64,10 +64,10 @@ class Runs:
                 if ti.task_id == task and state == "failed":
                     ti.state = "failed"
             session.flush()
-            found = session.get(DagRun, run.id)
-            assert found is not None
-            found.set_state(state)
-            found.notify_dagrun_state_changed(msg="x")
+            stored_run = session.get(DagRun, run.id)
+            assert stored_run is not None
+            stored_run.set_state(state)
+            stored_run.notify_dagrun_state_changed(msg="x")
         return f"run_{self._count}"
 
     def note(self, run: str) -> str | None:
@@ -78,7 +78,7 @@ class Runs:
             return session.scalars(select(DagRun).where(DagRun.run_id == run)).one().note
 
     def write(self, run: str, text: str) -> None:
-        """As a person does in the UI."""
+        """Write a note as a person does in the UI."""
         from airflow.models import DagRun
         from sqlalchemy import select
 
@@ -93,8 +93,8 @@ def runs(session: Session, plugin: None) -> Runs:
 
 
 def figures(*runs: str) -> dict[tuple[str, str], Any]:
-    found = Figures(runs=runs, records=5, objects=1, bytes=100, hours_closed=1)
-    return {("close_hours", FIGURES): found.model_dump(mode="json")}
+    run_figures = Figures(runs=runs, records=5, objects=1, bytes=100, hours_closed=1)
+    return {("close_hours", FIGURES): run_figures.model_dump(mode="json")}
 
 
 def works(*names: str) -> dict[tuple[str, str], Any]:
@@ -114,11 +114,11 @@ def test_a_run_s_note_has_its_figures_or_its_cause(runs: Runs) -> None:
 
 
 def test_a_failed_run_names_the_run_that_settled_it(runs: Runs) -> None:
-    one, other = (runs.end("failed", {**why(), **works(name)}) for name in (WORK, "20261121T060000Z"))
+    first_run, other_run = (runs.end("failed", {**why(), **works(name)}) for name in (WORK, "20261121T060000Z"))
     done = runs.end("success", figures(WORK))
-    assert runs.note(one) == f"settled by run {done}; verify failed: IntegrityError: x"
+    assert runs.note(first_run) == f"settled by run {done}; verify failed: IntegrityError: x"
     # The last one has left none open.
-    assert runs.note(other) == f"settled by run {done}; verify failed: IntegrityError: x"
+    assert runs.note(other_run) == f"settled by run {done}; verify failed: IntegrityError: x"
 
 
 def test_a_rebuild_settles_only_itself(runs: Runs) -> None:

@@ -62,8 +62,8 @@ def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def token_of(client: TestClient) -> str:
-    found = re.search(r'name="csrf" value="([^"]+)"', client.get("/archiver/archives/orders").text)
-    return found[1] if found else ""
+    field = re.search(r'name="csrf" value="([^"]+)"', client.get("/archiver/archives/orders").text)
+    return field[1] if field else ""
 
 
 def do(client: TestClient, action: str, fields: dict[str, Any] | None = None, **headers: str) -> Any:
@@ -102,15 +102,15 @@ def test_somebody_without_a_role_sees_no_archive(page: Page) -> None:
 def test_another_team_neither_sees_nor_acts(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
     with teams(session, "sales", "billing"):
-        ours, theirs = page.user("user", "sales"), page.user("user", "billing")
-        assert "/archives/orders" in ours.get("/archiver/").text
-        assert do(ours, "run").status_code == 303
-        assert "/archives/orders" not in theirs.get("/archiver/").text
+        of_sales, of_billing = page.user("user", "sales"), page.user("user", "billing")
+        assert "/archives/orders" in of_sales.get("/archiver/").text
+        assert do(of_sales, "run").status_code == 303
+        assert "/archives/orders" not in of_billing.get("/archiver/").text
         for path in PAGES[1:]:
             # The same answer as for an archive that does not exist.
-            refused, nothing = (theirs.get(f"/archiver{p}") for p in (path, path.replace("orders", "nothing")))
+            refused, nothing = (of_billing.get(f"/archiver{p}") for p in (path, path.replace("orders", "nothing")))
             assert (refused.status_code, refused.text) == (nothing.status_code, nothing.text) == (404, refused.text)
-        assert do(theirs, "run", {"csrf": token_of(ours)}).status_code == 404
+        assert do(of_billing, "run", {"csrf": token_of(of_sales)}).status_code == 404
     assert len(confs(session)) == 1
 
 
@@ -184,8 +184,10 @@ def test_a_role_of_the_fab_auth_manager_sees_and_does_what_operating_says(
         do(reader, "unpause").status_code == do(editor, "run").status_code == do(operator, "audit").status_code == 403
     )
     token = {"csrf": token_of(operator)}
-    found = [operator.post(f"/archiver/archives/{name}/do/run", data=token, headers=OURS) for name in ("new", "secret")]
-    assert [answer.status_code for answer in found] == [403, 404]
+    answers = [
+        operator.post(f"/archiver/archives/{name}/do/run", data=token, headers=OURS) for name in ("new", "secret")
+    ]
+    assert [answer.status_code for answer in answers] == [403, 404]
     assert confs(session) == []
     assert do(editor, "unpause").status_code == do(operator, "run").status_code == 303
     assert len(confs(session)) == 1
@@ -261,11 +263,11 @@ def test_each_action_starts_a_run_with_its_parameters(
     page: Page, session: Session, action: str, fields: dict[str, str], conf: dict[str, Any]
 ) -> None:
     assert do(page.user("user"), action, fields).status_code == 303
-    assert [found or {} for found in confs(session)] == [conf]
+    assert [started_with or {} for started_with in confs(session)] == [conf]
 
 
 @pytest.mark.parametrize(
-    ("action", "fields", "told"),
+    ("action", "fields", "message"),
     [
         ("rebuild", {"hour": "yesterday"}, "`hour`: expected an hour since 1970, like 2026-11-21T05:00, found &#39;"),
         ("rebuild", {"hour": "0001-01-01T00:00+05:00"}, "expected an hour since 1970"),
@@ -282,11 +284,11 @@ def test_each_action_starts_a_run_with_its_parameters(
     ],
 )
 def test_a_wrong_field_starts_nothing_and_says_why(
-    page: Page, session: Session, action: str, fields: dict[str, str], told: str
+    page: Page, session: Session, action: str, fields: dict[str, str], message: str
 ) -> None:
     answer = do(page.user("admin"), action, fields)
     assert answer.status_code == 409
-    assert told in answer.text
+    assert message in answer.text
     assert confs(session) == []
 
 
@@ -392,9 +394,9 @@ def test_what_is_no_finding_is_not_accepted(page: Page, context: Context, name: 
 def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: Session) -> None:
     client, fields = page.user("user"), {"first": "2026-11-20T02:00", "last": "2026-11-20T04:00"}
     assert do(client, "backfill", fields).headers["location"].startswith("/archiver/archives/orders?started=backfill+")
-    starts = [found.data_interval_start.hour for found in _runs(session)]
+    starts = [dag_run.data_interval_start.hour for dag_run in _runs(session)]
     assert sorted(starts) == [2, 3, 4]
-    assert {found.run_type for found in _runs(session)} == {"backfill"}
+    assert {dag_run.run_type for dag_run in _runs(session)} == {"backfill"}
     again = do(client, "backfill", fields)
     assert again.status_code == 409
     assert "Another backfill of archive_orders is not finished" in again.text
@@ -405,9 +407,9 @@ def _runs(session: Session) -> list[Any]:
     from sqlalchemy import select
 
     with session() as opened:
-        found = list(opened.scalars(select(DagRun).order_by(DagRun.id)))
+        dag_runs = list(opened.scalars(select(DagRun).order_by(DagRun.id)))
         opened.expunge_all()
-        return found
+        return dag_runs
 
 
 # Other sites.
@@ -473,10 +475,10 @@ def test_the_local_names_of_one_machine_are_the_same_site(page: Page, monkeypatc
 def test_the_list_has_the_figures_and_links_to_each_archive(
     page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = datetime.now(UTC)
+    moment = datetime.now(UTC)
     failed = DagRun(
-        run_id=f"manual__{now:%Y-%m-%dT%H:%M:%S.%f+00:00}_of_somebody_with_a_long_name_and_a_ticket",
-        state="failed", forward=True, date=now, due=now, ended=now,
+        run_id=f"manual__{moment:%Y-%m-%dT%H:%M:%S.%f+00:00}_of_somebody_with_a_long_name_and_a_ticket",
+        state="failed", forward=True, date=moment, due=moment, ended=moment,
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="ConfigError: no such connection"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
@@ -543,9 +545,9 @@ def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
 def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     read, reason = details.read_hour, Reason(text="not JSON at byte 3", letters=12)
 
-    def lettered(*given: Any) -> HourDetail:
-        found = read(*given)
-        return found.model_copy(update={"letters": found.objects, "reasons": (reason,)})
+    def lettered(*arguments: Any) -> HourDetail:
+        hour_in_store = read(*arguments)
+        return hour_in_store.model_copy(update={"letters": hour_in_store.objects, "reasons": (reason,)})
 
     monkeypatch.setattr(details, "read_hour", lettered)
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
@@ -575,17 +577,17 @@ def test_an_hours_runs_link_to_the_dag_runs_that_worked_on_them(page: Page, sess
     do(user, "backfill", {"first": "2026-11-20T02:00", "last": "2026-11-20T02:00"})
     for _ in range(4):
         do(user, "run")
-    of_the_interval, *others = _runs(session)
-    plans = {of_the_interval: (f"{name}+r1",), **dict.fromkeys(others, (hour(1).id, name))}
-    for dag_run, these in plans.items():
+    of_the_interval, *other_runs = _runs(session)
+    plans = {of_the_interval: (f"{name}+r1",), **dict.fromkeys(other_runs, (hour(1).id, name))}
+    for dag_run, plan_names in plans.items():
         with session() as opened:
             XComModel.set(
-                XCOM_RETURN_KEY, {"runs": list(these), "archive": []}, dag_id=dag_run.dag_id, task_id="plan",
+                XCOM_RETURN_KEY, {"runs": list(plan_names), "archive": []}, dag_id=dag_run.dag_id, task_id="plan",
                 run_id=dag_run.run_id, session=opened,
             )  # fmt: skip
     text = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
     linked = re.findall(r'href="/dags/archive_orders/runs/([^"/]+)(/tasks/archive)?"', text)
-    last = [quote(run.run_id, safe="") for run in others[1:]]
+    last = [quote(run.run_id, safe="") for run in other_runs[1:]]
     assert linked == [(run, task) for run in last for task in ("", "/tasks/archive")]
 
 
@@ -596,10 +598,10 @@ def test_an_hour_that_is_none_is_not_found(page: Page, name: str) -> None:
 
 
 def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, last = datetime.now(UTC), "/archiver/archives/orders"
+    at, last = datetime.now(UTC), "/archiver/archives/orders"
     assert re.search(r"<dt>Last run</dt><dd>\d+ rows, ", page.user("viewer").get(last).text)
     done = DagRun(
-        run_id="a", state="success", forward=True, date=now, due=now, begun=now, ended=now, finished=(hour(2).id,),
+        run_id="a", state="success", forward=True, date=at, due=at, begun=at, ended=at, finished=(hour(2).id,),
         wrote=Written(runs=2, records=50, bytes=1000),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(done,))
@@ -639,9 +641,9 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     brokers.logs.update({P0: Range(6, 9), P1: Range(6, 9)})
     with pytest.raises(PolicyError) as raised:
         plan(context, hour(3), "scheduled")
-    now, cause = datetime.now(UTC), str(raised.value)
+    at, cause = datetime.now(UTC), str(raised.value)
     failed = DagRun(
-        run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now, note=f"plan: {cause}",
+        run_id="scheduled__3", state="failed", forward=True, date=at, due=at, ended=at, note=f"plan: {cause}",
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause=cause, kinds=raised.value.kinds),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,), audit_paused=True)
@@ -713,9 +715,9 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
 
     monkeypatch.setattr(type(context.store), "version", fail)
     monkeypatch.setattr(type(context.store), "read", fail)
-    now = datetime.now(UTC)
+    at = datetime.now(UTC)
     failed = DagRun(
-        run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now,
+        run_id="scheduled__3", state="failed", forward=True, date=at, due=at, ended=at,
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="no store answers (request 77)"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
@@ -771,15 +773,15 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
 def test_an_old_hour_or_plan_says_that_it_is_old(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     client, go_on = page.user("viewer"), Event()
 
-    def told() -> list[bool]:
+    def are_stale() -> list[bool]:
         return ["old; refreshing" in client.get(f"/archiver{path}").text for path in PAGES[2:]]
 
-    assert told() == [False, False]
+    assert are_stale() == [False, False]
     monkeypatch.setattr(details, "NEAR", Near(0, 0))
     for name in ("read_hour", "preview"):
         read = getattr(details, name)
-        monkeypatch.setattr(details, name, lambda *given, read=read: go_on.wait(60) and read(*given))
-    assert told() == [True, True]
+        monkeypatch.setattr(details, name, lambda *arguments, read=read: go_on.wait(60) and read(*arguments))
+    assert are_stale() == [True, True]
     go_on.set()
 
 

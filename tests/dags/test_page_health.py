@@ -68,23 +68,23 @@ def test_a_dead_service_of_airflow_is_not_healthy_whatever_the_archives_are(
     """No DAG can tell it: a prober outside of Airflow asks."""
     old = datetime.now(UTC) - timedelta(minutes=10)
     with session() as opened:
-        those = Job.job_type == job
-        opened.execute(delete(Job).where(those) if is_gone else update(Job).where(those).values(latest_heartbeat=old))
+        jobs = Job.job_type == job
+        opened.execute(delete(Job).where(jobs) if is_gone else update(Job).where(jobs).values(latest_heartbeat=old))
     answer = page.stranger().get("/archiver/health")
     assert (answer.status_code, answer.text) == (503, "unhealthy")
-    told = page.stranger(token).get("/archiver/health").json()
-    assert (told["status"], told["airflow"]["status"], told["archives"]["orders"]["status"]) == (
+    health = page.stranger(token).get("/archiver/health").json()
+    assert (health["status"], health["airflow"]["status"], health["archives"]["orders"]["status"]) == (
         "unhealthy",
         "unhealthy",
         "healthy",
     )
-    [check] = [one for one in told["airflow"]["checks"] if one["verdict"] == "failing"]
+    [check] = [item for item in health["airflow"]["checks"] if item["verdict"] == "failing"]
     assert check["name"] == name
     assert ("it never was alive" if is_gone else "10 minutes ago") in check["found"]
-    found = samples(page.stranger(token).get("/archiver/metrics").content)
-    others = {"scheduler", "dag_processor"} - {name}
-    assert found[f"kafka_archiver_{name}_alive"] == {(): 0}
-    assert [found[f"kafka_archiver_{other}_alive"] for other in others] == [{(): 1}]
+    metrics = samples(page.stranger(token).get("/archiver/metrics").content)
+    other_services = {"scheduler", "dag_processor"} - {name}
+    assert metrics[f"kafka_archiver_{name}_alive"] == {(): 0}
+    assert [metrics[f"kafka_archiver_{other}_alive"] for other in other_services] == [{(): 1}]
 
 
 def test_a_watchdog_that_no_longer_looks_is_not_healthy_and_a_missing_one_is_a_warning(
@@ -92,31 +92,31 @@ def test_a_watchdog_that_no_longer_looks_is_not_healthy_and_a_missing_one_is_a_w
 ) -> None:
     def check() -> tuple[int, str, str]:
         answer = page.stranger(token).get("/archiver/health")
-        [found] = [one for one in answer.json()["airflow"]["checks"] if one["name"] == "watchdog"]
-        return answer.status_code, found["verdict"], found["found"]
+        [watchdog] = [check for check in answer.json()["airflow"]["checks"] if check["name"] == "watchdog"]
+        return answer.status_code, watchdog["verdict"], watchdog["found"]
 
     assert check() == (
         200,
         "warning",
         "Airflow has no DAG archiver_watchdog: put dags/watchdog.py beside dags/archive.py",
     )
-    now = datetime.now(UTC)
+    begin = datetime.now(UTC)
     with session() as opened:
         opened.add(DagModel(dag_id="archiver_watchdog", bundle_name="dags-folder", is_paused=False, is_stale=False))
         opened.flush()
-        run = DagRun(dag_id="archiver_watchdog", run_id="a", run_type="scheduled", run_after=now, state="success")
-        run.end_date = now - timedelta(minutes=4)
+        run = DagRun(dag_id="archiver_watchdog", run_id="a", run_type="scheduled", run_after=begin, state="success")
+        run.end_date = begin - timedelta(minutes=4)
         opened.add(run)
     try:
         assert check()[:2] == (200, "ok")
         with session() as opened:
-            opened.execute(update(DagRun).values(end_date=now - timedelta(minutes=25)))
-        status, verdict, said = check()
+            opened.execute(update(DagRun).values(end_date=begin - timedelta(minutes=25)))
+        status, verdict, message = check()
         assert (status, verdict) == (503, "failing")
-        assert "25 minutes ago: do workers run?" in said
-        found = samples(page.stranger(token).get("/archiver/metrics").content)
-        [moment] = found["kafka_archiver_watchdog_timestamp_seconds"].values()
-        assert moment == pytest.approx((now - timedelta(minutes=25)).timestamp())
+        assert "25 minutes ago: do workers run?" in message
+        metrics = samples(page.stranger(token).get("/archiver/metrics").content)
+        [moment] = metrics["kafka_archiver_watchdog_timestamp_seconds"].values()
+        assert moment == pytest.approx((begin - timedelta(minutes=25)).timestamp())
         with session() as opened:
             opened.execute(update(DagModel).where(DagModel.dag_id == "archiver_watchdog").values(is_paused=True))
         assert check()[:2] == (200, "warning")
@@ -135,9 +135,9 @@ def test_before_the_first_look_nothing_is_called_healthy(page: Page, monkeypatch
 def test_a_wrong_yaml_file_is_not_healthy(page: Page, orders: Path, token: str) -> None:
     (orders.parent / "wrong.yaml").write_text("archive: wrong\n")
     assert page.stranger().get("/archiver/health").text == "unhealthy"
-    told = page.stranger(token).get("/archiver/health").json()
-    assert list(told["archives"]) == ["orders"]
-    assert "wrong.yaml: `source` is required" in told["wrong_files"][0]
+    health = page.stranger(token).get("/archiver/health").json()
+    assert list(health["archives"]) == ["orders"]
+    assert "wrong.yaml: `source` is required" in health["wrong_files"][0]
 
 
 def test_the_health_of_one_archive_is_for_those_who_may_know(page: Page, token: str) -> None:
@@ -146,8 +146,8 @@ def test_the_health_of_one_archive_is_for_those_who_may_know(page: Page, token: 
         assert page.stranger("a guess").get(f"/archiver/health/{name}").status_code == 401
         assert page.user(None).get(f"/archiver/health/{name}").status_code == 404
     assert page.user("viewer").get("/archiver/health/nothing").status_code == 404
-    for one in (page.stranger(token), page.user("viewer")):
-        answer = one.get("/archiver/health/orders")
+    for client in (page.stranger(token), page.user("viewer")):
+        answer = client.get("/archiver/health/orders")
         assert (answer.status_code, answer.json()["status"]) == (200, "healthy")
 
 
@@ -210,29 +210,29 @@ def test_metrics_say_what_status_says(page: Page, brokers: Brokers, token: str) 
     brokers.logs[P0] = Range(0, 5)
     page.refresh("orders")
     answer = page.stranger(token).get("/archiver/metrics")
-    found = samples(answer.content)
-    one = ("orders",)
-    assert set(found) <= NAMES
+    metrics = samples(answer.content)
+    names = ("orders",)
+    assert set(metrics) <= NAMES
     assert answer.headers["content-type"].startswith("text/plain; version=")
-    assert found["kafka_archiver_up"] == {one: 1}
-    assert found["kafka_archiver_healthy"] == {one: 1}
-    assert found["kafka_archiver_lag_records"] == {one: 2}
-    assert found["kafka_archiver_topic_lag_records"] == {("orders", "orders"): 2}
-    assert found["kafka_archiver_last_run_records"] == {one: 6}
-    assert found["kafka_archiver_last_run_bytes"] == {one: 6000}
-    assert found["kafka_archiver_last_run_objects"] == {one: 4}
-    assert found["kafka_archiver_archives"] == {(): 1}
-    assert found["kafka_archiver_wrong_files"] == {(): 0}
+    assert metrics["kafka_archiver_up"] == {names: 1}
+    assert metrics["kafka_archiver_healthy"] == {names: 1}
+    assert metrics["kafka_archiver_lag_records"] == {names: 2}
+    assert metrics["kafka_archiver_topic_lag_records"] == {("orders", "orders"): 2}
+    assert metrics["kafka_archiver_last_run_records"] == {names: 6}
+    assert metrics["kafka_archiver_last_run_bytes"] == {names: 6000}
+    assert metrics["kafka_archiver_last_run_objects"] == {names: 4}
+    assert metrics["kafka_archiver_archives"] == {(): 1}
+    assert metrics["kafka_archiver_wrong_files"] == {(): 0}
 
 
 def test_what_is_unknown_has_no_sample(page: Page, token: str, broken: None) -> None:
-    found = samples(page.stranger(token).get("/archiver/metrics").content)
-    assert found["kafka_archiver_up"] == {("orders",): 0}
-    assert found["kafka_archiver_healthy"] == {("orders",): 0}
-    assert not found["kafka_archiver_lag_records"]
-    assert not found["kafka_archiver_audit_damaged"]
-    assert found["kafka_archiver_closed_until_timestamp_seconds"]
-    assert found["kafka_archiver_lost_offsets"] == {("orders",): 0}
+    metrics = samples(page.stranger(token).get("/archiver/metrics").content)
+    assert metrics["kafka_archiver_up"] == {("orders",): 0}
+    assert metrics["kafka_archiver_healthy"] == {("orders",): 0}
+    assert not metrics["kafka_archiver_lag_records"]
+    assert not metrics["kafka_archiver_audit_damaged"]
+    assert metrics["kafka_archiver_closed_until_timestamp_seconds"]
+    assert metrics["kafka_archiver_lost_offsets"] == {("orders",): 0}
 
 
 def test_without_the_store_what_the_ledger_has_has_no_sample(
@@ -240,10 +240,10 @@ def test_without_the_store_what_the_ledger_has_has_no_sample(
 ) -> None:
     monkeypatch.setattr(type(context.store), "version", lambda *_: _no_store())
     monkeypatch.setattr(type(context.store), "read", lambda *_: _no_store())
-    found = samples(page.stranger(token).get("/archiver/metrics").content)
-    assert found["kafka_archiver_up"] == {("orders",): 0}
+    metrics = samples(page.stranger(token).get("/archiver/metrics").content)
+    assert metrics["kafka_archiver_up"] == {("orders",): 0}
     for name in ("lost_offsets", "unfinished_runs", "proofs_open"):
-        assert not found[f"kafka_archiver_{name}"]
+        assert not metrics[f"kafka_archiver_{name}"]
 
 
 def _no_store() -> Any:
@@ -274,8 +274,8 @@ def test_odd_names_cannot_break_the_format(page: Page) -> None:
     archive = page.observatory.archives().valid["orders"]
     name = 'a"b\\c\nd'
     snapshot: Any = Snapshot(archive=name, taken_at=archive_time())
-    found = samples(exposition({name: archive}, {name: snapshot}, archive_time(), None))
-    assert found["kafka_archiver_up"] == {(name,): 1}
+    metrics = samples(exposition({name: archive}, {name: snapshot}, archive_time(), None))
+    assert metrics["kafka_archiver_up"] == {(name,): 1}
 
 
 def archive_time() -> Any:
@@ -310,16 +310,16 @@ def test_the_application_is_made_once_at_the_first_request(page: Page, monkeypat
     from kafka_archiver.orchestration.page import app
     from kafka_archiver.orchestration.page.lazy import LazyApp
 
-    made: list[Any] = []
+    applications: list[Any] = []
 
     def make() -> Any:
-        made.append(real(page.observatory))
-        return made[-1]
+        applications.append(real(page.observatory))
+        return applications[-1]
 
     real = app.make_app
     monkeypatch.setattr(app, "make_app", make)
     server = FastAPI()
     server.mount("/archiver", LazyApp())
-    assert made == []
+    assert applications == []
     answers = {TestClient(server).get("/archiver/health").text for _ in range(3)}
-    assert (answers, len(made)) == ({"healthy"}, 1)
+    assert (answers, len(applications)) == ({"healthy"}, 1)

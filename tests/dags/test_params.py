@@ -1,4 +1,4 @@
-"""What a person tells a single run, right and wrong."""
+"""The parameters that a person gives a single run, right and wrong."""
 
 import uuid
 from dataclasses import replace
@@ -33,7 +33,7 @@ def lake() -> Lake:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "hour", "run", "keep"),
+    ("wishes", "hour", "run", "keep"),
     [
         ({"hour": "2026-11-21T05:00:00Z"}, FIVE, "", False),
         ({"hour": "2026-11-21T05:00"}, FIVE, "", False),
@@ -43,13 +43,13 @@ def lake() -> Lake:
     ],
 )
 def test_a_rebuild_is_of_an_hour_or_of_a_run(
-    wanted: dict[str, Any], hour: datetime | None, run: str, keep: bool
+    wishes: dict[str, Any], hour: datetime | None, run: str, keep: bool
 ) -> None:
-    assert Rebuild.of(wanted) == Rebuild(hour, run, keep)
+    assert Rebuild.of(wishes) == Rebuild(hour, run, keep)
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "wishes",
     [
         {},
         {"keep": True},
@@ -61,24 +61,24 @@ def test_a_rebuild_is_of_an_hour_or_of_a_run(
         {"hours": "2026-11-21T05:00:00Z"},
     ],
 )
-def test_another_rebuild_is_refused_with_what_was_found(wanted: dict[str, Any]) -> None:
+def test_another_rebuild_is_refused_with_what_was_found(wishes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"in the run's `rebuild`: expected .* found \{"):
-        Rebuild.of(wanted)
+        Rebuild.of(wishes)
 
 
 def test_a_policy_or_choice_that_there_is_not_is_refused_by_name(archive: MakeArchive) -> None:
-    for policies, told in (
+    for policies, message in (
         ({"lost_offset": "record_loss"}, "`lost_offset` is not a key"),
         ({"lost_offsets": "ignore"}, "`lost_offsets`: expected 'fail' or 'record_loss'; found 'ignore'"),
     ):
-        with pytest.raises(ConfigError, match="in the run's `policies`: ") as found:
+        with pytest.raises(ConfigError, match="in the run's `policies`: ") as failure:
             with_params(archive(), {"max_records": 1, "policies": policies, "rebuild": None, "repair": None})
-        assert told in str(found.value)
-        assert "(policies: lost_offsets, recreated_topic, " in str(found.value)
+        assert message in str(failure.value)
+        assert "(policies: lost_offsets, recreated_topic, " in str(failure.value)
 
 
 @pytest.mark.parametrize(
-    ("conf", "told"),
+    ("conf", "message"),
     [
         ({"polices": {"lost_offsets": "record_loss"}}, "`polices` (did you mean `policies`?)"),
         ({"max_record": 5, "rebuild": None, "repair": None}, "`max_record` (did you mean `max_records`?)"),
@@ -87,24 +87,24 @@ def test_a_policy_or_choice_that_there_is_not_is_refused_by_name(archive: MakeAr
         ({"Rebuild": {}, "x": 1}, "`Rebuild` (did you mean `rebuild`?), `x` are not"),
     ],
 )
-def test_a_key_that_a_run_is_given_and_nobody_reads_is_refused_by_name(conf: dict[str, Any], told: str) -> None:
+def test_a_key_that_a_run_is_given_and_nobody_reads_is_refused_by_name(conf: dict[str, Any], message: str) -> None:
     with pytest.raises(
         ConfigError, match=r"of this DAG run's conf; expected dead_letters, dead_letters\.all, "
-    ) as found:
+    ) as failure:
         require_known(conf, KEYS)
-    assert told in str(found.value)
+    assert message in str(failure.value)
 
 
 def test_both_dags_look_at_the_keys_before_they_do_anything(
     archive: MakeArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is no connection here: whatever else they did first would fail otherwise."""
-    given = {"dag_run": SimpleNamespace(conf={"deap": True}), "params": {}}
+    context = {"dag_run": SimpleNamespace(conf={"deap": True}), "params": {}}
     for module, dag, task in (
         (tasks, dag_of(archive()), "plan"),
         (audit_dags, audit_dag(archive(), ""), "audit"),
     ):
-        monkeypatch.setattr(module, "get_current_context", lambda: given)
+        monkeypatch.setattr(module, "get_current_context", lambda: context)
         with pytest.raises(ConfigError, match=r"`deap`.* is not a key of this DAG run's conf"):
             dag.get_task(task).python_callable()  # type: ignore[attr-defined]
 
@@ -123,12 +123,12 @@ def test_the_command_of_a_policy_s_error_is_valid_also_when_the_last_interval_ha
     )  # fmt: skip
     monkeypatch.setattr(tasks, "open_archive", lambda archive: replace(lake.context, archive=archive))
     monkeypatch.setattr(tasks, "runs_in_the_middle", lambda _: 0)
-    given = {
+    context = {
         "dag_run": run,
         "ti": None,
         "params": {"max_records": 100, "policies": loss, "rebuild": None, "dead_letters": None, "repair": None},
     }
-    monkeypatch.setattr(tasks, "get_current_context", lambda: given)
+    monkeypatch.setattr(tasks, "get_current_context", lambda: context)
     plan: Any = dag_of(lake.archive).get_task("plan")
     with_a_date = {"data_interval_start": last.start, "data_interval_end": last.end, "logical_date": last.start}
     vars(run).update(with_a_date)

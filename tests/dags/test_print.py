@@ -38,11 +38,13 @@ def written(case: Case, directory: Path) -> Path:
 @every_case
 def test_what_jsonl_would_hold_is_printed(case: Case, call: Call, archives: Path, tmp_path: Path) -> None:
     shown = call("print", str(written(case, tmp_path)), "--content", case.content)
-    found = expected(case, fit_for(case, ROWS))
+    expected_lines = expected(case, fit_for(case, ROWS))
     if case.content == "record":
-        lines = Case("jsonl", "none", "record").encode([batch(cast(list[Row], found))])
+        lines = Case("jsonl", "none", "record").encode([batch(cast(list[Row], expected_lines))])
     else:
-        lines = b"".join((b"null" if value is None else value) + b"\n" for value in cast(list[bytes | None], found))
+        lines = b"".join(
+            (b"null" if value is None else value) + b"\n" for value in cast(list[bytes | None], expected_lines)
+        )
     assert shown.out == lines.decode()
 
 
@@ -61,19 +63,19 @@ def test_decoded_columns_are_printed_by_what_the_file_says(
 
     (tmp_path / f"object{extension_of(target_of(format_).settings)}").write_bytes(encoded(format_))
     [file] = tmp_path.glob("object*")
-    found = call("print", str(file)).out
-    wanted = encoded("jsonl", "none").decode()
+    printed = call("print", str(file)).out
+    expected_text = encoded("jsonl", "none").decode()
     if format_ == "csv":
-        shown = list(map(json.loads, found.split("\n")[:-1]))
-        assert [row["price"] for row in shown] == [json.loads(line)["price"] for line in wanted.split("\n")[:-1]]
+        shown = list(map(json.loads, printed.split("\n")[:-1]))
+        assert [row["price"] for row in shown] == [json.loads(line)["price"] for line in expected_text.split("\n")[:-1]]
         assert {type(cell) for row in shown for cell in row.values()} <= {str, type(None)}
         assert set(shown[0]) >= set(schema.names)
         return
     if format_ == "avro":
         # Avro has no unsigned integers, and only strings as keys.
-        wanted = re.sub(r'("unsigned":)(\d+)', r'\1"\2"', wanted)
-        wanted = wanted.replace('{"-1":"x"}', '[{"key":-1,"value":"x"}]')
-    assert found == wanted
+        expected_text = re.sub(r'("unsigned":)(\d+)', r'\1"\2"', expected_text)
+        expected_text = expected_text.replace('{"-1":"x"}', '[{"key":-1,"value":"x"}]')
+    assert printed == expected_text
 
 
 @pytest.mark.usefixtures("local_connections")

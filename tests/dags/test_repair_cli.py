@@ -42,10 +42,10 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(
     pause(session)
     document = call("repair", "orders", "--dry-run", "--output", "json").json
     assert (document["archive"], document["repaired"], document["left"]) == ("orders", False, [])
-    gone, *there = OBJECTS
+    gone, *remaining = OBJECTS
     expected: list[dict[str, Any]] = [
         {"action": "write again", "run": RUN, "what": key, "rows": 1 if "+2." in key else 2, "reason": None}
-        for key in there
+        for key in remaining
     ]
     reason = "the object has offsets from 0 on, the log of orders[0] now starts at 2"
     expected.append({"action": "lost", "run": RUN, "what": gone, "rows": 2, "reason": reason})
@@ -59,15 +59,17 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(
 
 def test_offsets_that_no_client_can_read_are_given_up_by_name(call: Call, context: Context, session: Session) -> None:
     run(context, 2, until="planned")
-    given = ("repair", "orders", "--run", RUN, "--lost-offsets", "orders:0:1-2")
-    assert call(*given, "--dry-run", "--output", "json").json["repaired"] is False
+    words = ("repair", "orders", "--run", RUN, "--lost-offsets", "orders:0:1-2")
+    assert call(*words, "--dry-run", "--output", "json").json["repaired"] is False
     assert context.ledger.set_aside(RUN).document is None
     for _ in range(2):
-        shown = call(*given)
+        shown = call(*words)
         assert f"`airflow dags trigger archive_orders` goes on with run {RUN}, without these offsets" in shown.err
     aside = context.ledger.set_aside(RUN).document
     assert aside
-    assert [(one.topic, one.partition, one.start, one.end) for one in aside.unread] == [("orders", 0, 1, 2)]
+    assert [(unread.topic, unread.partition, unread.start, unread.end) for unread in aside.unread] == [
+        ("orders", 0, 1, 2)
+    ]
     # It starts no run, and audits nothing.
     assert confs(session) == []
     refused = call("repair", "orders", "--run", RUN, "--lost-offsets", "orders:0:1-200", code=1)
@@ -102,8 +104,8 @@ def test_what_could_not_be_judged_before_is_another_repair(call: Call, settled: 
 
 def test_a_failed_run_fails_the_command(call: Call, settled: Context, session: Session, ends: dict[str, str]) -> None:
     ends["archive"] = "failed"
-    said = "The run of archive_orders has ended: failed. The log of the task that failed"
-    assert said in call("repair", "orders", code=1).err
+    message = "The run of archive_orders has ended: failed. The log of the task that failed"
+    assert message in call("repair", "orders", code=1).err
 
 
 def test_a_paused_dag(call: Call, settled: Context, brokers: Brokers, session: Session) -> None:
@@ -121,9 +123,9 @@ def test_what_needs_no_run_is_done_while_the_dag_is_paused(
     pause(session)
     brokers.logs.update({P0: Range(3, 3), P1: Range(3, 3)})
     before = stored(settled)
-    told = call("repair", "orders", "--lost", OBJECTS[0], code=1).err
-    assert "3 objects would be recorded as lost for ever" in told
-    assert "`airflow archive repair orders --yes` agrees to all" in told
+    error_text = call("repair", "orders", "--lost", OBJECTS[0], code=1).err
+    assert "3 objects would be recorded as lost for ever" in error_text
+    assert "`airflow archive repair orders --yes` agrees to all" in error_text
     assert stored(settled) == before, "nobody was asked"
     shown = call("repair", "orders", "--yes", "--output", "json")
     assert {(a["action"], a["what"]) for a in shown.json["actions"]} == {("lost", key) for key in OBJECTS}
@@ -143,8 +145,8 @@ def test_an_object_may_be_given_up_by_name(call: Call, settled: Context, session
 
 def test_a_key_that_is_no_damaged_object(call: Call, settled: Context, session: Session) -> None:
     before = stored(settled)
-    told = call("repair", "orders", "--lost", "orders/typo", code=1).err
-    assert "orders/typo is neither missing nor damaged, or not of archive orders" in told
+    error_text = call("repair", "orders", "--lost", "orders/typo", code=1).err
+    assert "orders/typo is neither missing nor damaged, or not of archive orders" in error_text
     assert stored(settled) == before
     assert confs(session) == []
 

@@ -23,13 +23,13 @@ TEXT = "a line that is not JSON"
 def lake(context: Context) -> Lake:
     """A settled run of the archive in the YAML, with two dead letters by earlier settings, one of them for good."""
     odd = {(P0, 1): {"value": TEXT.encode()}, (P0, 2): {"value": b"two\nlines"}}
-    made = Lake(context.store, {P0: Range(0, 3)}, odd=odd, policies={"bad_record": "dead_letter"}, name="orders")
-    yaml = made.archive
+    lake = Lake(context.store, {P0: Range(0, 3)}, odd=odd, policies={"bad_record": "dead_letter"}, name="orders")
+    yaml = lake.archive
     source = yaml.source.model_copy(update={"value": yaml.source.value.model_copy(update={"decode": "json"})})
-    made.configure(yaml.model_copy(update={"source": source}))
-    made.run(2)
-    made.configure(yaml)
-    return made
+    lake.configure(yaml.model_copy(update={"source": source}))
+    lake.run(2)
+    lake.configure(yaml)
+    return lake
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def test_it_starts_a_run_of_the_dag_which_does_as_told(
 ) -> None:
     follow = start.run_to_its_end
 
-    def carried_out(name: str, told: dict[str, Any], say: Any) -> str:
+    def carried_out(name: str, parameters: dict[str, Any], say: Any) -> str:
         monkeypatch.setattr(tasks, "open_archive", lambda _: lake.context)
-        lake.finish(tasks._replay_letters(lake.archive, told["dead_letters"]))
-        return follow(name, told, say)
+        lake.finish(tasks._replay_letters(lake.archive, parameters["dead_letters"]))
+        return follow(name, parameters, say)
 
     monkeypatch.setattr(start, "run_to_its_end", carried_out)
     shown = call("replay-dead-letters", "orders", *words, "--yes", "-o", "json")
     assert confs(session) == [{"dead_letters": conf}]
     assert "Replaying 2 dead letters of 1 run." in shown.err
-    made = {
+    run_parameters = {
         "run": RUN,
         "letters": 2,
         "archived": 1,
@@ -73,7 +73,7 @@ def test_it_starts_a_run_of_the_dag_which_does_as_told(
         "reasons": [],
         "revision": f"{RUN}+r1",
     }
-    assert shown.json == {"archive": "orders", "replayed": True, "runs": [made]}
+    assert shown.json == {"archive": "orders", "replayed": True, "runs": [run_parameters]}
     assert "Dead letters: 1 with 1 rows" in call("show", "orders", f"{RUN}+r1").out
     assert call("audit", "orders", "--deep", "-o", "json").json[0]["verdict"] == "clean"
 
@@ -82,10 +82,10 @@ def test_a_dry_run_says_what_would_become_of_them_and_changes_nothing(call: Call
     before = {stat.key: stat.etag for stat in lake.store.list("")}
     # That nobody would carry out its run is no matter then.
     pause(session)
-    [found] = call("replay-dead-letters", "orders", "--all", "--dry-run", "-o", "json").json["runs"]
-    [reason] = found.pop("reasons")
+    [forecast] = call("replay-dead-letters", "orders", "--all", "--dry-run", "-o", "json").json["runs"]
+    [reason] = forecast.pop("reasons")
     assert reason.startswith("the value contains a newline")
-    assert found == {"run": RUN, "letters": 2, "archived": 1, "filtered": 0, "rejected": 1, "revision": None}
+    assert forecast == {"run": RUN, "letters": 2, "archived": 1, "filtered": 0, "rejected": 1, "revision": None}
     assert {stat.key: stat.etag for stat in lake.store.list("")} == before
     assert "airflow dags unpause archive_orders" in call("replay-dead-letters", "orders", "--all", code=1).err
     assert confs(session) == []

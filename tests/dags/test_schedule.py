@@ -1,4 +1,4 @@
-"""Which interval a DAG run is about."""
+"""The interval that a DAG run is about."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -32,20 +32,22 @@ def at(hour: int, minute: int = 0, day: int = 21, month: int = 11) -> datetime:
 
 
 def test_the_data_interval_counts_and_never_the_logical_date(archive: MakeArchive) -> None:
-    found = interval_of(archive(), run(data_interval_start=at(5), data_interval_end=at(6), logical_date=at(9)))
-    assert (found.start, found.end, found.id) == (at(5), at(6), "20261121T050000Z")
+    interval = interval_of(archive(), run(data_interval_start=at(5), data_interval_end=at(6), logical_date=at(9)))
+    assert (interval.start, interval.end, interval.id) == (at(5), at(6), "20261121T050000Z")
 
 
 def test_a_run_by_hand_without_an_interval_is_about_the_last_complete_one(archive: MakeArchive) -> None:
-    found = interval_of(archive(), run(run_after=at(9, 30), run_type="manual"))
-    assert (found.start, found.end) == (at(8), at(9))
+    interval = interval_of(archive(), run(run_after=at(9, 30), run_type="manual"))
+    assert (interval.start, interval.end) == (at(8), at(9))
     assert last_interval(archive(), at(9)).end == at(9)
     assert last_interval(archive("schedule: '15 */6 * * *'\n"), at(9)).start == at(0, 15)
 
 
 def test_an_interval_without_width_is_none(archive: MakeArchive) -> None:
-    found = interval_of(archive(), run(data_interval_start=at(9, 30), data_interval_end=at(9, 30), run_after=at(9, 30)))
-    assert (found.start, found.end) == (at(8), at(9))
+    interval = interval_of(
+        archive(), run(data_interval_start=at(9, 30), data_interval_end=at(9, 30), run_after=at(9, 30))
+    )
+    assert (interval.start, interval.end) == (at(8), at(9))
 
 
 @pytest.mark.parametrize(
@@ -59,23 +61,23 @@ def test_an_interval_without_width_is_none(archive: MakeArchive) -> None:
 def test_days_of_a_time_zone_are_as_long_as_they_are_there(
     archive: MakeArchive, moment: datetime, start: datetime, end: datetime
 ) -> None:
-    found = last_interval(archive("schedule: '@daily'\ntimezone: Europe/Berlin\n"), moment)
-    assert (found.start, found.end) == (start, end)
+    interval = last_interval(archive("schedule: '@daily'\ntimezone: Europe/Berlin\n"), moment)
+    assert (interval.start, interval.end) == (start, end)
 
 
 def test_a_run_of_its_own_begins_where_no_interval_of_a_schedule_does() -> None:
     for second in range(60):
-        found = second_before(at(9) + timedelta(seconds=second, milliseconds=600))
-        assert found.start.second
-        assert found.end - found.start == timedelta(seconds=1)
-        assert found.end <= at(9) + timedelta(seconds=second)
+        moment_before = second_before(at(9) + timedelta(seconds=second, milliseconds=600))
+        assert moment_before.start.second
+        assert moment_before.end - moment_before.start == timedelta(seconds=1)
+        assert moment_before.end <= at(9) + timedelta(seconds=second)
 
 
 def test_an_archive_without_schedule_takes_what_is_there_when_it_is_asked(archive: MakeArchive) -> None:
     moment = datetime(2026, 11, 21, 9, 30, 15, 700_000, tzinfo=UTC)
-    found = interval_of(archive("schedule: null\n"), run(run_after=moment, run_type="manual"))
-    assert found.end == moment.replace(microsecond=0)
-    assert found.id == "20261121T093014Z"
+    interval = interval_of(archive("schedule: null\n"), run(run_after=moment, run_type="manual"))
+    assert interval.end == moment.replace(microsecond=0)
+    assert interval.id == "20261121T093014Z"
 
 
 @pytest.mark.parametrize(
@@ -110,8 +112,8 @@ CHANGES = {
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("zone", CHANGES)
 def test_intervals_tile_the_time_also_where_clocks_change(archive: MakeArchive, zone: str, schedule: str) -> None:
-    found = archive(f"schedule: '{schedule}'\ntimezone: {zone}\n")
-    scheduler = Scheduler(found.schedule, found.timezone)
+    scheduled = archive(f"schedule: '{schedule}'\ntimezone: {zone}\n")
+    scheduler = Scheduler(scheduled.schedule, scheduled.timezone)
     for change in CHANGES[zone]:
         for_ever = TimeRestriction(pendulum.instance(change - timedelta(days=2)), None, catchup=True)
         last, intervals = None, []
@@ -128,7 +130,7 @@ def test_intervals_tile_the_time_also_where_clocks_change(archive: MakeArchive, 
             if abs(start - change) > max(timedelta(hours=1), 2 * (end - start)):
                 continue
             for moment in (end, end + (following - end) / 2, following - timedelta(seconds=1)):
-                by_hand = last_interval(found, moment)
+                by_hand = last_interval(scheduled, moment)
                 assert (by_hand.start, by_hand.end) == (start, end), moment
 
 

@@ -20,8 +20,8 @@ def named(archive: MakeArchive) -> MakeArchive:
     """Makes an archive with this registry."""
 
     def make(registry: object = "schemas") -> Any:
-        made = archive()
-        return made.model_copy(update={"source": made.source.model_copy(update={"registry": registry})})
+        configured = archive()
+        return configured.model_copy(update={"source": configured.source.model_copy(update={"registry": registry})})
 
     return make
 
@@ -53,8 +53,8 @@ def test_login_password_and_extra(named: MakeArchive, connection: AddConnection)
 
 
 def test_a_mapping_and_nothing_need_no_connection(named: MakeArchive) -> None:
-    given = {"url": "https://r", "basic.auth.user.info": f"u:{SECRET}"}
-    assert registry_endpoint(named(given)) == given
+    mapping = {"url": "https://r", "basic.auth.user.info": f"u:{SECRET}"}
+    assert registry_endpoint(named(mapping)) == mapping
     assert registry_endpoint(named(None)) is None
 
 

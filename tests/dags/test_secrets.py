@@ -1,4 +1,4 @@
-"""What Airflow stores and shows of an archive, and what the commands print: never what may be a secret."""
+"""Airflow's store and pages, and the commands' output: never what may be a secret."""
 
 import json
 import traceback
@@ -52,8 +52,8 @@ def dags() -> list[DAG]:
     yaml = SMALLEST
     for key in mappings():
         yaml = with_value(yaml, tuple(key.split(".")), PROPERTIES)
-    made = parse_archive(json.dumps(yaml), "orders.yaml")
-    return [dag_of(made), audit_dag(made, "The text.")]
+    configured = parse_archive(json.dumps(yaml), "orders.yaml")
+    return [dag_of(configured), audit_dag(configured, "The text.")]
 
 
 def test_nothing_that_airflow_stores_or_shows_of_a_dag_has_a_property_of_a_mapping(dags: list[DAG]) -> None:
@@ -72,12 +72,12 @@ def test_the_documentation_names_each_property_that_is_given(dags: list[DAG]) ->
 
 
 def test_the_documentation_shows_where_brokers_store_and_registry_are(archive: MakeArchive) -> None:
-    made = archive()
-    source = made.source.model_copy(
+    configured = archive()
+    source = configured.source.model_copy(
         update={"kafka": {"bootstrap.servers": "b:1"}, "registry": {"url": f"https://u:{MARK}@r/api?{MARK}"}}
     )
     # Such a registry is refused; should it come here some other way, it is not shown either.
-    text = dag_of(made.model_copy(update={"source": source})).doc_md or ""
+    text = dag_of(configured.model_copy(update={"source": source})).doc_md or ""
     assert "| `source.kafka.bootstrap.servers` | `b:1` |" in text
     assert "| `source.registry.url` | `https://r/api` |" in text
 
@@ -133,7 +133,7 @@ def test_passwords_inside_addresses_are_kept_out_of_logs(
     archive: MakeArchive, local_connections: None, connection: AddConnection
 ) -> None:
     masker: SecretsMasker = _secrets_masker()
-    made = archive()
+    configured = archive()
     kafka = {"bootstrap.servers": "b:1", "some.address": "http://u:swordfish7@p"}
-    endpoints(made.model_copy(update={"source": made.source.model_copy(update={"kafka": kafka})}))
+    endpoints(configured.model_copy(update={"source": configured.source.model_copy(update={"kafka": kafka})}))
     assert masker.redact("no answer from http://u:swordfish7@p") == "no answer from http://u:***@p"

@@ -87,8 +87,8 @@ def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     assert "`archive_orders_hours`" in text
     text = '{"type": "object",\n"properties": {}}'
     value = Decoding.model_validate({"decode": "json", "schema": Schema(kind="JSON", text=text)})
-    made = archive()
-    dag = dag_of(made.model_copy(update={"source": made.source.model_copy(update={"value": value})}))
+    documented = archive()
+    dag = dag_of(documented.model_copy(update={"source": documented.source.model_copy(update={"value": value})}))
     assert '| `source.value.schema` | `{"type": "object", "properties": {}}` |' in (dag.doc_md or "")
 
 
@@ -141,8 +141,8 @@ def test_only_archives_with_alerts_tell_of_failures_and_all_leave_the_cause_at_t
     assert all(task.on_failure_callback == [leave_cause] for task in quiet.tasks)
     assert not quiet.on_failure_callback
     for task in loud.tasks:
-        told, left = task.on_failure_callback
-        assert (told.__func__, left) == (AlertCallbacks.task_failed, leave_cause)
+        failure_callback, cause_callback = task.on_failure_callback
+        assert (failure_callback.__func__, cause_callback) == (AlertCallbacks.task_failed, leave_cause)
     assert loud.on_failure_callback
     assert all(task.on_retry_callback[-1] is leave_cause for task in [*quiet.tasks, *loud.tasks])
     # What is over, late or lost is known when hours are closed.
@@ -152,8 +152,8 @@ def test_only_archives_with_alerts_tell_of_failures_and_all_leave_the_cause_at_t
 
 def test_an_archive_with_a_greatest_age_has_a_deadline(archive: MakeArchive) -> None:
     def deadlines(more: str) -> list[timedelta]:
-        made = dag_of(archive(f"alerts: {{on_failure: [ops], max_age: 2h}}\n{more}"))
-        return [one.interval for one in made.deadline or ()]
+        dag = dag_of(archive(f"alerts: {{on_failure: [ops], max_age: 2h}}\n{more}"))
+        return [deadline.interval for deadline in dag.deadline or ()]
 
     # The last hour is complete an hour before a run of the hour after it is queued.
     assert deadlines("") == [timedelta(hours=1)]

@@ -137,7 +137,7 @@ def test_the_jvm_compiles_quickly_where_no_record_passes_it_and_users_options_co
 def test_each_run_has_a_job_of_its_own_with_a_folder_of_its_own(
     archive: MakeArchive, local_connections: None, spark_submit: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is between two of them is in tests/contract/test_backlog.py."""
+    """For two of them at once see tests/contract/test_backlog.py."""
     runs = ("20261121T030000Z", "20261121T040000Z", RUN)
     (spark_submit / "behave.sh").write_text("cat arguments >> all; exit 0")
 
@@ -252,12 +252,12 @@ def cluster(
 def test_yarn_ships_the_endpoints_as_a_file_that_only_we_can_read(
     archive: MakeArchive, cluster: Callable[..., SubmitHook], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = archive(f"spark: {{conf: {CONF.replace('spark.app.x', 'spark.files: /their/file, spark.app.x')}}}\n")
-    hook = cluster(made, YARN)
+    configured = archive(f"spark: {{conf: {CONF.replace('spark.app.x', 'spark.files: /their/file, spark.app.x')}}}\n")
+    hook = cluster(configured, YARN)
     assert rendered(hook, tmp_path) == (GOLDEN / "yarn.txt").read_text()
     file = tmp_path / "endpoints.json"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert Endpoints.from_json(file.read_text()) == endpoints(made)
+    assert Endpoints.from_json(file.read_text()) == endpoints(configured)
     assert SECRET not in logged(capfd)
 
 
@@ -266,9 +266,9 @@ def test_kubernetes_is_told_the_name_of_a_secret_alone(
 ) -> None:
     conf = "{spark.kubernetes.container.image: spark, spark.kubernetes.driver.secretKeyRef.AWS_SECRET: s3:secret}"
     hook = cluster(archive(f"spark: {{kubernetes_secret: orders-endpoints, conf: {conf}}}\n"), KUBERNETES)
-    found = rendered(hook, tmp_path)
-    assert found == (GOLDEN / "kubernetes.txt").read_text()
-    assert SECRET not in found + logged(capfd)
+    rendered_files = rendered(hook, tmp_path)
+    assert rendered_files == (GOLDEN / "kubernetes.txt").read_text()
+    assert SECRET not in rendered_files + logged(capfd)
     assert [f.name for f in tmp_path.iterdir() if SECRET in f.read_text(errors="ignore")] == []
 
 
@@ -296,9 +296,9 @@ def test_kubernetes_without_a_secret_is_told_nothing_and_says_what_to_prepare(
 def test_what_yarn_and_kubernetes_would_show_of_sparks_settings_is_refused(
     archive: MakeArchive, cluster: Callable[..., SubmitHook], master: dict[str, Any], mode: str, conf: str, where: str
 ) -> None:
-    made = archive(f"spark: {{kubernetes_secret: orders, conf: {{{conf}}}}}\n")
+    configured = archive(f"spark: {{kubernetes_secret: orders, conf: {{{conf}}}}}\n")
     with pytest.raises(ConfigError, match=f"`{conf.split(':')[0]}` of spark.conf would be readable in .*{where}"):
-        cluster(made, master, mode)
+        cluster(configured, master, mode)
 
 
 @pytest.mark.parametrize(

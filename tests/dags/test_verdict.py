@@ -1,4 +1,4 @@
-"""What a job's output says about why it failed."""
+"""The cause of a job's failure, from its output."""
 
 from pathlib import Path
 
@@ -17,24 +17,24 @@ def error(code: int | None, *lines: str) -> ArchiverError:
 
 
 def test_an_unknown_code_is_tried_again_and_says_the_last_exception() -> None:
-    found = error(
+    failure = error(
         1,
         "java.io.IOException: first",
         'Exception in thread "main" org.apache.spark.SparkException: Master removed our application',
         "\tat org.apache.spark.Whatever(x.scala:1)",
         "26/11/21 INFO ShutdownHookManager: Shutdown hook called",
     )
-    assert type(found) is TransientError
-    assert str(found) == (
+    assert type(failure) is TransientError
+    assert str(failure) == (
         "the Spark job ended with exit code 1: org.apache.spark.SparkException: Master removed our application"
     )
 
 
 def test_a_jvm_without_memory_is_not_tried_again() -> None:
     lines = ("26/11/21 ERROR Executor: Exception in task 0.0", "java.lang.OutOfMemoryError: Java heap space")
-    found = error(52, *lines)
-    assert type(found) is PermanentError
-    assert "spark.driver.memory" in str(found)
+    failure = error(52, *lines)
+    assert type(failure) is PermanentError
+    assert "spark.driver.memory" in str(failure)
     # An executor that died so was replaced, and something else ended the job.
     assert type(error(1, *lines, "java.io.IOException: no route")) is TransientError
 
@@ -42,10 +42,10 @@ def test_a_jvm_without_memory_is_not_tried_again() -> None:
 @pytest.mark.parametrize("code", [-9, 137])
 def test_a_killed_job_is_said_to_be_killed_once(code: int) -> None:
     again = 'Exception in thread "main" org.apache.spark.SparkUserAppException: User application exited with 137'
-    found = error(code, again)
-    assert type(found) is TransientError
-    assert str(found) == "spark-submit was killed by signal 9 (out of memory, or by hand)"
-    assert str(error(code, "java.io.IOException: last", again)) == f"{found}: java.io.IOException: last"
+    failure = error(code, again)
+    assert type(failure) is TransientError
+    assert str(failure) == "spark-submit was killed by signal 9 (out of memory, or by hand)"
+    assert str(error(code, "java.io.IOException: last", again)) == f"{failure}: java.io.IOException: last"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class World:
         return self.up
 
     def look(self, after: timedelta = timedelta(), fails: bool = False) -> list[tuple[str, str]]:
-        """What is told by one look, as kind and state."""
+        """Return the alerts of one look, as kind and state."""
         before = len(self.sent)
         failures = Watchdog(self, self.memory, "http://airflow/log", NOW + after, self).look(
             read_archives(config_folder())

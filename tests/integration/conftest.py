@@ -34,10 +34,10 @@ def airflow(stack_directory: Path, kafka: Kafka, s3: S3, otlp: Otlp) -> Iterator
     """A real Airflow: scheduler, DAG processor, triggerer, API server. It has one archive: tests add their own."""
     archives = stack_directory / "archives"
     archives.mkdir()
-    (others := stack_directory / "dags-of-others").mkdir()
+    (other_dags := stack_directory / "dags-of-others").mkdir()
     bundles = [
         {"name": name, "classpath": LOCAL_BUNDLE, "kwargs": {"path": str(path)}}
-        for name, path in (("dags-folder", ROOT / "dags"), ("others", others))
+        for name, path in (("dags-folder", ROOT / "dags"), ("others", other_dags))
     ]
     more = {
         **SELDOM,
@@ -53,7 +53,7 @@ def airflow(stack_directory: Path, kafka: Kafka, s3: S3, otlp: Otlp) -> Iterator
     (archives / "first.yaml").write_text(f"archive: first\n{first}")
     try:
         server.start()
-        airflow = Airflow(server.url, archives, server.settings(), others)
+        airflow = Airflow(server.url, archives, server.settings(), other_dags)
         for kind in ("archive", "audit"):
             airflow.parsed(f"{kind}_first")
         airflow.parsed("archiver_watchdog")

@@ -69,7 +69,7 @@ def test_what_the_brokers_say(services: Services) -> None:
     admin.delete_topics([topic])[topic].result(timeout=30)
     until(lambda: context.cluster.topic_ids([topic])[topic] is None, 30)
     assert set(kinds(archiver)) == {"topic-gone"}
-    until(lambda: _made(brokers, topic), 30)
+    until(lambda: _topic_is_new(brokers, topic), 30)
     assert set(kinds(archiver)) == {"topic-recreated"}
 
 
@@ -101,7 +101,7 @@ def test_without_airflow_and_without_kafka(s3: S3, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "store.url: expected s3://bucket/prefix, found 'ftp://x'\n")
 
 
-def _made(brokers: str, topic: str) -> bool:
+def _topic_is_new(brokers: str, topic: str) -> bool:
     try:
         new_topic(brokers, partitions=2, name=topic)
     except KafkaException as error:

@@ -114,8 +114,8 @@ def test_a_worker_killed_in_the_middle(
     archiver = ClusterArchiver(kafka, s3, tmp_path, [topic], source={"reader": reader}, proxy=proxy, cluster=cluster)
     work = archiver.plan(hour(8))
     with submitted(archiver, work) as job:
-        with Held(proxy) as held:
-            held.wait_for_both()
+        with Held(proxy) as paused:
+            paused.wait_for_both()
             cluster.workers[0].stop(grace=0)
             assert not cluster.workers[0].processes()
         output, _ = job.communicate(timeout=200)
@@ -159,12 +159,12 @@ def test_a_worker_that_froze_and_goes_on_after_everything_was_committed(
     archiver = ClusterArchiver(kafka, s3, tmp_path, [topic], proxy=proxy, cluster=cluster, spark_conf=conf)
     work = archiver.plan(hour(8))
     frozen = cluster.workers[0]
-    with submitted(archiver, work) as job, Held(proxy) as held:
-        held.wait_for_both()
+    with submitted(archiver, work) as job, Held(proxy) as paused:
+        paused.wait_for_both()
         zombies = freeze(frozen)
         try:
             # The other goes on, takes its tasks over, and the run is committed.
-            held.let_go()
+            paused.let_go()
             output, _ = job.communicate(timeout=200)
             assert job.returncode == 0, output[-5000:]
             assert "Lost executor" in output
@@ -185,7 +185,7 @@ def test_a_worker_that_froze_and_goes_on_after_everything_was_committed(
 
 
 def freeze(worker: Worker) -> list[psutil.Process]:
-    """As a machine that hangs: it, its executor and the executor's Python."""
+    """Freeze it, its executor and the executor's Python, as a machine that hangs."""
     processes = worker.processes()
     for process in processes:
         process.suspend()
@@ -199,5 +199,5 @@ def thaw(processes: list[psutil.Process]) -> None:
 
 
 def is_python(process: psutil.Process) -> bool:
-    """Whether it is the Python of an executor."""
+    """Return True if it is the Python of an executor."""
     return "pyspark.daemon" in command_of(process)

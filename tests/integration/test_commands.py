@@ -73,7 +73,7 @@ def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, s3: S3
 
 
 def status_of(airflow: Airflow, name: str) -> Any:
-    """What `status` says, whatever is wrong."""
+    """Return what `status` says, whatever is wrong."""
     process = airflow.start_command("archive", "status", name, "--output", "json")
     output, _ = process.communicate(timeout=300)
     # What it says on stderr comes last.
@@ -119,8 +119,8 @@ def test_rebuild_repair_audit_dead_letters_and_a_choice_for_one_run(
     ledger = Ledger(open_store(f"s3://{s3.bucket}/{by_hand}", s3.options()), by_hand)
 
     def stored() -> dict[str, bytes]:
-        found = store.list_objects_v2(Bucket=s3.bucket, Prefix=f"{by_hand}/")["Contents"]
-        return {o["Key"]: store.get_object(Bucket=s3.bucket, Key=o["Key"])["Body"].read() for o in found}
+        objects = store.list_objects_v2(Bucket=s3.bucket, Prefix=f"{by_hand}/")["Contents"]
+        return {o["Key"]: store.get_object(Bucket=s3.bucket, Key=o["Key"])["Body"].read() for o in objects}
 
     airflow.trigger(dag)
     assert list(airflow.wait_for_runs(dag, 1).values()) == ["success"]
@@ -166,7 +166,7 @@ def test_rebuild_repair_audit_dead_letters_and_a_choice_for_one_run(
     store.delete_object(Bucket=s3.bucket, Key=first)
     airflow.trigger(dag)
     assert sorted(airflow.wait_for_runs(dag, 5).values()) == ["failed", *["success"] * 4]
-    troubles = {one["name"]: one["found"] for one in status_of(airflow, by_hand)["troubles"]}
+    troubles = {trouble["name"]: trouble["found"] for trouble in status_of(airflow, by_hand)["troubles"]}
     assert set(troubles) == {"lost offsets", "failed for good"}
     # As the task itself has noted it.
     assert " failed in task plan: PolicyError: 3 offsets of " in troubles["failed for good"]

@@ -48,8 +48,8 @@ Kill = tuple[int, bool]
 def rows() -> dict[str, str]:
     """The rows of the crash table: what is written, and by which step."""
     table = (ROOT / "docs" / "FORMAT.md").read_text().split("## Write order")[1]
-    found = re.findall(r"^\| (\d+) \| (.+?) \| (\w+) \|", table, re.MULTILINE)
-    return {number: f"{step}: {what}" for number, what, step in found}
+    table_rows = re.findall(r"^\| (\d+) \| (.+?) \| (\w+) \|", table, re.MULTILINE)
+    return {number: f"{step}: {what}" for number, what, step in table_rows}
 
 
 def row_of(step: str, request: Request) -> str | None:
@@ -127,8 +127,8 @@ class Watched:
         process = self.archiver.start_step(name, *runs)
         code = end_of(process, 60)
         self.proxy.rule = lambda _, __: None
-        said = (self.archiver.directory / "step.log").read_text()
-        assert code == (-SIGKILL if kill else 0), said
+        step_log = (self.archiver.directory / "step.log").read_text()
+        assert code == (-SIGKILL if kill else 0), step_log
         return writes
 
 
@@ -145,13 +145,13 @@ def topic(kafka: Kafka) -> str:
 @pytest.fixture
 def watched(kafka: Kafka, s3: S3, tmp_path: Path, topic: str) -> Iterator[Watch]:
     # Three hours are over.
-    now = hour(2).end + timedelta(minutes=1)
+    moment = hour(2).end + timedelta(minutes=1)
     with ExitStack() as proxies:
 
         def watch(topics: Sequence[str] = (topic,), **settings: Any) -> Watched:
             proxy = proxies.enter_context(S3Proxy(s3.endpoint_url).serving())
             place = Path(mkdtemp(dir=tmp_path))
-            return Watched(Archiver(kafka, s3, place, [*topics], proxy=proxy, now=[now], **settings), proxy)
+            return Watched(Archiver(kafka, s3, place, [*topics], proxy=proxy, now=[moment], **settings), proxy)
 
         yield watch
 
@@ -171,7 +171,7 @@ def at_each(points: dict[str, list[Request]], check: Callable[[str, Kill], None]
 
 
 def result(archiver: Archiver) -> tuple[object, ...]:
-    """What must be the same whatever happened on the way: bytes, proofs, accounts, the group; and no upload left."""
+    """Return what must be the same whatever happened: bytes, proofs, accounts, the group; and no upload left."""
     ledger = archiver.context.ledger
     names = [TopicPartition(archiver.topics[0], 0)]
     manifests = [ledger.manifest(run) for run in ledger.runs()]
@@ -226,8 +226,8 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
 
 def test_a_kill_between_any_two_writes_of_a_run_that_leaves_out_a_record_changes_nothing(watched: Watch) -> None:
     def begun() -> tuple[Watched, PlannedWork]:
-        one = watched(policies={"bad_record": "dead_letter"})
-        return one, one.archiver.plan(hour(1))
+        watched_run = watched(policies={"bad_record": "dead_letter"})
+        return watched_run, watched_run.archiver.plan(hour(1))
 
     undisturbed, work = begun()
     points = {ENDING: undisturbed.step(ENDING, hour(1).id)}
@@ -253,14 +253,14 @@ REPLAY = ("replay", *STEPS[1:])
 @pytest.mark.parametrize("final", [True, False], ids=["of a run that is final", "that takes over"])
 def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Watch, final: bool) -> None:
     def begun() -> Watched:
-        one = watched()
+        watched_run = watched()
         if final:
-            one.archiver.run(hour(1), plain=True)
+            watched_run.archiver.run(hour(1), plain=True)
         else:
             # All its objects are visible, and somebody found out that they are not what was wanted.
-            one.archiver.plan(hour(1))
-            one.archiver.job(plain=True).run(hour(1).id)
-        return one
+            watched_run.archiver.plan(hour(1))
+            watched_run.archiver.job(plain=True).run(hour(1).id)
+        return watched_run
 
     undisturbed = begun()
     run = f"{hour(1).id}+r1"
@@ -302,12 +302,12 @@ def test_a_kill_between_any_two_writes_of_a_replay_of_dead_letters_changes_nothi
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n * HOUR // 6, value) for n, value in enumerate(values)])
 
     def begun() -> Watched:
-        one = watched(topics=[topic], policies={"bad_record": "dead_letter"}, source={"max_value_bytes": 1})
-        one.archiver.run(hour(1), plain=True)
-        source = one.archiver.archive.source.model_copy(update={"max_value_bytes": 4})
-        one.archiver.archive = one.archiver.archive.model_copy(update={"source": source})
-        one.archiver.context = replace(one.archiver.context, archive=one.archiver.archive)
-        return one
+        watched_run = watched(topics=[topic], policies={"bad_record": "dead_letter"}, source={"max_value_bytes": 1})
+        watched_run.archiver.run(hour(1), plain=True)
+        source = watched_run.archiver.archive.source.model_copy(update={"max_value_bytes": 4})
+        watched_run.archiver.archive = watched_run.archiver.archive.model_copy(update={"source": source})
+        watched_run.archiver.context = replace(watched_run.archiver.context, archive=watched_run.archiver.archive)
+        return watched_run
 
     undisturbed, run = begun(), f"{hour(1).id}+r1"
     assert undisturbed.archiver.account(hour(1)) == {"archived": 8, "dead_lettered": 4}

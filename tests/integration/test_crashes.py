@@ -39,22 +39,22 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archiver: Archiver, proxy: S3Proxy) -> None:
     work = archiver.plan(hour(3))
-    proxy.rule = held = Hold("complete")
+    proxy.rule = hold = Hold("complete")
     zombie = archiver.start(work.archive)
     try:
-        assert held.came.wait(100)
+        assert hold.came.wait(100)
         proxy_before, archiver.proxy = archiver.proxy, None
         archiver.submitted(work)
         archiver.proxy = proxy_before
         before, commit = archiver.etags(), archiver.context.ledger.commit(hour(3).id)
         archiver.produce(records(range(40, 80)))
-        held.gone.set()
+        hold.gone.set()
         output, _ = zombie.communicate(timeout=200)
         # What it had in flight was thrown away, and it sees that somebody else has taken over.
         assert zombie.returncode == TRANSIENT_EXIT, output[-3000:]
         assert f"another attempt of run {hour(3).id} completes its objects now" in output.splitlines()[-1]
     finally:
-        held.gone.set()
+        hold.gone.set()
         kill(zombie)
     assert archiver.etags() == before
     assert archiver.uploads() == []
@@ -73,11 +73,11 @@ def test_the_job_ends_itself_when_spark_submit_or_the_airflow_task_is_killed(
 ) -> None:
     work = archiver.plan(hour(3))
     for victim in ("spark-submit", "task"):
-        proxy.rule = held = Hold("part")
+        proxy.rule = hold = Hold("part")
         task = subprocess.Popen(["sleep", "1000"])
         job = archiver.start(work.archive, KAFKA_ARCHIVER_TASK_PID=str(task.pid))
         try:
-            assert held.came.wait(100)
+            assert hold.came.wait(100)
             family = psutil.Process(job.pid).children(recursive=True)
             assert any(is_driver(p) for p in family)
             (job if victim == "spark-submit" else task).kill()
@@ -87,4 +87,4 @@ def test_the_job_ends_itself_when_spark_submit_or_the_airflow_task_is_killed(
             kill(job)
             task.kill()
             task.wait()
-            held.gone.set()
+            hold.gone.set()

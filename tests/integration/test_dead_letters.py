@@ -42,9 +42,11 @@ def test_the_job_archives_them_from_the_store(services: Services, reader: str) -
     assert manifest
     assert {fate: count for fate, count in manifest.account.items() if count} == {"archived": 300}
     assert before.items() <= archiver.etags().items()
-    found = sorted((line for lines in archiver.lines().values() for line in lines), key=lambda line: line["offset"])
-    assert [line["value"].encode() for line in found] == values
-    assert {str(line["headers"]) for line in found} == {str(found[1]["headers"])}
+    archived_lines = sorted(
+        (line for lines in archiver.lines().values() for line in lines), key=lambda line: line["offset"]
+    )
+    assert [line["value"].encode() for line in archived_lines] == values
+    assert {str(line["headers"]) for line in archived_lines} == {str(archived_lines[1]["headers"])}
     if reader == "spark":
         # The dead letters are gone. An object of theirs comes back from Kafka, byte for byte.
         after = archiver.etags()

@@ -115,10 +115,10 @@ def test_each_record_is_filed_by_its_own_schema_beside_its_decoded_headers(servi
 
     def sent(n: int) -> Record:
         value = framed(ids[n % 2], schemas[n % 2], {"n": n, "m": -n})
-        theirs = [("trace", b"another"), ("trace", b"t%d" % n), ("meta", framed(0, meta, {"k": n})[5:])]
+        foreign_headers = [("trace", b"another"), ("trace", b"t%d" % n), ("meta", framed(0, meta, {"k": n})[5:])]
         if n % 4 < 2:
-            return Record(0, DAY, value, None, theirs)
-        return Record(0, DAY, value[5:], None, [*theirs, ("__value_schema_id", b"\1" + guids[n % 2].bytes)])
+            return Record(0, DAY, value, None, foreign_headers)
+        return Record(0, DAY, value[5:], None, [*foreign_headers, ("__value_schema_id", b"\1" + guids[n % 2].bytes)])
 
     bad = [Record(0, DAY, sent(0).value, None, [("trace", b"\xff")]), Record(0, DAY, sent(2).value)]
     archiver.produce([*map(sent, range(40)), Record(0, DAY, None), *bad])
@@ -174,9 +174,9 @@ def test_orders_are_a_table_for_others(
     path.write_bytes(archiver.context.store.get(key) or b"")
     if format_ == "avro":
         with path.open("rb") as file:
-            found = list(fastavro.reader(file))
-        assert [{name: row[name] for name in order(0)} for row in found] == [order(n) for n in range(3)]
-        assert [(row["kafka_offset"], row["kafka_key"]) for row in found] == [(n, b"k%d" % n) for n in range(3)]
+            records = list(fastavro.reader(file))
+        assert [{name: row[name] for name in order(0)} for row in records] == [order(n) for n in range(3)]
+        assert [(row["kafka_offset"], row["kafka_key"]) for row in records] == [(n, b"k%d" % n) for n in range(3)]
         return
     with duckdb.connect() as database:
         database.execute("set timezone = 'UTC'")

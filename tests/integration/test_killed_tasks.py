@@ -58,8 +58,8 @@ class Archive:
     def documents(self) -> dict[str, bytes]:
         """All that is stored, by key without the archive's prefix."""
         client = self.s3.client()
-        found = client.list_objects_v2(Bucket=self.s3.bucket, Prefix=f"{self.name}/").get("Contents", [])
-        keys = [item["Key"] for item in found]
+        objects = client.list_objects_v2(Bucket=self.s3.bucket, Prefix=f"{self.name}/").get("Contents", [])
+        keys = [item["Key"] for item in objects]
         get = client.get_object
         return {key.split("/", 1)[1]: get(Bucket=self.s3.bucket, Key=key)["Body"].read() for key in keys}
 
@@ -107,9 +107,9 @@ def add(kafka: Kafka, topic: str, numbers: range) -> None:
 def process_of(airflow: Airflow, dag: str, run: str, task: str) -> psutil.Process:
     """The process in which a task runs; Airflow gives it a title."""
     title = f"airflow worker -- {airflow.instance(dag, run, task)['id']}"
-    found = [p for p in psutil.process_iter(["cmdline"]) if " ".join(p.info["cmdline"] or ()).strip() == title]
-    assert len(found) == 1, found
-    return found[0]
+    processes = [p for p in psutil.process_iter(["cmdline"]) if " ".join(p.info["cmdline"] or ()).strip() == title]
+    assert len(processes) == 1, processes
+    return processes[0]
 
 
 def kill_spark(family: list[psutil.Process]) -> Path:
@@ -123,15 +123,15 @@ def kill_spark(family: list[psutil.Process]) -> Path:
 def test_case_18_the_scheduler_killed_while_a_task_is_at_work(
     airflow: Airflow, archive: Archive, stack_directory: Path
 ) -> None:
-    dag, held = archive.dag, archive.hold("archive")
+    dag, hold = archive.dag, archive.hold("archive")
     run = airflow.trigger(dag)
-    assert held.came.wait(120)
+    assert hold.came.wait(120)
     [scheduler] = [p for p in marked(stack_directory / "airflow") if command_of(p)[-1:] == ["scheduler"]]
     command, environment, directory = scheduler.cmdline(), scheduler.environ(), scheduler.cwd()
     scheduler.kill()
     # Nobody waits for it, so that it does not disappear.
     until(lambda: scheduler.status() == psutil.STATUS_ZOMBIE)
-    held.gone.set()
+    hold.gone.set()
     # As whatever supervises it does.
     with (stack_directory / "airflow" / "scheduler.log").open("wb") as log:
         subprocess.Popen(command, env=environment, cwd=directory, stdout=log, stderr=log, start_new_session=True)
@@ -143,10 +143,10 @@ def test_case_18_the_scheduler_killed_while_a_task_is_at_work(
 # The last one: after the kills, Airflow's DAG processor parses nothing for most of a minute.
 def test_case_18_each_task_killed_in_its_middle_and_the_run_ends_right(airflow: Airflow, archive: Archive) -> None:
     dag, folder = archive.dag, Path()
-    held = archive.hold("plan")
+    hold = archive.hold("plan")
     run = airflow.trigger(dag)
     for task, following in zip_longest(MIDDLE, [*MIDDLE][1:]):
-        assert held.came.wait(120), task
+        assert hold.came.wait(120), task
         process = process_of(airflow, dag, run, task)
         family = process.children(recursive=True)
         process.kill()
@@ -157,7 +157,7 @@ def test_case_18_each_task_killed_in_its_middle_and_the_run_ends_right(airflow: 
         assert not alive
         if task == "archive":
             assert {p.name.split("-")[0] for p in folder.iterdir()} >= {"blockmgr", "spark"}
-        dead, held = held, archive.hold(following) if following else held
+        dead, hold = hold, archive.hold(following) if following else hold
         dead.gone.set()
         # Nobody is needed: Airflow tries again by itself, and a person may do it sooner.
         until(lambda t=task: airflow.instance(dag, run, t)["state"] == "up_for_retry", 60, every=0.5)

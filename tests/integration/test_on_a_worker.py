@@ -91,7 +91,7 @@ def encoded(decode: str, n: int) -> bytes:
 
 @dataclass(frozen=True)
 class Source:
-    """How values are written and decoded. `schema`: as in the YAML; `frame`: prefix, header or none."""
+    """The way that values are written and decoded. `schema`: as in the YAML; `frame`: prefix, header or none."""
 
     name: str
     decode: str
@@ -100,12 +100,12 @@ class Source:
 
     @property
     def typed(self) -> bool:
-        """Whether values have columns."""
+        """True if values have columns."""
         return self.decode not in ("bytes", "string") and (self.decode != "json" or self.schema is not None)
 
 
 def _sources() -> list[Source]:
-    found = [
+    sources = [
         Source("bytes", "bytes"),
         Source("string", "string"),
         Source("json", "json"),
@@ -114,9 +114,9 @@ def _sources() -> list[Source]:
         Source("json, schema", "json", Schema(kind="JSON", text=JSON_SCHEMA)),
     ]
     for decode, (kind, text) in TEXTS.items():
-        found.append(Source(f"{decode}, text", decode, Schema(kind=kind, text=text)))
-        found += [Source(f"{decode}, registry, {frame}", decode, None, frame) for frame in ("prefix", "header")]
-    return [*found, Source("protobuf, compiled", "protobuf", Schema(kind="PROTOBUF", text=_compiled()))]
+        sources.append(Source(f"{decode}, text", decode, Schema(kind=kind, text=text)))
+        sources += [Source(f"{decode}, registry, {frame}", decode, None, frame) for frame in ("prefix", "header")]
+    return [*sources, Source("protobuf, compiled", "protobuf", Schema(kind="PROTOBUF", text=_compiled()))]
 
 
 def _compiled() -> str:
@@ -214,7 +214,7 @@ def without_at(rows: list[Row]) -> list[Row]:
 
 
 def line_rows(objects: Mapping[str, bytes]) -> list[Row]:
-    """Of all objects but the indexes of block_gzip."""
+    """Return the rows of all objects but the indexes of block_gzip."""
     files = (gzip.decompress(data) for key, data in objects.items() if key.endswith(".gz"))
     return [json.loads(line) for data in files for line in data.splitlines()]
 
@@ -317,29 +317,29 @@ def planned(cell: Cell, services: Services, registry: RegistryServer, spark: "Sp
         value["schema"] = cell.source.schema
     if cell.source.frame == "header":
         value["schema_id"] = "header"
-    made = services.archive_of(
+    archiver = services.archive_of(
         topic,
         registry=registry.url if cell.source.frame == "prefix" else "http://127.0.0.1:1" if local else None,
         source={"reader": cell.reader, "value": value},
         settings=cell.store,
         more={"transform": cell.transform} if cell.transform else {},
     )
-    made.archive.of_file(str(file))
-    made.context = replace(made.context, spark=lambda question: answer(spark, question))
+    archiver.archive.of_file(str(file))
+    archiver.context = replace(archiver.context, spark=lambda question: answer(spark, question))
     if local:
-        made.context = replace(made.context, registry=local.open)
-    cell.archiver, cell.work = made, made.plan(hour(1))
+        archiver.context = replace(archiver.context, registry=local.open)
+    cell.archiver, cell.work = archiver, archiver.plan(hour(1))
 
 
 def submitted(cells: Sequence[Cell], folder: Path, conf: Mapping[str, str]) -> dict[str, int]:
     """Run the DAG's job for all cells, and return the exit code of each."""
     documents = folder / "documents"
-    made = [(cell, cell.archiver) for cell in cells if cell.archiver and cell.work]
-    first = made[0][1]
-    with_code = next((archiver.archive for cell, archiver in made if cell.has_code), first.archive)
+    jobs = [(cell, cell.archiver) for cell in cells if cell.archiver and cell.work]
+    first = jobs[0][1]
+    with_code = next((archiver.archive for cell, archiver in jobs if cell.has_code), first.archive)
     documents.write_text(json.dumps([
         [ArchiveJob.of(archiver.archive, cell.work.archive).to_argument(), cell.has_sql]
-        for cell, archiver in made if cell.work
+        for cell, archiver in jobs if cell.work
     ]))  # fmt: skip
     with locked_directory(folder) as (private, lock):
         files = [build_package(private), build_mapper(private, with_code)]
@@ -360,31 +360,31 @@ def submitted(cells: Sequence[Cell], folder: Path, conf: Mapping[str, str]) -> d
 
 
 def finished(cell: Cell) -> str:
-    """What is wrong with the objects of a cell, against what was produced; empty if nothing is."""
-    made = cell.archiver
-    assert made
+    """Return what is wrong with the objects of a cell, against what was produced; empty if nothing is."""
+    archiver = cell.archiver
+    assert archiver
     assert cell.work
     try:
-        made.finish(cell.work)
-        objects = {key: made.context.store.get(key) or b"" for key in sorted(made.objects())}
+        archiver.finish(cell.work)
+        objects = {key: archiver.context.store.get(key) or b"" for key in sorted(archiver.objects())}
         rows = without_at(cell.read(objects))
         if cell.read is parquet_rows:
-            assert duckdb_count(made, objects) == len(rows)
-        key = lambda found: json.dumps(found, sort_keys=True)  # noqa: E731
+            assert duckdb_count(archiver, objects) == len(rows)
+        key = lambda document: json.dumps(document, sort_keys=True)  # noqa: E731
         assert sorted(rows, key=key) == sorted(cell.expected, key=key)
-        assert audit(made.archive, made.context.store, made.now[0], deep=True).findings == ()
+        assert audit(archiver.archive, archiver.context.store, archiver.now[0], deep=True).findings == ()
     except Exception as error:  # noqa: BLE001 - all cells are told at once
         return f"{type(error).__name__}: {error}"[:600]
     return ""
 
 
-def duckdb_count(made: Archiver, objects: Mapping[str, bytes]) -> int:
+def duckdb_count(archiver: Archiver, objects: Mapping[str, bytes]) -> int:
     count = 0
     for number, data in enumerate(objects.values()):
-        path = made.directory / f"{made.archive.archive}-{number}.parquet"
+        path = archiver.directory / f"{archiver.archive.archive}-{number}.parquet"
         path.write_bytes(data)
-        found = duckdb.connect().execute(f"SELECT count(*) FROM '{path}'").fetchone()
-        count += found[0] if found else 0
+        counted = duckdb.connect().execute(f"SELECT count(*) FROM '{path}'").fetchone()
+        count += counted[0] if counted else 0
     return count
 
 

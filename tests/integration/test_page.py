@@ -84,8 +84,8 @@ def scene(airflow: Airflow, kafka: Kafka, s3: S3, tmp_path_factory: pytest.TempP
     schedule, last = quiet_hours()
     name, topic = f"orders{uuid.uuid4().hex[:4]}", new_topic(kafka.bootstrap_servers)
     early, start = last - timedelta(hours=2, minutes=30), last - timedelta(hours=2)
-    now = datetime.now(UTC)
-    step = (now - start) / 200
+    moment = datetime.now(UTC)
+    step = (moment - start) / 200
     moments = [*[early] * 20, *(start + number * step for number in range(200))]
     lettered = start + timedelta(hours=1)
     too_long = record(lettered)._replace(value=b" " * 2000)
@@ -155,19 +155,19 @@ def settled(page: Page) -> None:
 def reloaded(page: Page, selector: str, seconds: float = 60) -> None:
     """Reload until the page shows this, and fresh figures."""
 
-    def there() -> bool:
+    def is_shown() -> bool:
         page.reload()
         settled(page)
         return page.locator(selector).count() > 0
 
-    until(there, seconds=seconds, every=1)
+    until(is_shown, seconds=seconds, every=1)
 
 
 def serious(page: Page) -> list[str]:
-    """What axe calls serious or critical."""
-    found = Axe().run(page).response["violations"]
-    bad = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {node['html'][:200]}" for one in bad for node in one["nodes"]]
+    """Return what axe calls serious or critical."""
+    violations = Axe().run(page).response["violations"]
+    bad = [violation for violation in violations if violation["impact"] in ("serious", "critical")]
+    return [f"{violation['id']}: {node['html'][:200]}" for violation in bad for node in violation["nodes"]]
 
 
 def started(page: Page, airflow: Airflow, scene: Scene) -> None:
@@ -270,8 +270,8 @@ def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
 
 def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: Airflow) -> None:
     page = visit("olga", f"/archiver/archives/{scene.name}")
-    now = datetime.now(UTC)
-    produce(scene.brokers, scene.topic, [record(now)] * 5)
+    moment = datetime.now(UTC)
+    produce(scene.brokers, scene.topic, [record(moment)] * 5)
     admin = AdminClient({"bootstrap.servers": scene.brokers})
     [future] = admin.delete_records([TopicPartition(scene.topic, 0, -1)]).values()
     future.result(30)
@@ -283,9 +283,9 @@ def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: 
     started(page, airflow, scene)
     reloaded(page, f"td.late {scene.cell(scene.early)}")
     reloaded(page, "dd:text-is('5 offsets')")
-    found = metrics(scene)
-    assert found["kafka_archiver_lost_offsets"][scene.name] == 5
-    assert found["kafka_archiver_lag_records"][scene.name] == 0
+    figures = metrics(scene)
+    assert figures["kafka_archiver_lost_offsets"][scene.name] == 5
+    assert figures["kafka_archiver_lag_records"][scene.name] == 0
 
 
 def metrics(scene: Scene) -> dict[str, dict[str, float]]:
@@ -339,13 +339,15 @@ def test_prometheus_scrapes_the_page_draws_the_dashboard_and_raises_an_alert(sce
         assert fired["KafkaArchiverDamaged"]["labels"]["archive"] == scene.name
         assert scene.name in fired["KafkaArchiverDamaged"]["annotations"]["summary"]
         dashboard = json.loads((ROOT / "docs" / "monitoring" / "grafana-dashboard.json").read_text())
-        [names] = [one["query"]["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
+        [names] = [
+            variable["query"]["query"] for variable in dashboard["templating"]["list"] if variable["type"] == "query"
+        ]
         metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", names).groups()
         assert scene.name in server.ask(f"label/{label}/values", **{"match[]": metric})
         drawn = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-        found = {expr: server.ask("query", query=expr.replace("$archive", scene.name))["result"] for expr in drawn}
-        assert [expr for expr, samples in found.items() if not samples] == []
-        [lost] = found['sum(kafka_archiver_lost_offsets{archive=~"$archive"})']
+        answers = {expr: server.ask("query", query=expr.replace("$archive", scene.name))["result"] for expr in drawn}
+        assert [expr for expr, samples in answers.items() if not samples] == []
+        [lost] = answers['sum(kafka_archiver_lost_offsets{archive=~"$archive"})']
         assert lost["value"][1] == "5"
 
 

@@ -44,9 +44,9 @@ def this_hour() -> datetime:
     return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def records(now: datetime, hours: int, each: int) -> Iterator[Record]:
-    """`each` records in each of the `hours` before `now`, on two partitions."""
-    first = int(now.timestamp() * 1000) - hours * HOUR
+def records(moment: datetime, hours: int, each: int) -> Iterator[Record]:
+    """`each` records in each of the `hours` before `moment`, on two partitions."""
+    first = int(moment.timestamp() * 1000) - hours * HOUR
     for number in range(hours * each):
         yield Record(number % 2, first + number * HOUR // each, b'{"n": %d}' % number)
 
@@ -65,9 +65,9 @@ def find_job(name: str) -> psutil.Process:
                 return process
         return None
 
-    found = until(find, seconds=120, every=0.2)
-    assert found is not None
-    return found
+    job_process = until(find, seconds=120, every=0.2)
+    assert job_process is not None
+    return job_process
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +80,10 @@ def hook() -> Iterator[Webhook]:
 @pytest.fixture(scope="module")
 def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3, hook: Webhook) -> Iterator[dict[str, Any]]:
     """A scheduled run, whose job is killed once, and two backfill runs that Airflow is asked for meanwhile."""
-    (schedule, last), now = quiet_hours(), this_hour()
+    (schedule, last), moment = quiet_hours(), this_hour()
     name = f"x{uuid.uuid4().hex[:8]}"
     topic = new_topic(kafka.bootstrap_servers, 2)
-    produce(kafka.bootstrap_servers, topic, records(now, hours=4, each=500))
+    produce(kafka.bootstrap_servers, topic, records(moment, hours=4, each=500))
     airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{hook.port}")
     # When a run is queued, the last complete hour has ended an hour ago: its deadline is five seconds later.
     alerts = f"alerts: {{on_retry: [hook_{name}], on_late_hour: [hook_{name}], max_age: 3605s}}\n"
@@ -100,7 +100,7 @@ def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3, hook: Webhook) -> 
     runs = {run["dag_run_id"]: run["run_type"] for run in airflow.runs(dag)}
     yield {
         "name": name,
-        "now": now,
+        "now": moment,
         "topic": topic,
         "dag": dag,
         "states": states,
@@ -144,10 +144,10 @@ def test_a_retry_and_a_missed_deadline_are_told_and_the_end_of_the_delay(
 ) -> None:
     """The deadline by Airflow's triggerer, the others by the tasks."""
     alerts = {(d["kind"], d["state"]): d for d in hook.documents}
-    told = [(d["kind"], d["state"]) for d in hook.documents]
+    alert_states = [(d["kind"], d["state"]) for d in hook.documents]
     # Near the full hour, the last closed hour is older than that also when the run is done.
-    ends = [("late_hour", "over")] * told.count(("late_hour", "over"))
-    assert sorted(told) == [("late_hour", "begins"), *ends, ("retry", "event")]
+    ends = [("late_hour", "over")] * alert_states.count(("late_hour", "over"))
+    assert sorted(alert_states) == [("late_hour", "begins"), *ends, ("retry", "event")]
     retry, late = alerts["retry", "event"], alerts["late_hour", "begins"]
     assert retry["cause"].startswith("spark-submit was killed by signal 9")
     assert (retry["task"], retry["run_id"]) == ("archive", told_by_scheduler["scheduled"])
@@ -191,11 +191,11 @@ def test_each_closed_hour_is_announced_once_as_an_asset_event(
 def test_airflows_opentelemetry_has_the_figures_of_the_run(otlp: Otlp, told_by_scheduler: dict[str, Any]) -> None:
     name = told_by_scheduler["name"]
     until(lambda: otlp.counted["airflow.kafka_archiver.records", name])
-    found = {counter: otlp.counted[f"airflow.kafka_archiver.{counter}", name] for counter in COUNTERS}
+    counters = {counter: otlp.counted[f"airflow.kafka_archiver.{counter}", name] for counter in COUNTERS}
     known = {"records": 2000, "objects": 12, "filtered": 0, "dead_letters": 0, "lost": 0}
-    assert known.items() <= found.items()
-    assert found["bytes"] > 1000
-    assert found["hours_closed"] >= 4
+    assert known.items() <= counters.items()
+    assert counters["bytes"] > 1000
+    assert counters["hours_closed"] >= 4
     assert otlp.counted[f"airflow.kafka_archiver.{name}.records", None] == 2000
 
 
@@ -271,8 +271,8 @@ def test_lag_a_loss_and_damage_are_told_once_and_when_they_are_over(
         before = yaml(topic, name, f"schedule: null\n{alerts}", ", max_records_per_run: 10")
         dag = airflow.add_archive(name, before)
         audits = airflow.parsed(f"audit_{name}")
-        for one in (dag, audits):
-            airflow.pause(one, False)
+        for dag_id in (dag, audits):
+            airflow.pause(dag_id, False)
         airflow.trigger(dag)
         airflow.wait_for_runs(dag, 1)
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
@@ -296,8 +296,14 @@ def test_lag_a_loss_and_damage_are_told_once_and_when_they_are_over(
         assert airflow.wait_for_runs(audits, 3)[last] == "success"
         until(lambda: len(webhook.documents) + len(mail_server.mails) >= 10)
     lag, loss, less, damage, mended = webhook.documents
-    told = [(d["kind"], d["state"]) for d in webhook.documents]
-    assert told == [("lag", "begins"), ("loss", "event"), ("lag", "over"), ("audit", "begins"), ("audit", "over")]
+    alert_states = [(d["kind"], d["state"]) for d in webhook.documents]
+    assert alert_states == [
+        ("lag", "begins"),
+        ("loss", "event"),
+        ("lag", "over"),
+        ("audit", "begins"),
+        ("audit", "over"),
+    ]
     assert [message["Subject"] for _, message in mail_server.mails] == [
         d["text"].splitlines()[0] for d in webhook.documents
     ]
@@ -354,8 +360,8 @@ with DAG("others-days_{name}", schedule=PartitionedAssetTimetable(assets=HOURS, 
 
 
 def test_other_dags_run_once_for_each_hour_and_once_for_each_day(airflow: Airflow, kafka: Kafka, name: str) -> None:
-    now = this_hour()
-    today = now.replace(hour=0)
+    moment = this_hour()
+    today = moment.replace(hour=0)
     yesterday = today - timedelta(days=1)
     # Due on both midnights, and then for days no more.
     schedule = f"schedule: '0 0 * * {yesterday.isoweekday() % 7},{today.isoweekday() % 7}'\n"
@@ -372,18 +378,18 @@ def test_other_dags_run_once_for_each_hour_and_once_for_each_day(airflow: Airflo
     assert set(airflow.wait_for_runs(dag, 2).values()) == {"success"}
     expected = [
         f"{yesterday + timedelta(hours=h):%Y-%m-%dT%H:00:00}"
-        for h in range(int((now - yesterday) / timedelta(hours=1)))
+        for h in range(int((moment - yesterday) / timedelta(hours=1)))
     ]
     airflow.wait_for_runs(hours, len(expected))
     airflow.wait_for_runs(days, 1)
     assert sorted(run["partition_key"] for run in airflow.runs(hours)) == expected
     [day] = airflow.runs(days)
     assert (day["partition_key"], day["state"]) == (f"{yesterday:%Y-%m-%d}", "success")
-    said = airflow.request(
+    answer = airflow.request(
         "GET",
         address("dags", days, "dagRuns", day["dag_run_id"], "taskInstances", "report", "xcomEntries", "return_value"),
     )
-    assert said["value"] == f"{yesterday:%Y-%m-%d}"
+    assert answer["value"] == f"{yesterday:%Y-%m-%d}"
     events = [e for e in airflow.asset_events(dag) if e["uri"] == f"archive://{name}/hours"]
     assert sorted(e["partition_key"] for e in events) == expected
 

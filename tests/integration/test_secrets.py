@@ -56,26 +56,26 @@ Told = dict[str, str]
 @contextmanager
 def arguments_seen() -> Iterator[set[str]]:
     """The arguments of every process on this machine, from now on."""
-    seen: set[str] = set()
+    arguments: set[str] = set()
     stop = threading.Event()
 
     def look() -> None:
         while not stop.wait(0.1):
             for file in Path("/proc").glob("[0-9]*/cmdline"):
                 with suppress(OSError):
-                    seen.add(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                    arguments.add(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     try:
-        yield seen
+        yield arguments
     finally:
         stop.set()
         thread.join()
 
 
 def web_ui(port: int) -> str:
-    """What Spark shows of a running job."""
+    """Return what Spark shows of a running job."""
 
     def read(path: str) -> str:
         return httpx.get(f"http://{HOST}:{port}{path}", timeout=30, trust_env=False).raise_for_status().text
@@ -90,14 +90,14 @@ def files_with_secrets(home: Path, s3: S3) -> str:
 
     Not the database, which has the connections: `metadata` looks into it.
     """
-    found = []
+    files = []
     for file in (f for root in (home, TEMPORARY) for f in root.rglob("*") if not f.name.startswith("airflow.db")):
         # Some go meanwhile.
         with suppress(OSError):
             text = file.read_bytes() if file.is_file() else b""
             if any(secret.encode() in text for secret in (MARK, MASTER, s3.owner.secret_key)):
-                found.append(f"{file.parent.stat().st_mode & 0o777:o} {file.stat().st_mode & 0o777:o} {file.name}")
-    return "\n".join(found)
+                files.append(f"{file.parent.stat().st_mode & 0o777:o} {file.stat().st_mode & 0o777:o} {file.name}")
+    return "\n".join(files)
 
 
 def look_at_job(ui: int, home: Path, s3: S3) -> Told:
@@ -105,7 +105,7 @@ def look_at_job(ui: int, home: Path, s3: S3) -> Told:
 
 
 def rest_api(airflow: Airflow, dags: Iterable[str]) -> str:
-    """What every address of the REST API says that can be asked about these DAGs, their runs and their tasks."""
+    """Return what every address of the REST API says that can be asked about these DAGs, their runs and their tasks."""
     described = httpx.get(f"{airflow.url}/openapi.json", timeout=30, trust_env=False).raise_for_status().json()
     paths = [path for path, methods in described["paths"].items() if "get" in methods]
     # Connections are where secrets belong, and the log of events has them as they were made; one address logs us out,
@@ -128,13 +128,13 @@ def rest_api(airflow: Airflow, dags: Iterable[str]) -> str:
             for path in paths:
                 if set(re.findall(r"{(\w+)}", path)) <= set(known):
                     asked[path.format(**known)] = None
-    said = []
+    answers = []
     for path in asked:
         try:
-            said.append(f"{path}: {airflow.request('GET', urllib.parse.quote(path, safe='/~'))}")
+            answers.append(f"{path}: {airflow.request('GET', urllib.parse.quote(path, safe='/~'))}")
         except StackError as error:
-            said.append(f"{path}: {error}")
-    return "\n".join(said)
+            answers.append(f"{path}: {error}")
+    return "\n".join(answers)
 
 
 def metadata(database: Path) -> str:
@@ -145,7 +145,7 @@ def metadata(database: Path) -> str:
         rows = {t: connection.execute(f'SELECT * FROM "{t}"').fetchall() for t in tables if t != "connection"}
     # Airflow notes who made a connection, and with what but its password.
     rows["log"] = [row for row in rows["log"] if "post_connection" not in row]
-    return "\n".join(f"{table}: {row}" for table, found in rows.items() for row in found)
+    return "\n".join(f"{table}: {row}" for table, table_rows in rows.items() for row in table_rows)
 
 
 def yaml(topic: str, name: str, **changes: Any) -> str:
@@ -163,8 +163,8 @@ def yaml(topic: str, name: str, **changes: Any) -> str:
 
 
 def secrets_everywhere(kafka: Kafka, s3: S3, proxy: S3Proxy, conf: dict[str, Any]) -> dict[str, Any]:
-    """What to put into each mapping of the YAML, so that the archive works and each holds secrets."""
-    found = {
+    """Return what to put into each mapping of the YAML, so that the archive works and each holds secrets."""
+    options = {
         "source.kafka": {"bootstrap.servers": kafka.bootstrap_servers, **KAFKA_SECRETS},
         "source.registry": {"url": f"http://{HOST}:9", "basic.auth.user.info": f"user:Registry{MARK}", "other": MARK},
         "store.aws": {**s3.options(), "endpoint_url": proxy.endpoint_url},
@@ -178,8 +178,8 @@ def secrets_everywhere(kafka: Kafka, s3: S3, proxy: S3Proxy, conf: dict[str, Any
         },
     }
     # A format takes the options that it declares, and declares no secret; what else stands there is refused unread.
-    assert {*found, "store.options"} == set(mappings()), "a new mapping of the YAML: put secrets into it"
-    return {key.replace(".", "__"): value for key, value in found.items()}
+    assert {*options, "store.options"} == set(mappings()), "a new mapping of the YAML: put secrets into it"
+    return {key.replace(".", "__"): value for key, value in options.items()}
 
 
 def no_archives(topic: str, name: str) -> dict[str, str]:
@@ -192,7 +192,7 @@ def no_archives(topic: str, name: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def told(
+def readable(
     airflow: Airflow, kafka: Kafka, s3: S3, stack_directory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Told:
     """All that people can read, by where they read it."""
@@ -200,7 +200,7 @@ def told(
     topic = new_topic(kafka.bootstrap_servers)
     produce(kafka.bootstrap_servers, topic, [Record(0, n * HOUR, b"%d" % n) for n in range(1, 4)])
     home = stack_directory / "airflow"
-    told: Told = {}
+    texts: Told = {}
     with S3Proxy(s3.endpoint_url).serving() as proxy, Webhook() as hook, arguments_seen() as arguments:
         add_connections(airflow, name, kafka, s3, proxy, hook)
         conf = {
@@ -211,12 +211,12 @@ def told(
             "spark.ui.port": ui,
             "spark.log.level": "INFO",
         }
-        given = secrets_everywhere(kafka, s3, proxy, conf)
+        mappings = secrets_everywhere(kafka, s3, proxy, conf)
         archives = {
             f"{name}b": yaml(topic, name, source__kafka=f"nobody_{name}"),
             f"{name}s": yaml(topic, name, store__aws=f"wrong_{name}"),
-            f"{name}u": yaml(topic, name, source__kafka=given["source__kafka"], store__url="s3://no-such-bucket/x"),
-            name: yaml(topic, name, **given, store__encryption={"client": {"connection": f"master_{name}"}}),
+            f"{name}u": yaml(topic, name, source__kafka=mappings["source__kafka"], store__url="s3://no-such-bucket/x"),
+            name: yaml(topic, name, **mappings, store__encryption={"client": {"connection": f"master_{name}"}}),
         }
         *failing, _ = archives
         wrong = no_archives(topic, name)
@@ -227,36 +227,36 @@ def told(
                 airflow.pause(airflow.add_archive(archive, text), False)
             for archive in failing:
                 airflow.trigger(f"archive_{archive}")
-            told |= run_twice(airflow, f"archive_{name}", proxy, lambda: look_at_job(ui, home, s3))
+            texts |= run_twice(airflow, f"archive_{name}", proxy, lambda: look_at_job(ui, home, s3))
             for archive in failing:
                 assert set(airflow.wait_for_runs(f"archive_{archive}", 1).values()) == {"failed"}, archive
             for archive in archives:
-                told[f"logs of {archive}"] = logs(airflow, f"archive_{archive}")
-            told["REST API"] = rest_api(airflow, [f"archive_{archive}" for archive in archives])
-            told["import errors"] = until(lambda: said_of(airflow, wrong), seconds=90, every=0.5)
+                texts[f"logs of {archive}"] = logs(airflow, f"archive_{archive}")
+            texts["REST API"] = rest_api(airflow, [f"archive_{archive}" for archive in archives])
+            texts["import errors"] = until(lambda: said_of(airflow, wrong), seconds=90, every=0.5)
         finally:
             for file in wrong:
                 (airflow.archives / f"{file}.yaml").unlink(missing_ok=True)
             for archive in archives:
                 with suppress(StackError, FileNotFoundError):
                     airflow.remove_archive(archive)
-        told["arguments"] = "\n".join(arguments)
-        told["alerts"] = json.dumps(hook.documents)
-    told["event log"] = "\n".join(f.read_text() for f in events.rglob("*") if f.is_file())
-    told["metadata"] = metadata(home / "airflow.db")
-    told["files afterwards"] = files_with_secrets(home, s3)
+        texts["arguments"] = "\n".join(arguments)
+        texts["alerts"] = json.dumps(hook.documents)
+    texts["event log"] = "\n".join(f.read_text() for f in events.rglob("*") if f.is_file())
+    texts["metadata"] = metadata(home / "airflow.db")
+    texts["files afterwards"] = files_with_secrets(home, s3)
     for file in home.rglob("*.log"):
-        told[str(file)] = file.read_text(errors="replace")
+        texts[str(file)] = file.read_text(errors="replace")
     client = s3.client()
     for item in client.list_objects_v2(Bucket=s3.bucket, Prefix=f"{name}/")["Contents"]:
-        told[item["Key"]] = client.get_object(Bucket=s3.bucket, Key=item["Key"])["Body"].read().decode("latin-1")
-    return told
+        texts[item["Key"]] = client.get_object(Bucket=s3.bucket, Key=item["Key"])["Body"].read().decode("latin-1")
+    return texts
 
 
 def said_of(airflow: Airflow, wrong: Iterable[str]) -> str:
     """The import errors, once they name all these files."""
-    said = json.dumps(airflow.import_errors())
-    return said if all(file in said for file in wrong) else ""
+    errors = json.dumps(airflow.import_errors())
+    return errors if all(file in errors for file in wrong) else ""
 
 
 def add_connections(airflow: Airflow, name: str, kafka: Kafka, s3: S3, proxy: S3Proxy, hook: Webhook) -> None:
@@ -301,18 +301,18 @@ def logs(airflow: Airflow, dag: str) -> str:
     return "\n".join(airflow.log(dag, t.run_id, t.task, t.attempt) for t in airflow.tasks(dag) if t.attempt)
 
 
-def test_no_secret_is_anywhere(told: Told, s3: S3) -> None:
-    found = {
+def test_no_secret_is_anywhere(readable: Told, s3: S3) -> None:
+    places = {
         f"{where}: {text[max(0, at - 100) : at + 60]!r}"
-        for where, text in told.items()
+        for where, text in readable.items()
         for secret in (MARK, MASTER, s3.owner.secret_key)
         if (at := text.find(secret)) >= 0
     }
-    assert not found
+    assert not places
 
 
-def test_we_looked_at_the_right_places(told: Told) -> None:
-    everything = "\n".join(text for where, text in told.items() if where.startswith("logs of"))
+def test_we_looked_at_the_right_places(readable: Told) -> None:
+    everything = "\n".join(text for where, text in readable.items() if where.startswith("logs of"))
     # The causes of all four failures, with what helps and without what must not be there.
     for cause in (
         "127.0.0.1:9",
@@ -322,27 +322,27 @@ def test_we_looked_at_the_right_places(told: Told) -> None:
         "Spark-Submit cmd: spark-submit",
     ):
         assert cause in everything, cause
-    assert "org.apache.spark.deploy.SparkSubmit" in told["arguments"]
-    assert "pyspark.daemon" in told["arguments"]
-    assert "spark.eventLog.dir" in told["web UI"]
+    assert "org.apache.spark.deploy.SparkSubmit" in readable["arguments"]
+    assert "pyspark.daemon" in readable["arguments"]
+    assert "spark.eventLog.dir" in readable["web UI"]
     # The job's own query, which has the options of Spark's Kafka source.
-    assert "SparkListenerSQLExecutionStart" in told["event log"]
-    assert "max_records" in told["metadata"]
-    assert any(where.endswith("commit.json") for where in told)
+    assert "SparkListenerSQLExecutionStart" in readable["event log"]
+    assert "max_records" in readable["metadata"]
+    assert any(where.endswith("commit.json") for where in readable)
     # In the documentation, in Spark's UI and in its event log by their names.
     for name in ("spark.app.harmless", "spark.hadoop.harmless", "spark.app.braces"):
-        assert f"| `spark.conf.{name}` | `(given)` |" in told["REST API"], name
-        assert name in told["web UI"]
-        assert name in told["event log"]
-    assert "*********(redacted)" in told["web UI"]
+        assert f"| `spark.conf.{name}` | `(given)` |" in readable["REST API"], name
+        assert name in readable["web UI"]
+        assert name in readable["event log"]
+    assert "*********(redacted)" in readable["web UI"]
     for part in ("/dagSources/", "/importErrors", "/xcomEntries", "/logs/1", "/taskInstances/archive", "/details"):
-        assert part in told["REST API"], part
-    assert "`spark.conf.some.password`: expected text" in told["import errors"]
+        assert part in readable["REST API"], part
+    assert "`spark.conf.some.password`: expected text" in readable["import errors"]
     # The failed runs have been told of, and that one is over; each log says that one of the two could not be reached.
-    assert len(json.loads(told["alerts"])) == 5
+    assert len(json.loads(readable["alerts"])) == 5
     assert everything.count("the alert could not be sent by connection gone_") >= 4
 
 
-def test_the_one_file_that_has_secrets_is_its_owners_alone_and_goes_with_the_job(told: Told) -> None:
-    assert told["files of the job"] == "700 600 spark.properties"
-    assert told["files afterwards"] == ""
+def test_the_one_file_that_has_secrets_is_its_owners_alone_and_goes_with_the_job(readable: Told) -> None:
+    assert readable["files of the job"] == "700 600 spark.properties"
+    assert readable["files afterwards"] == ""

@@ -1,4 +1,4 @@
-"""What a job puts on the local disk goes with it, or with the next if it was killed; never under one that lives."""
+"""Files that a job puts on the local disk go with it, or with the next if it was killed; never under one that lives."""
 
 import os
 import signal
@@ -21,32 +21,32 @@ def test_what_spark_left_of_a_killed_job_goes_with_the_next_and_nothing_of_one_t
     archiver = services.archive(records, proxy=proxy, spark_conf={"spark.local.dir": str(place)})
     work = archiver.plan(hour(0))
 
-    def found() -> dict[Path, set[str]]:
-        """What Spark has in each directory at the place that was chosen."""
+    def directories() -> dict[Path, set[str]]:
+        """Return what Spark has in each directory at the place that was chosen."""
         return {d: {p.name.split("-")[0] for p in d.iterdir()} for d in place.iterdir()}
 
-    proxy.rule = held = Hold("part")
+    proxy.rule = hold = Hold("part")
     killed = archiver.start(work.archive)
-    assert held.came.wait(100)
+    assert hold.came.wait(100)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate(timeout=30)
-    held.gone.set()
-    [left] = found()
-    assert found() == {left: {"blockmgr", "spark"}}
+    hold.gone.set()
+    [left] = directories()
+    assert directories() == {left: {"blockmgr", "spark"}}
     assert list(left.rglob("userFiles-*/kafka-clients-*.jar"))
 
-    proxy.rule = held = Hold("part")
+    proxy.rule = hold = Hold("part")
     alive = archiver.start(work.archive)
     try:
-        assert held.came.wait(100)
-        [mine] = found()
+        assert hold.came.wait(100)
+        [mine] = directories()
         assert mine != left
         proxy.rule = lambda _, __: None
         archiver.submit(work.archive)
-        assert found() == {mine: {"blockmgr", "spark"}}
+        assert directories() == {mine: {"blockmgr", "spark"}}
     finally:
-        held.gone.set()
+        hold.gone.set()
         output, _ = alive.communicate(timeout=100)
     assert alive.returncode == 0, output[-3000:]
-    assert found() == {}
+    assert directories() == {}
     archiver.finish(work)

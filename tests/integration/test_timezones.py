@@ -48,7 +48,7 @@ def path_of(timestamp: int) -> str:
 
 
 class Stored(NamedTuple):
-    """What an archive of the topic has."""
+    """The objects of an archive of the topic."""
 
     lines: Mapping[str, list[Any]]
     etags: Mapping[str, str]
@@ -88,12 +88,12 @@ def check(stored: dict[str, Stored], paths: set[str]) -> None:
         if (path := path_of(timestamp)) in paths:
             expected[path].append((n, timestamp))
     for name, run in stored.items():
-        found = {
+        checks = {
             path: sorted((json.loads(line["value"])["n"], line["timestamp"]) for line in lines)
             for path, lines in run.lines.items()
             if path in paths
         }
-        assert found == expected, name
+        assert checks == expected, name
 
 
 def test_case_7_the_first_and_the_last_millisecond_of_an_hour(stored: dict[str, Stored]) -> None:
@@ -112,8 +112,8 @@ def test_case_15_the_first_and_the_last_time_there_is_and_none(stored: dict[str,
 
 
 def test_case_8_the_bytes_are_the_same_wherever_they_were_written(stored: dict[str, Stored]) -> None:
-    first, *others = stored.values()
-    for other in others:
+    first, *other_zones = stored.values()
+    for other in other_zones:
         assert other.etags == first.etags
         assert [o.checksum for o in other.manifest.objects] == [o.checksum for o in first.manifest.objects]
         assert [(o.min_timestamp, o.max_timestamp) for o in other.manifest.objects] == [

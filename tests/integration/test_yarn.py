@@ -60,12 +60,12 @@ def test_a_driver_on_yarn_archives_and_nobody_else_reads_its_endpoints(
     archiver.finish(work)
     assert archiver.account(hour(0)) == {"archived": 100}
     # What the job was told is on the machine's disk, once: a file that the job's user alone can read.
-    told = {f for f in yarn.local.rglob("*") if f.is_file() and MARK.encode() in f.read_bytes()}
-    assert {f.name for f in told} == {"endpoints.json"}
-    assert {f.stat().st_mode & 0o077 for f in told} == {0}
-    seen = [f for f in yarn.logs.rglob("*") if f.is_file()]
-    assert "launch_container.sh" in {f.name for f in seen}
-    assert [f for f in seen if MARK in f.read_text(errors="replace") or s3.owner.secret_key in f.read_text()] == []
+    files_with_secrets = {f for f in yarn.local.rglob("*") if f.is_file() and MARK.encode() in f.read_bytes()}
+    assert {f.name for f in files_with_secrets} == {"endpoints.json"}
+    assert {f.stat().st_mode & 0o077 for f in files_with_secrets} == {0}
+    log_files = [f for f in yarn.logs.rglob("*") if f.is_file()]
+    assert "launch_container.sh" in {f.name for f in log_files}
+    assert [f for f in log_files if MARK in f.read_text(errors="replace") or s3.owner.secret_key in f.read_text()] == []
     assert MARK not in capfd.readouterr().out
     assert not list((tmp_path / "staging").rglob("*.json"))
 
@@ -85,11 +85,11 @@ def with_settings(archiver: Archiver, folder: Path) -> Archive:
         "spark.executor.defaultJavaOptions": " ".join(quick.JAVA),
         "spark.ui.enabled": False,
     }
-    made = archiver.archive
-    return made.model_copy(
+    configured = archiver.archive
+    return configured.model_copy(
         update={
-            "source": made.source.model_copy(update={"kafka": dict(endpoints.kafka)}),
-            "store": made.store.model_copy(update={"aws": dict(endpoints.store)}),
-            "spark": made.spark.model_copy(update={"conf": conf}),
+            "source": configured.source.model_copy(update={"kafka": dict(endpoints.kafka)}),
+            "store": configured.store.model_copy(update={"aws": dict(endpoints.store)}),
+            "spark": configured.spark.model_copy(update={"conf": conf}),
         }
     )

@@ -36,7 +36,7 @@ def make(file: Path, **settings: str) -> subprocess.CompletedProcess[str]:
 
 
 def submit(directory: Path, conf: dict[str, str]) -> tuple[str, str]:
-    """What a job without work prints, and where its JVM had its classes from."""
+    """Return what a job without work prints, and where its JVM had its classes from."""
     program, log = directory / "job.py", directory / "classes.log"
     program.write_text("print('ran')\n")
     java = f'"-Djava.io.tmpdir={directory}" "-Xlog:class+load:file={log}"'
@@ -54,27 +54,27 @@ def submit(directory: Path, conf: dict[str, str]) -> tuple[str, str]:
 
 
 def test_a_job_has_its_classes_from_the_archive_and_starts_silently_when_it_does_not_fit(tmp_path: Path) -> None:
-    made = make(tmp_path / "a b.jsa")
-    assert made.returncode == 0, made.stderr
-    conf = dict(line.split(" ", 1) for line in made.stdout.splitlines() if line.startswith("spark."))
+    class_archive = make(tmp_path / "a b.jsa")
+    assert class_archive.returncode == 0, class_archive.stderr
+    conf = dict(line.split(" ", 1) for line in class_archive.stdout.splitlines() if line.startswith("spark."))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a b.jsa", "conf"]
 
-    said, classes = submit(tmp_path, conf)
-    assert "ran\n" in said
+    output, classes = submit(tmp_path, conf)
+    assert "ran\n" in output
     assert SHARED in classes
 
     # As if the jars were others: the order of the class path is not what it was made with.
     del conf["spark.driver.extraClassPath"]
-    said, classes = submit(tmp_path, conf)
-    assert "ran\n" in said
+    output, classes = submit(tmp_path, conf)
+    assert "ran\n" in output
     assert SHARED not in classes
-    assert "[cds" not in said
-    assert "archive" not in said
+    assert "[cds" not in output
+    assert "archive" not in output
 
 
 def test_without_a_java_that_works_nothing_is_made(tmp_path: Path) -> None:
-    made = make(tmp_path / "x.jsa", JAVA_HOME=str(tmp_path))
-    assert made.returncode == 1
-    assert "made no class-data archive" in made.stderr
-    assert f"{tmp_path}/bin/java: No such file or directory" in made.stderr
+    class_archive = make(tmp_path / "x.jsa", JAVA_HOME=str(tmp_path))
+    assert class_archive.returncode == 1
+    assert "made no class-data archive" in class_archive.stderr
+    assert f"{tmp_path}/bin/java: No such file or directory" in class_archive.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["conf"]

@@ -38,9 +38,9 @@ def test_a_submitted_job_gets_the_master_key_and_prints_no_key(services: Service
     plan = archiver.planned(hour(1).id)
     assert plan.data_key
     secret = archiver.context.ledger.open_key(plan.data_key).secret
-    told = archiver.submit(work.archive) + " ".join(archiver.command(work.archive))
+    job_text = archiver.submit(work.archive) + " ".join(archiver.command(work.archive))
     for hidden in (SECRET, secret.hex(), repr(secret)[2:-1], base64.b64encode(secret).decode()):
-        assert hidden not in told
+        assert hidden not in job_text
     archiver.finish(work)
     for stat in archiver.context.store.list(""):
         data = archiver.context.store.get(stat.key) or b""

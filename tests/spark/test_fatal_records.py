@@ -53,14 +53,17 @@ def archive(services: Services, tmp_path: Path, values: list[str], function: str
     # Spark's workers do not look where this process does.
     SparkContext.getOrCreate().addPyFile(str(tmp_path / f"{name}.py"))
     records = [Record(0, DAY + n, value.encode()) for n, value in enumerate(values)]
-    given: dict[str, Any] = {"policies": {"bad_record": "dead_letter"}, "settings": {"format": "text"}, **more}
-    told = {"spark": PATIENT if "memory" in values else LIMITS, "transform": {"mapper": f"{name}:{function}"}}
-    return services.archive(records, more=told, **given)
+    options: dict[str, Any] = {"policies": {"bad_record": "dead_letter"}, "settings": {"format": "text"}, **more}
+    archive_options = {
+        "spark": PATIENT if "memory" in values else LIMITS,
+        "transform": {"mapper": f"{name}:{function}"},
+    }
+    return services.archive(records, more=archive_options, **options)
 
 
-def letters(made: Archiver) -> dict[int, str]:
-    found = (line for lines in made.lines().values() for line in lines if isinstance(line, dict))
-    return {line["offset"]: line["error"] for line in found}
+def letters(archiver: Archiver) -> dict[int, str]:
+    letter_lines = (line for lines in archiver.lines().values() for line in lines if isinstance(line, dict))
+    return {line["offset"]: line["error"] for line in letter_lines}
 
 
 def reason(value: str) -> str:
@@ -77,26 +80,26 @@ def test_records_that_end_the_process_are_dead_letters_and_the_others_are_archiv
     for offset, value in fatal.items():
         values[offset] = value
     settings = {"format": "jsonl", "chunk_records": 20}
-    made = archive(services, tmp_path, values, settings=settings, source={"reader": reader})
-    made.run(hour(1))
-    assert made.account(hour(1)) == {"archived": 56, "dead_lettered": 4}
-    assert letters(made) == {offset: reason(value) for offset, value in fatal.items()}
-    before, manifest = made.etags(), made.manifest(hour(1))
+    archiver = archive(services, tmp_path, values, settings=settings, source={"reader": reader})
+    archiver.run(hour(1))
+    assert archiver.account(hour(1)) == {"archived": 56, "dead_lettered": 4}
+    assert letters(archiver) == {offset: reason(value) for offset, value in fatal.items()}
+    before, manifest = archiver.etags(), archiver.manifest(hour(1))
     assert [offset for account in manifest.chunks for offset, _ in account.set_aside] == sorted(fatal)
 
     # A replay meets no such record, and its bytes are the same.
     for key in before:
-        made.context.store.delete(key)
-    made.job().run(hour(1).id)
-    assert made.etags() == before
-    assert made.manifest(hour(1)) == manifest
+        archiver.context.store.delete(key)
+    archiver.job().run(hour(1).id)
+    assert archiver.etags() == before
+    assert archiver.manifest(hour(1)) == manifest
 
 
 @pytest.mark.parametrize("value", ["hang", "sleep", "memory"])
 def test_a_record_that_takes_too_long_or_too_much_memory_is_a_dead_letter(
     services: Services, tmp_path: Path, value: str
 ) -> None:
-    made = archive(services, tmp_path, ["1", "2", value, "3"], settings={"format": "jsonl"})
-    made.run(hour(1))
-    assert letters(made) == {2: reason(value)}
-    assert made.account(hour(1)) == {"archived": 3, "dead_lettered": 1}
+    archiver = archive(services, tmp_path, ["1", "2", value, "3"], settings={"format": "jsonl"})
+    archiver.run(hour(1))
+    assert letters(archiver) == {2: reason(value)}
+    assert archiver.account(hour(1)) == {"archived": 3, "dead_lettered": 1}

@@ -44,24 +44,24 @@ FIELDS = {
 
 def sql_of(more: dict[str, str], **transforms: str) -> Sql:
     keys = {"transforms": ",".join(transforms), **more}
-    for name, told in transforms.items():
-        kind, *settings = told.split()
+    for name, options in transforms.items():
+        kind, *settings = options.split()
         keys[f"transforms.{name}.type"] = CONNECT + kind
-        keys |= {f"transforms.{name}.{key}": value for key, value in (one.split("=") for one in settings)}
+        keys |= {f"transforms.{name}.{key}": value for key, value in (setting.split("=") for setting in settings)}
     section = transforms_of(Keys(keys), True, "", keyed=False, skips_null=True).section
     return Sql(where=section.get("where"), select=tuple(section.get("select", ())))
 
 
-def rows_of(spark: "SparkSession", told: Sql) -> list[Any]:
-    assert answer(spark, SqlQuestion(sql=told, topics={"orders": FIELDS}, parses_json=False)).error == ""
+def rows_of(spark: "SparkSession", sql: Sql) -> list[Any]:
+    assert answer(spark, SqlQuestion(sql=sql, topics={"orders": FIELDS}, parses_json=False)).error == ""
     record = (0, 42, "orders", 3, 42, None, 0, None, (7, "4111", "12", (9,)), [("trace", b"x")])
     deleted = (0, 43, "orders", 3, 43, None, 0, None, (8, "4112", "13", None), [])
-    prepare(spark, told)
+    prepare(spark, sql)
     frame = spark.createDataFrame([record, deleted], schema_of(FIELDS))
-    made = transformed(frame, told, False, lambda: None).frame
-    found = [json.loads(line) for line in made.toJSON().collect()]
+    result = transformed(frame, sql, False, lambda: None).frame
+    parsed = [json.loads(line) for line in result.toJSON().collect()]
     # Without `select`, records stay as they are: their offset names them.
-    return [row.get("_row", {"offset": row["_offset"]}) for row in found if row["_fate"] == 1]
+    return [row.get("_row", {"offset": row["_offset"]}) for row in parsed if row["_fate"] == 1]
 
 
 TRACED = {"predicates": "p", "predicates.p.type": f"{CONNECT}predicates.HasHeaderKey", "predicates.p.name": "trace"}
@@ -91,5 +91,5 @@ TOPIC = {"predicates": "p", "predicates.p.type": f"{CONNECT}predicates.TopicName
 def test_spark_makes_what_kafka_connect_documents(
     spark: "SparkSession", more: dict[str, str], transforms: dict[str, str], expected: list[dict[str, Any]]
 ) -> None:
-    found = rows_of(spark, sql_of(more, **transforms))
-    assert [{name: row[name] for name in has} for row, has in zip(found, expected, strict=True)] == expected
+    rows = rows_of(spark, sql_of(more, **transforms))
+    assert [{name: row[name] for name in has} for row, has in zip(rows, expected, strict=True)] == expected

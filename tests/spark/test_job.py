@@ -36,9 +36,12 @@ def test_odd_records_are_stored_whole_whatever_the_format(services: Services, fo
         filed.setdefault(hour_path(record.timestamp), []).append(offset)
     assert {entry.path for entry in manifest.objects} == set(filed)
     for entry in manifest.objects:
-        found = parse(archiver.context.store.get(entry.key) or b"", entry.key, plan)
+        entries = parse(archiver.context.store.get(entry.key) or b"", entry.key, plan)
         rows = [(o, ODD[o], Row(ODD[o].key, ODD[o].value, ODD[o].headers)) for o in filed[entry.path]]
-        assert found == [make(entry, o, Entry(one.timestamp, one, "committed"), row) for o, one, row in rows]
+        assert entries == [
+            make(entry, o, Entry(stored_record.timestamp, stored_record, "committed"), row)
+            for o, stored_record, row in rows
+        ]
     assert archiver.account(hour(1)) == {"archived": len(ODD)}
 
 

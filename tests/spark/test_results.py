@@ -32,8 +32,8 @@ def test_also_a_chunk_without_a_record_has_a_result(services: Services, reader: 
     archiver, job, plan = planned(services, reader)
     results = job.engine.write(plan, list(plan.chunks()), WriteJob.of(plan, "fail", {}))
     assert sorted(map(str, plan.chunks())) == sorted(str(result.chunk) for result in results)
-    found = {(r.chunk.partition, r.chunk.start): (r.account.archived, r.account.absent) for r in results}
-    assert found == {
+    accounts = {(r.chunk.partition, r.chunk.start): (r.account.archived, r.account.absent) for r in results}
+    assert accounts == {
         (0, 0): (10, 0), (0, 10): (10, 0), (0, 20): (2, 8), (0, 30): (0, 10), (0, 40): (0, 8),
         (1, 0): (0, 10), (1, 10): (0, 10), (1, 20): (0, 6),
     }  # fmt: skip
@@ -52,8 +52,8 @@ def test_a_task_that_nobody_makes_of_a_chunk_is_missed(services: Services, monke
 
 
 def dropping(reads: Iterable[list[Chunk]]) -> list[list[Chunk]]:
-    *others, last = reads
-    return [*others, last[:-1]] if last[:-1] else others
+    *earlier, last = reads
+    return [*earlier, last[:-1]] if last[:-1] else earlier
 
 
 def twice(reads: Iterable[list[Chunk]]) -> list[list[Chunk]]:

@@ -107,11 +107,11 @@ def test_each_known_expression_is_one_of_spark() -> None:
 
 
 def outcome(spark: "SparkSession", text: str) -> Any:
-    """What the SQL makes of a record, or the reason for which it is refused."""
-    told = Sql(select=(f"{text} AS x",))
-    prepare(spark, told)
+    """Return what the SQL makes of a record, or the reason for which it is refused."""
+    sql = Sql(select=(f"{text} AS x",))
+    prepare(spark, sql)
     try:
-        frame = transformed(spark.createDataFrame([ROW], schema_of(FIELDS)), told, False, lambda: repr).frame
+        frame = transformed(spark.createDataFrame([ROW], schema_of(FIELDS)), sql, False, lambda: repr).frame
     except ConfigError as error:
         return str(error)
     return (frame.collect()[0]["_row"] or [None])[0]

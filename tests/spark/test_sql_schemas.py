@@ -51,7 +51,7 @@ RECORDS = st.lists(
 
 
 def datum(number: int, n: int, city: str, c: int | None) -> dict[str, Any]:
-    """As a version has it."""
+    """Return a record as a version has it."""
     name, inside = ("kind" if number == 2 else "s"), ({"zip": c} if number else {})
     return {"n": n, name: "text", "at": {"city": city, **inside}, **({"c": c} if number else {})}
 
@@ -75,8 +75,8 @@ def test_each_record_has_one_fate_by_the_schemas_of_the_plan(
     keyring = Keyring([LocalMaster(b"1" * 32)])
     logs = {P0: Range(0, len(drawn))}
     lake = SparkLake(MemoryStore(uuid.uuid4().hex), logs, name="orders", keyring=keyring, spark=spark, size=size)
-    for offset, (number, *rest) in enumerate(drawn):
-        lake.odd[P0, offset] = {"value": framed(100 + number, VERSIONS[number], datum(number, *rest))}
+    for offset, (number, *fields) in enumerate(drawn):
+        lake.odd[P0, offset] = {"value": framed(100 + number, VERSIONS[number], datum(number, *fields))}
     selected = {"select": ["value.at.city AS folder", "value.n + 1 AS m", "value.c AS c"]} if content == "value" else {}
     field = {"field": "value.folder" if selected else "value.at.city", "as": "f"}
     store = {"url": "memory://unused", "chunk_records": 5, "content": content, "encryption": encryption}
@@ -101,16 +101,16 @@ def test_each_record_has_one_fate_by_the_schemas_of_the_plan(
         fates["dead_lettered" if n == 4 else "archived" if kept else "filtered"] += 1
         if n != 4 and kept:
             expected[offset] = {"folder": city, "m": n + 1, "c": own}
-    found: dict[int, Any] = {}
+    outcomes: dict[int, Any] = {}
     folders: dict[str, set[str]] = {}
     for entry in lake.manifest(run).stored:
         opened = b"".join(map(bytes, lines(entry.key, from_store(lake.store, entry.key, lake.ledger.open_key))))
         for row in [] if is_dead_letter(entry.key) else map(json.loads, opened.splitlines()):
             offset = row.pop("offset")
-            assert offset not in found
-            found[offset] = row
+            assert offset not in outcomes
+            outcomes[offset] = row
             folders.setdefault(entry.key.rpartition("/")[0], set()).add(drawn[offset][2])
-    assert found == expected if selected else found.keys() == expected.keys()
+    assert outcomes == expected if selected else outcomes.keys() == expected.keys()
     assert all(len(cities) == 1 for cities in folders.values())
     assert len(folders) == len({drawn[offset][2] for offset in expected})
     assert {fate: count for fate, count in lake.manifest(run).account.items() if count} == dict(fates)

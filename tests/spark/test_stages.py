@@ -38,7 +38,7 @@ def with_a_stage_more() -> type[Sink]:
                 marks.reject(dict.fromkeys(bad.tolist(), "nobody likes it"))
                 return batch.take(pa.array(np.repeat(np.arange(len(offsets)), 1 + (offsets % 5 == 2))))
 
-            variants.stages_of = lambda *given: [*stages_of(*given), double]
+            variants.stages_of = lambda *arguments: [*stages_of(*arguments), double]
             try:
                 return super().write(chunk, batches)
             finally:

@@ -1,4 +1,4 @@
-"""How chunks become Spark tasks: few where there is little in them, and nothing left of one that fails half-way."""
+"""Chunks become Spark tasks: few where there is little in them, and nothing left of one that fails half-way."""
 
 import pytest
 from hypothesis import given

@@ -76,10 +76,10 @@ def test_spark_finds_the_schema_of_a_parquet_file_that_is_for_it(tmp_path: Path,
     path = tmp_path / "x.parquet"
     path.write_bytes(encode(target, [decoded([Row(5, 0)], [FULL | more], field)]))
     [row] = spark.read.parquet(str(path)).selectExpr("*", "unix_micros(at_us) as micros").collect()
-    said = {"id": str(FULL["id"]), "clock": "23:59:59.999", "precise": "01:02:03.000004", "huge": "0.0000000001"}
-    said |= {"nanos": "1969-12-31T23:59:59.999999999Z", "unsigned": 2**64 - 1, "day": FULL["day"], "micros": -1}
-    assert {name: row[name] for name in said} == said
-    assert [item and item.id for item in row.ids] == [said["id"], None]
+    expected = {"id": str(FULL["id"]), "clock": "23:59:59.999", "precise": "01:02:03.000004", "huge": "0.0000000001"}
+    expected |= {"nanos": "1969-12-31T23:59:59.999999999Z", "unsigned": 2**64 - 1, "day": FULL["day"], "micros": -1}
+    assert {name: row[name] for name in expected} == expected
+    assert [item and item.id for item in row.ids] == [expected["id"], None]
 
 
 @pytest.mark.parametrize("name", REFUSED)
