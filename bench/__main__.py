@@ -82,34 +82,34 @@ def main() -> int:
     # On SIGTERM, exit in order, so that the services stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
-    wanted = {name: SCENARIOS[name] for name in options.scenario}
-    topics = {scenario.topic(0): scenario for scenario in wanted.values()}
+    chosen = {name: SCENARIOS[name] for name in options.scenario}
+    topics = {scenario.topic(0): scenario for scenario in chosen.values()}
     # Uncompressed topics, compressed objects of each run, and temporary files.
     topics_bytes = options.records * sum(s.size + 100 for s in topics.values())
-    objects_bytes = options.records * options.repeat * sum(s.size + 100 for s in wanted.values())
+    objects_bytes = options.records * options.repeat * sum(s.size + 100 for s in chosen.values())
     needed = 1 + (topics_bytes + objects_bytes) / (1 << 30)
 
     def say(what: str) -> None:
         print(f"[{time.monotonic() - began:5.0f} s] {what}", file=sys.stderr, flush=True)
 
-    results: dict[str, list[Result]] = {name: [] for name in wanted}
+    results: dict[str, list[Result]] = {name: [] for name in chosen}
     with services(options.fresh, needed) as running:
         settings = JobSettings(cores=options.cores, store={}, conf=options.conf, reader=options.reader)
         bench = Bench(running, settings, options.records, say)
         # Turn by turn, so that a slow spell of the machine meets all scenarios.
         for _ in range(options.repeat):
-            for name, scenario in wanted.items():
+            for name, scenario in chosen.items():
                 results[name].append(bench.run(name, scenario, not options.no_bare))
                 # After each run, so that an interrupted bench keeps its figures.
-                now = {name: [run.to_dict() for run in runs] for name, runs in results.items() if runs}
+                current = {name: [run.to_dict() for run in runs] for name, runs in results.items() if runs}
                 if options.json:
-                    options.json.write_text(json.dumps({"scenarios": now}, indent=2) + "\n")
+                    options.json.write_text(json.dumps({"scenarios": current}, indent=2) + "\n")
     print(table(results))
     if not options.compare:
         return 0
-    found = changes(options.compare, now)
-    print("\n".join(["", *map(str, found)]))
-    return int(any(change.slower for change in found))
+    compared = changes(options.compare, current)
+    print("\n".join(["", *map(str, compared)]))
+    return int(any(change.slower for change in compared))
 
 
 if __name__ == "__main__":

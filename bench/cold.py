@@ -31,9 +31,9 @@ def main() -> None:
     options = parser.parse_args()
     scenario = Scenario(size=1200)
     with services(fresh=False, needed_gib=1) as running:
-        made = records(TINY, scenario.size, scenario.hours, scenario.partitions, scenario.skewed)
+        batch = records(TINY, scenario.size, scenario.hours, scenario.partitions, scenario.skewed)
         topic = scenario.topic(TINY)
-        fill(running.kafka.bootstrap_servers, topic, scenario.partitions, made, TINY)
+        fill(running.kafka.bootstrap_servers, topic, scenario.partitions, batch, TINY)
         settings = JobSettings(cores=2, store={}, conf=[])
         without = replace(settings, conf=["spark.driver.defaultJavaOptions=-XX:-UsePerfData -XX:+UseSerialGC"])
         commands: dict[str, Callable[[], Usage]] = {
@@ -41,13 +41,13 @@ def main() -> None:
             "the same without a class-data archive": lambda: archive(running, topic, without).usage,
             "a plain Spark session's first job": lambda: _plain(running),
         }
-        found: dict[str, list[Usage]] = {name: [] for name in commands}
+        usages: dict[str, list[Usage]] = {name: [] for name in commands}
         for _ in range(options.repeat):
             for name, run in commands.items():
-                found[name].append(run())
-    reference = statistics.median(u.total for u in found["a plain Spark session's first job"])
+                usages[name].append(run())
+    reference = statistics.median(u.total for u in usages["a plain Spark session's first job"])
     print(f"{'CPU seconds':42} {'JVM':>6} {'driver':>7} {'workers':>8} {'all':>6} {'of plain':>9} {'wall':>6}")
-    for name, runs in found.items():
+    for name, runs in usages.items():
         kinds = [statistics.median(u.cpu.get(kind, 0.0) for u in runs) for kind in ("jvm", "driver", "worker")]
         total, wall = statistics.median(u.total for u in runs), statistics.median(u.wall for u in runs)
         jvm, driver, workers = kinds

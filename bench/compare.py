@@ -18,38 +18,38 @@ class Change(NamedTuple):
     scenario: str
     figure: str
     before: float
-    now: float
+    current: float
     noise: float
 
     @property
     def slower(self) -> bool:
-        """Whether this run takes significantly more CPU."""
-        return self.now - self.before > self.noise
+        """Return True if this run takes significantly more CPU."""
+        return self.current - self.before > self.noise
 
     def __str__(self) -> str:
-        verdict = "SLOWER" if self.slower else "faster" if self.before - self.now > self.noise else "same"
-        part = (self.now - self.before) / self.before if self.before else 0.0
-        figures = f"{self.before:.2f} → {self.now:.2f} CPU s ({part:+.0%}, noise {self.noise:.2f})"
+        verdict = "SLOWER" if self.slower else "faster" if self.before - self.current > self.noise else "same"
+        part = (self.current - self.before) / self.before if self.before else 0.0
+        figures = f"{self.before:.2f} → {self.current:.2f} CPU s ({part:+.0%}, noise {self.noise:.2f})"
         return f"{verdict:6}  {self.scenario}: {self.figure}: {figures}"
 
 
-def changes(saved: Saved, now: Saved) -> list[Change]:
+def changes(saved: Saved, current: Saved) -> list[Change]:
     """Every figure of both runs. :raises ValueError: they have no scenario in common."""
-    common = [name for name in now if name in saved]
+    common = [name for name in current if name in saved]
     if not common:
-        raise ValueError(f"no common scenario: the saved run has {', '.join(saved)}, this one has {', '.join(now)}")
+        raise ValueError(f"no common scenario: the saved run has {', '.join(saved)}, this one has {', '.join(current)}")
     return [
-        _change(name, title, [pick(run) for run in saved[name]], [pick(run) for run in now[name]])
+        _change(name, title, [pick(run) for run in saved[name]], [pick(run) for run in current[name]])
         for name in common
         for title, pick in _FIGURES.items()
     ]
 
 
-def _change(scenario: str, title: str, before: Sequence[float], now: Sequence[float]) -> Change:
-    enough = min(len(before), len(now)) >= _SEVERAL
+def _change(scenario: str, title: str, before: Sequence[float], current: Sequence[float]) -> Change:
+    enough = min(len(before), len(current)) >= _SEVERAL
     own = median(before) * (_NOISE if enough else _NOISE_OF_ONE)
-    noise = max(own, max(before) - min(before), max(now) - min(now))
-    return Change(scenario, title, median(before), median(now), noise)
+    noise = max(own, max(before) - min(before), max(current) - min(current))
+    return Change(scenario, title, median(before), median(current), noise)
 
 
 def _per_million(run: Mapping[str, Any]) -> float:

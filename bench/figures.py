@@ -73,7 +73,7 @@ class Result:
         return wall * self.run.usage.machine_cores / cpu if cpu > 0 else None
 
     @property
-    def others(self) -> float:
+    def other_processes(self) -> float:
         """CPU seconds per million records of all other processes: the broker and the store."""
         run, tiny = self.run.usage, self.tiny.usage
         return self._per_million(run.machine - run.total - tiny.machine + tiny.total)
@@ -105,7 +105,7 @@ class Result:
                 "workers": self.part("worker"),
                 "total": self.total,
             },
-            "others_cpu_seconds_per_million": self.others,
+            "others_cpu_seconds_per_million": self.other_processes,
             "bare_cpu_seconds_per_million": self.bare_total,
             "ratio_to_bare": self.to_bare,
             "cores": self.cores,

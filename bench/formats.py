@@ -57,13 +57,13 @@ def measured(run: Callable[[], int], times: int) -> Measured:
 
 
 def _peak() -> int:
-    found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
-    return int(found[1]) << 10 if found else 0
+    match = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    return int(match[1]) << 10 if match else 0
 
 
 def batches_of(values: list[bytes], decode: Decoder | None = None) -> list[pa.RecordBatch]:
     """Records with these values, decoded too."""
-    found = []
+    batches = []
     for start in range(0, len(values), BATCH):
         some = pa.array(values[start : start + BATCH], pa.binary())
         numbers = np.arange(start, start + len(some))
@@ -77,8 +77,8 @@ def batches_of(values: list[bytes], decode: Decoder | None = None) -> list[pa.Re
         }
         if decode:
             columns[VALUE_DECODED] = column_of(decode, some)
-        found.append(pa.RecordBatch.from_pydict(columns))
-    return found
+        batches.append(pa.RecordBatch.from_pydict(columns))
+    return batches
 
 
 def target_of(name: str, content: Content, codec: str = "", value: pa.Field | None = None) -> Target:
@@ -102,9 +102,9 @@ def encoders(avro: Kind, json: Kind, times: int) -> Iterator[str]:
     raw, typed = batches_of([value[5:] for value in json.values]), batches_of(avro.values, decode)
     best = 0.0
     for name in sorted(names(), key=lambda name: (name != "jsonl", name)):
-        found = get_format(name)
-        cases = [(content, raw, None) for content in sorted(found.contents, reverse=True)]
-        cases += [(content, typed, decode.field) for content in sorted(found.typed, reverse=True)]
+        format_ = get_format(name)
+        cases = [(content, raw, None) for content in sorted(format_.contents, reverse=True)]
+        cases += [(content, typed, decode.field) for content in sorted(format_.typed, reverse=True)]
         for content, batches, value in cases:
             cost = measured(partial(written, target_of(name, content, "", value), batches), times)
             lines = written(target_of("jsonl", content, "none", value), batches)
@@ -117,9 +117,9 @@ def encoders(avro: Kind, json: Kind, times: int) -> Iterator[str]:
             )
 
 
-def decoders(found: list[Kind], times: int) -> Iterator[str]:
+def decoders(pool: list[Kind], times: int) -> Iterator[str]:
     """A line for each decoder: to Arrow columns, and to Parquet, beside Confluent's."""
-    for kind in found:
+    for kind in pool:
         arrays = [pa.array(kind.values[start : start + BATCH], pa.binary()) for start in range(0, POOL, BATCH)]
         runs = (
             partial(_each, kind.confluent, kind.values[:SAMPLE]),
@@ -127,8 +127,8 @@ def decoders(found: list[Kind], times: int) -> Iterator[str]:
             partial(_to_parquet, _decoder(kind), arrays),
         )
         turns = [[measured(run, times) for run in runs] for _ in range(TURNS)]
-        theirs, columns, parquet = (median(cost.cpu for cost in costs) / times for costs in zip(*turns, strict=True))
-        rate = SAMPLE / theirs
+        confluent, columns, parquet = (median(cost.cpu for cost in costs) / times for costs in zip(*turns, strict=True))
+        rate = SAMPLE / confluent
         yield (
             f"{kind.decoder:11} {sum(map(len, kind.values)) / POOL:5.0f} {rate:12,.0f}"
             + "".join(f"{POOL / cpu:12,.0f} {POOL / cpu / rate:6.1f}" for cpu in (columns, parquet))
@@ -166,12 +166,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.formats", description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=5, help=f"how often each writes {POOL:,} orders (default 5)")
     times = parser.parse_args().times
-    found = [*kinds(POOL)]
+    measured = [*kinds(POOL)]
     print("decoder     bytes  confluent/s   columns/s  ratio   parquet/s  ratio wanted    MiB")
-    for line in decoders(found, times):
+    for line in decoders(measured, times):
         print(line, flush=True)
     print("\nformat      content of       bytes  CPU s/M  ns/byte  ratio  MB out  MiB")
-    for line in encoders(found[0], found[2], times):
+    for line in encoders(measured[0], measured[2], times):
         print(line, flush=True)
 
 

@@ -40,7 +40,7 @@ class Cpu(NamedTuple):
 
     def since(self, before: "Cpu") -> "Cpu":
         """The difference."""
-        return Cpu(*(now - then for now, then in zip(self, before, strict=True)))
+        return Cpu(*(after - earlier for after, earlier in zip(self, before, strict=True)))
 
 
 def main() -> None:
@@ -48,8 +48,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.idle", description=__doc__)
     parser.add_argument("--archives", type=int, default=20, help="default: 20")
     parser.add_argument("--rounds", type=int, default=3, help="measured runs of each archive (default: 3)")
-    given = parser.parse_args()
-    names = [f"idle{number:03d}" for number in range(given.archives)]
+    options = parser.parse_args()
+    names = [f"idle{number:03d}" for number in range(options.archives)]
     with services(fresh=True, needed_gib=2) as started, _airflow(started, names) as airflow:
         api = RestApi(airflow.url)
         _wait(lambda: all(api.ask("GET", f"/dags/archive_{name}", missing_ok=True) for name in names))
@@ -60,12 +60,14 @@ def main() -> None:
         time.sleep(30)
         quiet, waited = _cpu(airflow, started).since(before), time.monotonic() - begun
         before, begun = _cpu(airflow, started), time.monotonic()
-        for number in range(1, given.rounds + 1):
+        for number in range(1, options.rounds + 1):
             _round(api, names, number)
         used, took = _cpu(airflow, started).since(before), time.monotonic() - begun
-    runs = given.archives * given.rounds
+    runs = options.archives * options.rounds
     own = [(u - q * took / waited) / runs for u, q in zip(used, quiet, strict=True)]
-    print(f"{runs} runs of {given.archives} archives in {took:.0f} s; nothing runs: {quiet.airflow / waited:.2f} cores")
+    print(
+        f"{runs} runs of {options.archives} archives in {took:.0f} s; nothing runs: {quiet.airflow / waited:.2f} cores"
+    )
     print(f"CPU seconds a run: Airflow {own[0]:.2f}, broker {own[1]:.3f}, store {own[2]:.3f}")
     print(f"500 archives an hour: {500 * own[0]:,.0f} CPU seconds of Airflow, {500 * own[0] / 3600:.2f} cores")
 
@@ -79,8 +81,8 @@ def _round(api: RestApi, names: list[str], number: int) -> None:
 
     def done() -> bool:
         assert time.monotonic() < until, f"round {number} takes more than {SECONDS} seconds"
-        found = api.ask("GET", "/dags/~/dagRuns", limit=100, order_by="-run_after")["dag_runs"]
-        states = [run["state"] for run in found if datetime.fromisoformat(run["logical_date"]) == moment]
+        dag_runs = api.ask("GET", "/dags/~/dagRuns", limit=100, order_by="-run_after")["dag_runs"]
+        states = [run["state"] for run in dag_runs if datetime.fromisoformat(run["logical_date"]) == moment]
         assert "failed" not in states
         return states.count("success") == len(names)
 
@@ -101,8 +103,8 @@ def _airflow(started: Services, names: list[str]) -> Iterator[Airflow]:
     for name in names:
         (archives / f"{name}.yaml").write_text(YAML.format(name=name))
     admin = AdminClient({"bootstrap.servers": started.kafka.bootstrap_servers})
-    for made in admin.create_topics([NewTopic(name, 1) for name in names]).values():
-        made.result(30)
+    for creation in admin.create_topics([NewTopic(name, 1) for name in names]).values():
+        creation.result(30)
     airflow = Airflow(
         started.directory / "idle" / "airflow",
         free_ports(AirflowPorts),

@@ -16,5 +16,5 @@ def by_record(record: Record) -> Record | None:
 
 def by_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch."""
-    found = pc.match_substring(batch.column("value"), NEVER)
-    return batch.filter(pc.invert(found)) if found.true_count else batch.select(["offset", "value"])
+    matches = pc.match_substring(batch.column("value"), NEVER)
+    return batch.filter(pc.invert(matches)) if matches.true_count else batch.select(["offset", "value"])

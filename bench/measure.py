@@ -44,15 +44,15 @@ class Account:
             if (kind := _kind(process)) is not None:
                 self._kinds[process.pid] = kind
 
-    def weigh(self, found: list[psutil.Process]) -> None:
+    def weigh(self, processes: list[psutil.Process]) -> None:
         """Take memory figures: each process's peak resident size, and its current proportional set size (PSS)."""
-        now = 0
-        for process in found:
+        total = 0
+        for process in processes:
             kind = self._kinds.get(process.pid, "jvm")
             with suppress(psutil.Error):
-                now += process.memory_full_info().pss
+                total += process.memory_full_info().pss
                 self._peaks[kind] = max(_peak(process.pid), self._peaks.get(kind, 0))
-        self._total = max(self._total, now)
+        self._total = max(self._total, total)
 
     def usage(self, code: int, wall: float, machine: float) -> Usage:
         """The sums of all processes."""
@@ -83,8 +83,8 @@ def _kind(process: psutil.Process) -> Kind | None:
 
 def _peak(pid: int) -> int:
     with suppress(OSError):
-        if found := re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(errors="replace"), re.M):
-            return int(found[1]) << 10
+        if match := re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(errors="replace"), re.M):
+            return int(match[1]) << 10
     return 0
 
 
@@ -103,11 +103,11 @@ def run(arguments: list[str], log: Path) -> Usage:
         root = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     wall = machine = 0.0
     while True:
-        found = me.children(recursive=True)
-        for process in found:
+        children = me.children(recursive=True)
+        for process in children:
             account.see(process)
         if turn % _MEMORY_EVERY == 0:
-            account.weigh(found)
+            account.weigh(children)
         turn += 1
         # An ended process keeps its figures until the wait.
         while (ended := _ended()) is not None:
@@ -124,10 +124,10 @@ def run(arguments: list[str], log: Path) -> Usage:
 
 def _ended() -> int | None:
     try:
-        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return found.si_pid if found else None
+    return ended.si_pid if ended else None
 
 
 if __name__ == "__main__":

@@ -92,14 +92,14 @@ def kinds(count: int) -> Iterable[Kind]:
     avro, json_schema, message = json.dumps(AVRO), json.dumps(JSON), _message()
     newer = {"use.deprecated.format": False}
     # Each has a registry of its own. With it, a deserializer looks for the schema of each record's id, as ours does.
-    one, two, three = _registry(), _registry(), _registry()
-    serializer: Any = AvroSerializer(one, avro)
-    yield _kind("avro", Schema(kind="AVRO", text=avro), serializer, AvroDeserializer(one), orders)
-    serializer, messages = ProtobufSerializer(message, two, newer), (ParseDict(text, message()) for text in texts)
-    schema, deserializer = Schema(kind="PROTOBUF", text=PROTOBUF), ProtobufDeserializer(message, newer, two)
+    first, second, third = _registry(), _registry(), _registry()
+    serializer: Any = AvroSerializer(first, avro)
+    yield _kind("avro", Schema(kind="AVRO", text=avro), serializer, AvroDeserializer(first), orders)
+    serializer, messages = ProtobufSerializer(message, second, newer), (ParseDict(text, message()) for text in texts)
+    schema, deserializer = Schema(kind="PROTOBUF", text=PROTOBUF), ProtobufDeserializer(message, newer, second)
     yield _kind("protobuf", schema, serializer, deserializer, messages)
-    serializer, schema = JSONSerializer(json_schema, three), Schema(kind="JSON", text=json_schema)
-    yield _kind("json_schema", schema, serializer, JSONDeserializer(json_schema, None, three), texts)
+    serializer, schema = JSONSerializer(json_schema, third), Schema(kind="JSON", text=json_schema)
+    yield _kind("json_schema", schema, serializer, JSONDeserializer(json_schema, None, third), texts)
 
 
 def _kind(decoder: str, schema: Schema, serializer: Any, deserializer: Any, values: Iterable[object]) -> Kind:
@@ -121,23 +121,23 @@ def _message() -> Any:
 
 
 def _order(number: int) -> dict[str, Any]:
-    one = random.Random(number)
+    draws = random.Random(number)
 
     def words(count: int) -> str:
-        return " ".join(one.choices(_WORDS, k=count))
+        return " ".join(draws.choices(_WORDS, k=count))
 
     return {
-        "id": UUID(int=one.getrandbits(128)),
-        "at": datetime(2026, 11, 22, tzinfo=UTC) + timedelta(milliseconds=one.randrange(86_400_000)),
-        "due": date(2026, 11, 22) + timedelta(days=one.randrange(100)),
-        "state": one.choice(["NEW", "PAID", "SENT"]),
-        "customer": one.getrandbits(40),
-        "rate": one.randrange(10_000) / 10_000,
+        "id": UUID(int=draws.getrandbits(128)),
+        "at": datetime(2026, 11, 22, tzinfo=UTC) + timedelta(milliseconds=draws.randrange(86_400_000)),
+        "due": date(2026, 11, 22) + timedelta(days=draws.randrange(100)),
+        "state": draws.choice(["NEW", "PAID", "SENT"]),
+        "customer": draws.getrandbits(40),
+        "rate": draws.randrange(10_000) / 10_000,
         "note": words(8) if number % 3 else None,
-        "address": {"street": f"{words(3)} {number % 99}", "zip": one.randrange(10_000, 99_999), "city": words(2)},
+        "address": {"street": f"{words(3)} {number % 99}", "zip": draws.randrange(10_000, 99_999), "city": words(2)},
         "items": [
-            {"sku": f"{one.getrandbits(40):010X}", "quantity": one.randrange(1, 9), "price": Decimal(price) / 100}
-            for price in one.choices(range(99_999), k=one.randrange(2, 6))
+            {"sku": f"{draws.getrandbits(40):010X}", "quantity": draws.randrange(1, 9), "price": Decimal(price) / 100}
+            for price in draws.choices(range(99_999), k=draws.randrange(2, 6))
         ],
         "labels": {"source": words(1), "campaign": words(2)},
     }

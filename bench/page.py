@@ -37,9 +37,9 @@ MOST_MS = 1000.0
 class MadeUp:
     """A store with the ledgers of a year: one run an hour, all settled. It counts its requests."""
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, moment: datetime) -> None:
         self.url, self.requests = "made://up", 0
-        self._now, self._last = now, to_hour(now) - 1
+        self._now, self._last = moment, to_hour(moment) - 1
         self._first = self._last - HOURS + 1
 
     def now(self) -> datetime:
@@ -47,16 +47,16 @@ class MadeUp:
 
     def get(self, key: str) -> bytes | None:
         self.requests += 1
-        _, archive, kind, *rest = key.split("/")
+        _, archive, kind, *parts = key.split("/")
         if kind == "progress.json":
             return self._progress(archive).to_json()
         if kind == "line":
-            number = int(rest[0].removesuffix(".json"))
+            number = int(parts[0].removesuffix(".json"))
             return self._plan(archive, number).to_json() if 1 <= number <= HOURS else None
         if kind == "runs":
-            number = self._number(rest[0])
+            number = self._number(parts[0])
             document = {"plan.json": self._plan, "manifest.json": self._manifest, "commit.json": self._commit}.get(
-                rest[1]
+                parts[1]
             )
             return document(archive, number).to_json() if document else None
         if kind == "hours" and (place := split_hour_document(archive, key)) and place[0] is not None:
@@ -210,17 +210,21 @@ def _measure(stack: ExitStack, count: int) -> int:
     class OneTopic(Brokers):
         """Each archive has a topic of its own: looking for it must not cost a look at all."""
 
-        def topics(self, wanted: Any) -> list[Any]:
-            of_it = {name: log for name, log in self.logs.items() if name.topic in wanted} if len(wanted) > 1 else None
-            near = of_it or {TopicPartition(topic, p): Range(0, 1) for topic in wanted for p in range(PARTITIONS)}
-            return Brokers(near, self.first).topics(wanted)
+        def topics(self, selection: Any) -> list[Any]:
+            of_it = (
+                {name: log for name, log in self.logs.items() if name.topic in selection}
+                if len(selection) > 1
+                else None
+            )
+            near = of_it or {TopicPartition(topic, p): Range(0, 1) for topic in selection for p in range(PARTITIONS)}
+            return Brokers(near, self.first).topics(selection)
 
-    now = datetime.now(UTC)
-    store = MadeUp(now)
+    moment = datetime.now(UTC)
+    store = MadeUp(moment)
     logs = {
         TopicPartition(f"archive_{n:04d}", p): Range(0, HOURS + n % 7) for n in range(count) for p in range(PARTITIONS)
     }
-    brokers: Any = OneTopic(logs, first=to_ms(now) // 3_600_000 - HOURS)
+    brokers: Any = OneTopic(logs, first=to_ms(moment) // 3_600_000 - HOURS)
     brokers.group = dict.fromkeys(logs, HOURS)
     stack.enter_context(patch("kafka_archiver.context.archive_context.connect", brokers))
     stack.enter_context(patch("kafka_archiver.context.archive_context.open_store", lambda *_: store))
@@ -233,9 +237,11 @@ def _measure(stack: ExitStack, count: int) -> int:
     names = list(observatory.archives().valid)
     print(f"{count:,} YAML files read in {time.perf_counter() - begun:.1f} s")
     begun = time.perf_counter()
-    found = observatory.snapshots(names, wait=3600)
+    snapshots = observatory.snapshots(names, wait=3600)
     cold = time.perf_counter() - begun
-    assert all(one and one.state and one.error is None for one in found.values()), next(iter(found.values()))
+    assert all(shot and shot.state and shot.error is None for shot in snapshots.values()), next(
+        iter(snapshots.values())
+    )
     each = 1000 * cold / count
     print(f"all looked at in {cold:.1f} s, {each:.1f} ms and {store.requests / count:.1f} requests to the store each")
 
@@ -250,7 +256,7 @@ def _measure(stack: ExitStack, count: int) -> int:
     store.requests = 0
     days = iter(range(TURNS + 1))
     archive = f"/archiver/archives/{names[0]}"
-    later = now.date()
+    later = moment.date()
     cost = _times(
         "an archive, 28 days that nobody has looked at",
         lambda: client.get(f"{archive}?last={later - timedelta(days=28 * (next(days) % 13))}"),

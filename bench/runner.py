@@ -38,8 +38,8 @@ class Bench:
     def _fill(self, name: str, scenario: Scenario, number: int) -> str:
         topic = scenario.topic(number)
         self._say(f"{name}: {number:,} records in {topic} (kept for later runs)")
-        made = records(number, scenario.size, scenario.hours, scenario.partitions, scenario.skewed)
-        fill(self._services.kafka.bootstrap_servers, topic, scenario.partitions, made, number)
+        batches = records(number, scenario.size, scenario.hours, scenario.partitions, scenario.skewed)
+        fill(self._services.kafka.bootstrap_servers, topic, scenario.partitions, batches, number)
         return topic
 
     def _archive(self, scenario: Scenario, topic: str) -> JobRun:

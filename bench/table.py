@@ -23,7 +23,7 @@ _ROWS: list[tuple[str, Figure, str]] = [
     ("CPU s per million, driver", lambda r: r.part("driver"), ".2f"),
     ("CPU s per million, workers", lambda r: r.part("worker"), ".2f"),
     ("CPU s per million, job", lambda r: r.total, ".2f"),
-    ("beside it: broker and store", lambda r: r.others, ".2f"),
+    ("beside it: broker and store", lambda r: r.other_processes, ".2f"),
     ("the bare program", lambda r: r.bare_total, ".2f"),
     ("job / bare program", lambda r: r.to_bare, ".2f"),
     ("peak MiB, JVM", lambda r: r.peak("jvm") / _MIB, ",.0f"),
@@ -49,5 +49,5 @@ def table(results: Mapping[str, Sequence[Result]]) -> str:
 
 
 def _shown(values: Sequence[float | None], form: str) -> str:
-    found = [value for value in values if value is not None]
-    return format(median(found), form) if found else "–"
+    known = [value for value in values if value is not None]
+    return format(median(known), form) if known else "–"

@@ -32,12 +32,12 @@ def length(brokers: str, topic: str, partitions: int) -> int:
 
 def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], number: int) -> None:
     """Create a topic with exactly these records, unless it has that many already."""
-    found = length(brokers, topic, partitions)
-    if found == number:
+    present = length(brokers, topic, partitions)
+    if present == number:
         return
     admin = AdminClient({"bootstrap.servers": brokers})
-    if found:
-        raise RuntimeError(f"topic {topic} has {found} records, expected {number}: run with --fresh")
+    if present:
+        raise RuntimeError(f"topic {topic} has {present} records, expected {number}: run with --fresh")
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=30)
     producer = Producer({"bootstrap.servers": brokers, **_PRODUCER})
@@ -52,5 +52,5 @@ def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], n
             producer.poll(0)
     if left := producer.flush(120):
         raise RuntimeError(f"the broker did not confirm {left} records")
-    if (found := length(brokers, topic, partitions)) != number:
-        raise RuntimeError(f"topic {topic} has {found} records, expected {number}")
+    if (present := length(brokers, topic, partitions)) != number:
+        raise RuntimeError(f"topic {topic} has {present} records, expected {number}")

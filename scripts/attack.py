@@ -55,8 +55,8 @@ def attack_properties(seed: int, tests: Sequence[str] = PROPERTIES) -> int:
 def failure(output: str) -> str:
     """Return what to keep of pytest's output: the errors, and hypothesis' examples."""
     examples = [match[0] for match in _PARAMETERS.finditer(output)]
-    told = [match[0] for match in _TOLD.finditer(output) if "Falsifying example" not in match[0]]
-    return "\n".join([*told, *examples]) or output[-4000:]
+    falsified = [match[0] for match in _TOLD.finditer(output) if "Falsifying example" not in match[0]]
+    return "\n".join([*falsified, *examples]) or output[-4000:]
 
 
 def attack_model(seed: int, minutes: float) -> int:
@@ -79,13 +79,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, help="of the first round; each later round has the next number")
-    given = parser.parse_args()
-    first = given.seed or random.SystemRandom().randrange(10**9)
-    seed, end, worst = first, time.monotonic() + given.minutes * 30, 0
+    options = parser.parse_args()
+    first = options.seed or random.SystemRandom().randrange(10**9)
+    seed, end, worst = first, time.monotonic() + options.minutes * 30, 0
     while seed == first or time.monotonic() < end:
         worst = max(worst, attack_properties(seed))
         seed += 1
-    worst = max(worst, attack_model(first, given.minutes / 2))
+    worst = max(worst, attack_model(first, options.minutes / 2))
     print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
     return worst
 

@@ -45,18 +45,18 @@ _SAY_EVERY = 60.0
 
 @dataclass(frozen=True)
 class Ended:
-    """The result of one share. `code`: 0 if all passed. `told`: its closing line, or how it ended without one."""
+    """The result of one share. `code`: 0 if all passed. `closing`: its closing line, or how it ended without one."""
 
     name: str
     output: Path
     code: int
-    told: str
+    closing: str
 
     @classmethod
     def of(cls, name: str, output: Path, code: int) -> Ended:
         # librdkafka's threads may print lines after the closing line.
         lines = reversed(output.read_text(errors="replace").splitlines())
-        closing = next((found["counts"] for line in lines if (found := _CLOSING.match(line))), None)
+        closing = next((match["counts"] for line in lines if (match := _CLOSING.match(line))), None)
         if closing is None:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
             # Without a closing line the tests have not all run, even if the exit code is 0.
@@ -66,13 +66,13 @@ class Ended:
     @property
     def counts(self) -> Counter[str]:
         """Tests by outcome."""
-        return Counter({what.removesuffix("s"): int(number) for number, what in _COUNT.findall(self.told)})
+        return Counter({what.removesuffix("s"): int(number) for number, what in _COUNT.findall(self.closing)})
 
     def failures(self) -> str:
         """The output from the first failure on; without a failure, its last lines."""
         text = self.output.read_text(errors="replace")
-        found = re.search(r"^=+ (ERRORS|FAILURES) =+$", text, re.M)
-        return text[found.start() :] if found else "\n".join(text.splitlines()[-_LAST_LINES:])
+        heading = re.search(r"^=+ (ERRORS|FAILURES) =+$", text, re.M)
+        return text[heading.start() :] if heading else "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
@@ -99,20 +99,20 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
             process.send_signal(signal.SIGINT)
 
     signal.signal(signal.SIGTERM, stop)
-    said = began
+    last_said = began
     while any(process.poll() is None for process in running.values()):
         time.sleep(0.2)
-        if time.monotonic() - said > _SAY_EVERY:
-            said = time.monotonic()
+        if time.monotonic() - last_said > _SAY_EVERY:
+            last_said = time.monotonic()
             how_far = (f"{name} {_how_far(_file(output, name), process)}" for name, process in running.items())
-            print(f"{(said - began) / 60:4.0f} min   {'   '.join(how_far)}", flush=True)
+            print(f"{(last_said - began) / 60:4.0f} min   {'   '.join(how_far)}", flush=True)
     ended = [Ended.of(name, _file(output, name), process.wait()) for name, process in running.items()]
     for share in ended:
         if share.code:
             print(f"\n{f' {share.name} ':#^120}\n{share.failures()}")
     print()
     for share in ended:
-        print(f"{share.name:10} {'failed' if share.code else 'passed':8} {share.told}")
+        print(f"{share.name:10} {'failed' if share.code else 'passed':8} {share.closing}")
     print(closing_line(ended, time.monotonic() - began), flush=True)
     return max(share.code for share in ended)
 
@@ -121,10 +121,10 @@ def closing_line(ended: Sequence[Ended], seconds: float) -> str:
     """The verdict, and the sum of all processes."""
     counts = sum((share.counts for share in ended), Counter[str]())
     order = ("failed", "error", "passed", "skipped", "xfailed", "xpassed")
-    told = ", ".join(f"{counts[what]} {what}" for what in order if counts[what] or what in ("failed", "passed"))
+    counts_text = ", ".join(f"{counts[what]} {what}" for what in order if counts[what] or what in ("failed", "passed"))
     broken = [share.name for share in ended if share.code]
     verdict = f"FAILED ({', '.join(broken)})" if broken else "PASSED"
-    return f"{verdict}: {told} in {seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return f"{verdict}: {counts_text} in {seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
 def _how_far(output: Path, process: subprocess.Popen[bytes]) -> str:
@@ -139,8 +139,8 @@ def _file(output: Path, name: str) -> Path:
 
 def main() -> int:
     named = [path for paths in SHARES.values() for path in paths]
-    rest = ["tests", *(f"--ignore={path}" for path in named)]
-    return run({**SHARES, REST: rest}, LOCAL / "test-output", ROOT)
+    unnamed = ["tests", *(f"--ignore={path}" for path in named)]
+    return run({**SHARES, REST: unnamed}, LOCAL / "test-output", ROOT)
 
 
 if __name__ == "__main__":

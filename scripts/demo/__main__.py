@@ -99,10 +99,10 @@ def every_record_once(world: World, produced: dict[str, int]) -> None:
     shutil.rmtree(COPIES, ignore_errors=True)
     world.download(COPIES)
     filed = f"epoch_ms(date) + hour::INT * {HOUR}"
-    found = duckdb.execute(f"SELECT event_id, epoch_ms(created_at), {filed} FROM {LINES}").fetchall()
+    rows = duckdb.execute(f"SELECT event_id, epoch_ms(created_at), {filed} FROM {LINES}").fetchall()
     counts = "count(DISTINCT filename) AS objects, count(*) AS rows"
     print(duckdb.sql(f"SELECT date, hour, {counts} FROM {LINES} GROUP BY ALL ORDER BY ALL"))
-    if wrong := faults(produced, found):
+    if wrong := faults(produced, rows):
         raise StackError("the archive does not match the produced records: " + "; ".join(wrong))
     say(f"{len(produced):,} records were produced and not aborted. The bucket has each of them exactly once, with its")
     say("timestamp, in the hour of that timestamp: ✓")
@@ -151,9 +151,9 @@ def columns_by_name(world: World, run: str, events: list[Event]) -> None:
     )
     say(query)
     print(duckdb.sql(query))
-    found, wanted = duckdb.execute(query).fetchall(), totals(events)
-    if found != wanted:
-        raise StackError(f"the columns do not match the produced orders: found {found}, expected {wanted}")
+    rows, expected = duckdb.execute(query).fetchall(), totals(events)
+    if rows != expected:
+        raise StackError(f"the columns do not match the produced orders: found {rows}, expected {expected}")
     say(f"These are the {len(events):,} produced orders, to the cent: ✓")
 
 

@@ -39,7 +39,7 @@ SCHEMA = {
 
 
 class Total(NamedTuple):
-    """What one country's orders add up to."""
+    """The sum of one country's orders."""
 
     country: str
     orders: int
@@ -68,7 +68,7 @@ def totals(events: Iterable[Event]) -> list[Total]:
     for event in events:
         order = _datum(event)
         of[order["country"]].append(order)
-    found = [
+    totals_by_country = [
         Total(
             country,
             len(orders),
@@ -77,4 +77,4 @@ def totals(events: Iterable[Event]) -> list[Total]:
         )
         for country, orders in of.items()
     ]
-    return sorted(found, key=lambda total: total.euros, reverse=True)
+    return sorted(totals_by_country, key=lambda total: total.euros, reverse=True)

@@ -106,19 +106,19 @@ def expected(batches: Iterable[Batch]) -> dict[str, int]:
     return {event.id: event.timestamp for b in batches if b.transaction != "aborted" for event in b.events}
 
 
-def faults(wanted: Mapping[str, int], found: Iterable[tuple[str, int, int]]) -> list[str]:
+def faults(expected: Mapping[str, int], records: Iterable[tuple[str, int, int]]) -> list[str]:
     """The faults of an archive's lines, one phrase each; empty if there is none.
 
-    :param wanted: the timestamp of each event by id.
-    :param found: id, timestamp and the start of the archived hour (ms) of each line.
+    :param expected: the timestamp of each event by id.
+    :param records: id, timestamp and the start of the archived hour (ms) of each line.
     """
-    lines = list(found)
+    lines = list(records)
     times = Counter(id_ for id_, _, _ in lines)
     kinds = {
-        "missing": sorted(wanted.keys() - times.keys()),
+        "missing": sorted(expected.keys() - times.keys()),
         "there more than once": sorted(id_ for id_, count in times.items() if count > 1),
-        "there that should not be": sorted(times.keys() - wanted.keys()),
-        "in the wrong hour": [id_ for id_, at, hour in lines if not hour <= wanted.get(id_, at) < hour + HOUR],
-        "with another time than produced": [id_ for id_, at, _ in lines if at != wanted.get(id_, at)],
+        "there that should not be": sorted(times.keys() - expected.keys()),
+        "in the wrong hour": [id_ for id_, at, hour in lines if not hour <= expected.get(id_, at) < hour + HOUR],
+        "with another time than produced": [id_ for id_, at, _ in lines if at != expected.get(id_, at)],
     }
     return [f"{len(ids):,} records {what} (first: {ids[0]})" for what, ids in kinds.items() if ids]

@@ -36,17 +36,17 @@ def until(look: Callable[[], tuple[Answer | None, str]], seconds: float, every: 
     :param look: gives the answer (or None) and the status.
     :raises StackError: there was no answer in time.
     """
-    begun = said = time.monotonic()
+    begun = last_said = time.monotonic()
     last = ""
     while True:
         answer, status = look()
-        now = time.monotonic()
-        if status and (status != last or now - said > QUIET_SECONDS):
-            say(f"{now - begun:4.0f} s  {status}")
-            last, said = status, now
+        moment = time.monotonic()
+        if status and (status != last or moment - last_said > QUIET_SECONDS):
+            say(f"{moment - begun:4.0f} s  {status}")
+            last, last_said = status, moment
         if answer is not None:
             return answer
-        if now - begun > seconds:
+        if moment - begun > seconds:
             raise StackError(f"not within {seconds:.0f} s: {status}")
         time.sleep(every)
 

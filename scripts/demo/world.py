@@ -103,20 +103,20 @@ class World:
     def begin_at(self, timestamp: int) -> list[int]:
         """Set the group to the first records of this time, like `kafka-consumer-groups --reset-offsets`."""
         consumer = Consumer({**self._client, "group.id": self.group, "enable.auto.commit": False})
-        wanted = [TopicPartition(self.topic, number, timestamp) for number in range(PARTITIONS)]
-        offsets = consumer.offsets_for_times(wanted, 30)
+        partitions = [TopicPartition(self.topic, number, timestamp) for number in range(PARTITIONS)]
+        offsets = consumer.offsets_for_times(partitions, 30)
         consumer.commit(offsets=offsets, asynchronous=False)
         consumer.close()
         return [place.offset for place in offsets]
 
     def stands(self) -> list[tuple[int, int]]:
-        """Of each partition, the group's offset and the end of the log."""
+        """Return of each partition the group's offset and the end of the log."""
         consumer = Consumer({**self._client, "group.id": self.group})
         names = [TopicPartition(self.topic, number) for number in range(PARTITIONS)]
         ends = [consumer.get_watermark_offsets(name, 30)[1] for name in names]
-        found = list(zip([place.offset for place in consumer.committed(names, 30)], ends, strict=True))
+        positions = list(zip([place.offset for place in consumer.committed(names, 30)], ends, strict=True))
         consumer.close()
-        return found
+        return positions
 
     # The bucket, read with an S3 client alone.
 
@@ -158,8 +158,8 @@ class World:
 
     def tasks(self, run: str) -> dict[str, tuple[str, int]]:
         """State and attempt of the tasks that have started, in order."""
-        found = self.ask("GET", "dagRuns", run, "taskInstances", order_by="start_date")["task_instances"]
-        return {t["task_id"]: (t["state"], t["try_number"]) for t in found if t["state"]}
+        instances = self.ask("GET", "dagRuns", run, "taskInstances", order_by="start_date")["task_instances"]
+        return {t["task_id"]: (t["state"], t["try_number"]) for t in instances if t["state"]}
 
     def forget_dag(self) -> None:
         """Delete the DAG, with its runs, from Airflow, which parses it again."""
@@ -181,11 +181,11 @@ class World:
     def wait_for_dag(self) -> None:
         """Wait until Airflow has parsed the DAG. A new one is paused."""
 
-        def there() -> tuple[bool | None, str]:
-            found = self.ask("GET") is not None
-            return found or None, f"DAG {self.dag} is {'there' if found else 'being parsed'}"
+        def loaded() -> tuple[bool | None, str]:
+            is_loaded = self.ask("GET") is not None
+            return is_loaded or None, f"DAG {self.dag} is {'there' if is_loaded else 'being parsed'}"
 
-        until(there, 120)
+        until(loaded, 120)
 
     def unpause(self) -> str:
         """Unpause the DAG; wait until its timetable has started a run for the last complete hour. Returns its id."""
@@ -219,7 +219,7 @@ class World:
             with suppress(psutil.NoSuchProcess):
                 command = process.cmdline()
                 if "org.apache.spark.deploy.SparkSubmit" in command and self.dag in command:
-                    for one in [process, *process.children(recursive=True)]:
-                        one.kill()
+                    for victim in [process, *process.children(recursive=True)]:
+                        victim.kill()
                         killed += 1
         return killed

@@ -32,9 +32,9 @@ def find_python() -> Path:
     if version == "3.11":
         # Inside a virtual environment, sys.executable is the environment's Python, not the system's.
         return Path(getattr(sys, "_base_executable", sys.executable))
-    found = shutil.which("python3.11")
-    if found is not None and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
-        return Path(found)
+    python = shutil.which("python3.11")
+    if python is not None and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+        return Path(python)
     raise StackError(
         f"Python 3.11 is needed, but python3 is {version} and there is no python3.11 on PATH:"
         " install it (Debian 12: apt-get install python3.11-venv), or `make PYTHON=/path/to/python3.11`"

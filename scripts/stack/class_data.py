@@ -35,8 +35,8 @@ def make_class_data(java: Java, log: Path) -> None:
     own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     settings = {**own, "JAVA_HOME": str(java.home), "SPARK_HOME": str(SPARK_HOME)}
     with log.open("ab") as output:
-        made = subprocess.run(command, env=settings, stdout=output, stderr=output, check=False)
-    if made.returncode != 0:
+        dump = subprocess.run(command, env=settings, stdout=output, stderr=output, check=False)
+    if dump.returncode != 0:
         file.touch()
         print(f"Could not make a class-data archive, so Spark jobs start a little slower; see {log}", flush=True)
 

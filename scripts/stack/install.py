@@ -36,12 +36,12 @@ def install() -> None:
     # A second `make` in the same checkout waits for the first one.
     with (LOCAL / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        stamp, wanted = VENV / "kafka-archiver.stamp", _fingerprint()
-        if not stamp.exists() or stamp.read_text() != wanted:
+        stamp, fingerprint = VENV / "kafka-archiver.stamp", _fingerprint()
+        if not stamp.exists() or stamp.read_text() != fingerprint:
             require_disk(ROOT)
             log.write_bytes(b"")
             _step("Python packages", lambda: _packages(python, log))
-            stamp.write_text(wanted)
+            stamp.write_text(fingerprint)
         _step("Jars of Kafka and Spark", lambda: fetch_jars(java, log))
         _step("The schema registry", lambda: fetch_registry(java, log))
         _step("Class data of Spark", lambda: make_class_data(java, log))

@@ -38,10 +38,10 @@ def retrieve(java: Java, modules: Path, settings: Path, types: list[str], target
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     jvm = [str(java.executable), "-XX:-UsePerfData", f"-Djava.io.tmpdir={LOCAL}", "-jar", str(ivy)]
-    wanted = ["-settings", str(settings), "-ivy", str(modules), "-types", *types]
+    arguments = ["-settings", str(settings), "-ivy", str(modules), "-types", *types]
     layout = ["-retrieve", "[conf]/[artifact]-[revision].[ext]"]
     with log.open("ab") as output:
-        fetched = subprocess.run([*jvm, *wanted, *layout], cwd=target, stdout=output, stderr=output, check=False)
+        fetched = subprocess.run([*jvm, *arguments, *layout], cwd=target, stdout=output, stderr=output, check=False)
     if fetched.returncode != 0:
         end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
         raise StackError(f"could not download the jars of {modules.name}; the end of {log}:\n  {end}")

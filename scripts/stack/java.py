@@ -32,21 +32,19 @@ def find_java() -> Java:
     """
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else "java"
-    found = shutil.which(command)
-    if found is None:
+    java = shutil.which(command)
+    if java is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "none is on PATH and JAVA_HOME is not set"
         raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {where}: {ADVICE}")
     # The java on PATH is often a link or a wrapper, so ask Java for its home.
-    shown = subprocess.run(
-        [found, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False
-    )
+    shown = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False)
     properties = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+?)\s*$", shown.stderr, re.M))
     if shown.returncode != 0 or len(properties) != 2:
-        raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {found} does not run: {ADVICE}")
+        raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {java} does not run: {ADVICE}")
     # Java 8 has "1.8", Java 17 has "17".
     version = int(properties["java.specification.version"].removeprefix("1."))
     if version < NEEDED:
         raise StackError(
-            f"Java {NEEDED} or newer is needed for Kafka and Spark, but {found} is Java {version}: {ADVICE}"
+            f"Java {NEEDED} or newer is needed for Kafka and Spark, but {java} is Java {version}: {ADVICE}"
         )
     return Java(Path(properties["java.home"]), version)

@@ -83,7 +83,7 @@ class Service(ABC):
         require_free(self.title, self.ports_needed())
 
     def running(self) -> bool:
-        """Whether the process that launch() started, here or in another process, is alive."""
+        """Return True if the process that launch() started, here or in another process, is alive."""
         if self._child is not None:
             # Not by its environment, which is unreadable during an exec (of a script that ends in `exec java`).
             return self._child.poll() is None
@@ -98,11 +98,11 @@ class Service(ABC):
         return None
 
     def answers(self) -> bool:
-        """Whether all of it works that the service checks."""
+        """Return True if all of it works that the service checks."""
         return self.problem() is None
 
     def is_dead(self) -> bool:
-        """Whether it runs and had the time to start, but does not answer: a child of its first process has ended."""
+        """Return True if it runs and had time to start, but does not answer: a child of its process has ended."""
         return self.running() and not self.answers() and self._age() > START_SECONDS
 
     def _age(self) -> float:

@@ -41,12 +41,12 @@ class RestApi:
         if answer.status_code == httpx.codes.NOT_FOUND and missing_ok:
             return None
         try:
-            told = answer.json() if answer.content else None
+            document = answer.json() if answer.content else None
         except ValueError:
-            told = None
-        if answer.is_error or (answer.content and told is None):
+            document = None
+        if answer.is_error or (answer.content and document is None):
             raise StackError(f"Airflow: {method} {answer.url}: {answer.status_code} {answer.text}")
-        return told
+        return document
 
     @retry(retry=retry_if_exception_type(httpx.ReadTimeout), stop=stop_after_attempt(3), reraise=True)
     def _patient(self, *request: Any, **options: Any) -> httpx.Response:

@@ -60,7 +60,7 @@ class S3(Service):
         super().__init__(directory, self.endpoint_url)
 
     def options(self, credentials: Credentials = owner) -> dict[str, str]:
-        """What a client needs, by boto3's names."""
+        """The options that a client needs, by boto3's names."""
         return {
             "endpoint_url": self.endpoint_url,
             "region_name": self.region,

@@ -16,7 +16,7 @@ from scripts.stack.s3 import S3, S3Ports
 
 
 def connections(kafka: Kafka, s3: S3, registry: RegistryServer | None = None) -> list[Connection]:
-    """Of an Airflow, to these services."""
+    """Return the connections of an Airflow to these services."""
     extra = {"endpoint_url": s3.endpoint_url, "region_name": s3.region}
     registries = [Connection("schema_registry_default", "http", {}, host=registry.url)] if registry else []
     return [

@@ -101,14 +101,14 @@ class Watched:
         self._kind, self._inner, self._actor = kind, inner, actor
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._inner, name)
+        if not callable(attribute):
+            return attribute
 
         def call(*args: Any, **kwargs: Any) -> Any:
             key = f" {args[0]}" if args and isinstance(args[0], str) else ""
             # Generators run when they are read, after the permission: that is precise enough.
-            return self._actor.around(f"{self._kind} {name}{key}", lambda: found(*args, **kwargs))
+            return self._actor.around(f"{self._kind} {name}{key}", lambda: attribute(*args, **kwargs))
 
         return call
 

@@ -34,8 +34,8 @@ class TaskRun(NamedTuple):
 class Airflow:
     """:param settings: the environment variables for its command line. :param others: the folder of DAGs of others."""
 
-    def __init__(self, url: str, archives: Path, settings: dict[str, str], others: Path) -> None:
-        self.url, self.archives, self.others = url, archives, others
+    def __init__(self, url: str, archives: Path, settings: dict[str, str], other_dags: Path) -> None:
+        self.url, self.archives, self.others = url, archives, other_dags
         self._environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)} | settings
         self.request = RestApi(url).ask
         # Airflow's tokens of the files with all archives' DAGs, by the DAGs' prefix, once it has one.
@@ -54,14 +54,14 @@ class Airflow:
         """Wait until Airflow has a DAG, and parse its file now. Returns the DAG's id."""
         prefix, looks = dag.partition("_")[0], count()
 
-        def found() -> Any:
+        def errors_of_file() -> Any:
             # Airflow drops a request that comes while it calls callbacks of that file, so ask again.
             if prefix in self._files and next(looks) % 10 == 0:
                 with suppress(StackError):  # a request is pending already
                     self.request("PUT", address("parseDagFile", self._files[prefix]))
             return self.request("GET", f"/dags/{dag}", missing_ok=True)
 
-        model = until(found, seconds=90, every=0.5)
+        model = until(errors_of_file, seconds=90, every=0.5)
         self._files[prefix] = model["file_token"]
         return dag
 
@@ -100,14 +100,14 @@ class Airflow:
         return until(ended, seconds=seconds, every=1) or {}
 
     def tasks(self, dag: str, run_id: str = "~") -> list[TaskRun]:
-        found = self.request("GET", address("dags", dag, "dagRuns", run_id, "taskInstances"), limit=500)[
+        task_instances = self.request("GET", address("dags", dag, "dagRuns", run_id, "taskInstances"), limit=500)[
             "task_instances"
         ]
         return [
             TaskRun(
                 t["dag_run_id"], t["task_id"], t["state"], t["try_number"], _time(t["start_date"]), _time(t["end_date"])
             )
-            for t in found
+            for t in task_instances
         ]
 
     def log(self, dag: str, run_id: str, task: str, attempt: int = 1) -> str:
@@ -144,8 +144,8 @@ class Airflow:
         return list(self.request("GET", "/assets/events", source_dag_id=dag, limit=100)["asset_events"])
 
     def import_errors(self) -> dict[str, str]:
-        found = self.request("GET", "/importErrors", limit=100)["import_errors"]
-        return {error["filename"]: error["stack_trace"] for error in found}
+        errors = self.request("GET", "/importErrors", limit=100)["import_errors"]
+        return {error["filename"]: error["stack_trace"] for error in errors}
 
     def command(self, *arguments: str) -> str:
         """The output of `airflow …`."""
@@ -180,9 +180,9 @@ class Airflow:
 
 def spans(tasks: Sequence[TaskRun]) -> dict[str, tuple[datetime, datetime]]:
     """From the end of each run's `plan` to the end of its last task."""
-    now = datetime.now(UTC)
-    begins = {t.run_id: t.end or now for t in tasks if t.task == "plan"}
-    return {run: (begin, max(t.end or now for t in tasks if t.run_id == run)) for run, begin in begins.items()}
+    moment = datetime.now(UTC)
+    begins = {t.run_id: t.end or moment for t in tasks if t.task == "plan"}
+    return {run: (begin, max(t.end or moment for t in tasks if t.run_id == run)) for run, begin in begins.items()}
 
 
 def _time(text: str | None) -> datetime | None:

@@ -114,9 +114,9 @@ class Archiver:
 
     def _open(self, endpoints: Endpoints) -> Context:
         registry = (lambda: {"url": self.registry or ""}) if self.registry else None
-        context, now = Context.open(self.archive, endpoints, registry), self.now
-        store: Any = Clocked(context.store, lambda: to_ms(now[0]))
-        return replace(context, clock=lambda: now[0], store=store)
+        context, clock = Context.open(self.archive, endpoints, registry), self.now
+        store: Any = Clocked(context.store, lambda: to_ms(clock[0]))
+        return replace(context, clock=lambda: clock[0], store=store)
 
     def behind(self, proxy: S3Proxy | None = None, brokers: str | None = None) -> "Archiver":
         """The same archive behind the proxies: its job and its steps use them, also in this process."""
@@ -268,14 +268,14 @@ class Archiver:
         return sorted(value for lines in self.lines().values() for value in lines)
 
     def planned(self, run: str) -> Plan:
-        found = self.context.ledger.plan(run)
-        assert found
-        return found
+        plan = self.context.ledger.plan(run)
+        assert plan
+        return plan
 
     def manifest(self, interval: Interval) -> Manifest:
-        found = self.context.ledger.manifest(interval.id)
-        assert found
-        return found
+        manifest = self.context.ledger.manifest(interval.id)
+        assert manifest
+        return manifest
 
     def account(self, interval: Interval) -> dict[str, int]:
         """A run's account, without zeros."""
@@ -287,18 +287,18 @@ class Archiver:
 
     def lines(self) -> dict[str, list[Any]]:
         """The JSON lines of all .jsonl.gz objects in key order, by the path of the hour."""
-        found: dict[str, list[Any]] = {}
+        lines_by_key: dict[str, list[Any]] = {}
         for key in sorted(self.objects()):
             data = self.context.store.get(key)
             assert data is not None
             path = key.split("/", 1)[1].rsplit("/", 1)[0]
-            found.setdefault(path, []).extend(map(json.loads, gzip.decompress(data).splitlines()))
-        return found
+            lines_by_key.setdefault(path, []).extend(map(json.loads, gzip.decompress(data).splitlines()))
+        return lines_by_key
 
 
 @dataclass(frozen=True)
 class Services:
-    """What archives stand on: a broker, an S3 server, and a directory."""
+    """The services that archives stand on: a broker, an S3 server, and a directory."""
 
     kafka: Kafka
     s3: S3

@@ -84,17 +84,17 @@ class SmallAvro:
         self._writers = {number: json.loads(writer.text) for number, writer in writers.items()}
 
     def decode(self, data: pa.Array) -> Decoded:
-        found: list[str | None] = []
+        texts: list[str | None] = []
         reasons = {}
         for row, datum in enumerate(data.to_pylist()):
             try:
-                found.append(None if datum is None else self._one(datum))
+                texts.append(None if datum is None else self._text_of(datum))
             except (ValueError, LookupError, EOFError) as error:
                 reasons[row] = f"{type(error).__name__}: {error}"
-                found.append(None)
-        return Decoded(pa.array(found, pa.string()), reasons)
+                texts.append(None)
+        return Decoded(pa.array(texts, pa.string()), reasons)
 
-    def _one(self, datum: bytes) -> str:
+    def _text_of(self, datum: bytes) -> str:
         writer = self._writers[schema_id(datum) or 0]
         return json.dumps(fastavro.schemaless_reader(io.BytesIO(datum[5:]), writer, self._reader))
 
@@ -130,10 +130,10 @@ class LocalRegistry:
         path = re.fullmatch(r"/subjects/([^/]+)/versions(?:/(\d+))?", request.url.raw_path.decode().partition("?")[0])
         assert path, request.url
         subject, every = unquote(path[1]), "deleted" in request.url.params
-        there = list(range(1, 1 + len(self.subjects.get(subject, ()))))
-        there = [n for n in there if every or (subject, n) not in self.deleted]
+        present = list(range(1, 1 + len(self.subjects.get(subject, ()))))
+        present = [n for n in present if every or (subject, n) not in self.deleted]
         if path[2] is None:
-            return httpx.Response(200, json=there) if there else httpx.Response(404, json={"error_code": 40401})
+            return httpx.Response(200, json=present) if present else httpx.Response(404, json={"error_code": 40401})
         number, schema = self.subjects[subject][int(path[2]) - 1]
         answer = {"id": number, "version": int(path[2]), "schema": json.dumps(schema), **self.more.get(number, {})}
         return httpx.Response(200, json=answer)

@@ -50,18 +50,18 @@ class Brokers:
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         return dict.fromkeys(topics, self.settings)
 
-    def topics(self, wanted: Any) -> list[Topic]:
+    def topics(self, selection: Any) -> list[Topic]:
         if self.failure:
             raise self.failure
         counts: dict[str, int] = {}
         for name in self.logs:
             counts[name.topic] = counts.get(name.topic, 0) + 1
         ids = {name: self.ids.get(name, f"id-of-{name}") for name in counts}
-        return [Topic(name, ids[name], count) for name, count in sorted(counts.items()) if _is_wanted(name, wanted)]
+        return [Topic(name, ids[name], count) for name, count in sorted(counts.items()) if _is_wanted(name, selection)]
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
-        there = {topic.name: topic.id for topic in self.topics(names)}
-        return {name: there.get(name) for name in names}
+        ids = {topic.name: topic.id for topic in self.topics(names)}
+        return {name: ids.get(name) for name in names}
 
     def members(self, group: str) -> list[str]:
         return self.live
@@ -107,8 +107,8 @@ class Brokers:
     def times_behind(
         self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
     ) -> dict[TopicPartition, dict[int, int]]:
-        there = {name: {o for place in of for o in range(place, place + 3)} for name, of in places.items()}
-        return {n: {o: (self.first + o) * 3_600_000 for o in of if o in self.logs[n]} for n, of in there.items()}
+        offsets = {name: {o for place in of for o in range(place, place + 3)} for name, of in places.items()}
+        return {n: {o: (self.first + o) * 3_600_000 for o in of if o in self.logs[n]} for n, of in offsets.items()}
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
@@ -121,5 +121,5 @@ class Brokers:
         return FirstRecord(offset, (self.first + offset) * 3_600_000, self.leader_epoch, "")
 
 
-def _is_wanted(name: str, wanted: Any) -> bool:
-    return bool(wanted.fullmatch(name)) if isinstance(wanted, re.Pattern) else name in wanted
+def _is_wanted(name: str, selection: Any) -> bool:
+    return bool(selection.fullmatch(name)) if isinstance(selection, re.Pattern) else name in selection

@@ -55,15 +55,15 @@ class Authority:
         return file
 
     def _certificate(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, authority: bool) -> x509.Certificate:
-        now = datetime.now(UTC)
+        moment = datetime.now(UTC)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(days=1))
+            .not_valid_before(moment - timedelta(hours=1))
+            .not_valid_after(moment + timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), critical=False)
             .sign(self._key, hashes.SHA256())

@@ -10,14 +10,14 @@ class Counted:
         self._store, self.asked, self.failure = store, list[str](), None
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._store, name)
+        if not callable(attribute):
+            return attribute
 
         def ask(*args: Any, **kwargs: Any) -> Any:
             if self.failure:
                 raise self.failure
             self.asked.append(f"{name} {args[0] if args else ''}")
-            return found(*args, **kwargs)
+            return attribute(*args, **kwargs)
 
         return ask

@@ -193,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do  # noqa: N815
 
     def _is_sound(self, operation: str, body: bytes) -> bool:
-        """Whether the body has the checksums in its headers."""
+        """Return True if the body has the checksums in its headers."""
         if (sent := self.headers.get("Content-MD5")) and base64.b64decode(sent) != hashlib.md5(body).digest():
             return False
         sent = self.headers.get("x-amz-checksum-crc32") if self.server_state.checksums == "known" else None
@@ -281,7 +281,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _complete(self, key: str, upload_id: str, body: bytes) -> bytes:
         store = self.server_state.store
-        if upload_id not in {found for _, found, _ in store.list_uploads("")}:
+        if upload_id not in {open_id for _, open_id, _ in store.list_uploads("")}:
             # The twin allows a second completion; Amazon S3 does not.
             raise LookupError("NoSuchUpload")
         etags = [e.text.strip('"') for e in ElementTree.fromstring(body).iter() if e.tag.endswith("ETag") and e.text]
@@ -367,14 +367,14 @@ def _error_xml(code: str, message: str) -> bytes:
 
 def _list_xml(store: MemoryStore, query: dict[str, str]) -> bytes:
     """Pages of two keys."""
-    found = list(store.list(query.get("prefix", "")))
+    stats = list(store.list(query.get("prefix", "")))
     start = int(query.get("continuation-token", 0))
     items = "".join(
         f"<Contents><Key>{s.key}</Key><Size>{s.size}</Size><ETag>{s.etag}</ETag>"
         f"<LastModified>{s.modified.isoformat()}</LastModified></Contents>"
-        for s in found[start : start + 2]
+        for s in stats[start : start + 2]
     )
-    more = start + 2 < len(found)
+    more = start + 2 < len(stats)
     token = f"<NextContinuationToken>{start + 2}</NextContinuationToken>" if more else ""
     truncated = str(more).lower()
     return f"<ListBucketResult>{items}<IsTruncated>{truncated}</IsTruncated>{token}</ListBucketResult>".encode()

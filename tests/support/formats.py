@@ -41,8 +41,8 @@ class Case(NamedTuple):
 
     @property
     def settings(self) -> Settings:
-        made = Settings(format=self.format, codec=self.codec, content=self.content, options=dict(self.options))
-        return resolve(made, decoded=self.typed)
+        settings = Settings(format=self.format, codec=self.codec, content=self.content, options=dict(self.options))
+        return resolve(settings, decoded=self.typed)
 
     @property
     def schema(self) -> pa.Schema:

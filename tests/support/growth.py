@@ -43,13 +43,13 @@ class Counted:
 
         def ask(*arguments: Any, **named: Any) -> Any:
             self.counts[name] += 1
-            found = answer(*arguments, **named)
-            return self._listed(found) if name in ("list", "list_uploads") else found
+            answered = answer(*arguments, **named)
+            return self._listed(answered) if name in ("list", "list_uploads") else answered
 
         return ask
 
-    def _listed(self, found: Iterable[Any]) -> Iterator[Any]:
-        for item in found:
+    def _listed(self, items: Iterable[Any]) -> Iterator[Any]:
+        for item in items:
             self.counts["keys listed"] += 1
             yield item
 
@@ -71,15 +71,15 @@ class Growing:
 
     def run(self) -> None:
         """Run the next hour; record the costs of its steps."""
-        now, self.costs = self.settled, {}
+        moment, self.costs = self.settled, {}
         for name in (P0, P1):
-            self.lake.logs[name] = Range(0, now + 1)
+            self.lake.logs[name] = Range(0, moment + 1)
         if self.late:
-            self.lake.odd[P1, now] = {"timestamp": self.lake.brokers.first * 3_600_000}
-        self.lake.now = hour(now + 1).start
+            self.lake.odd[P1, moment] = {"timestamp": self.lake.brokers.first * 3_600_000}
+        self.lake.now = hour(moment + 1).start
         context = self.lake.context
         with self._counted("plan"):
-            work = plan(context, hour(now), "scheduled")
+            work = plan(context, hour(moment), "scheduled")
         with self._counted("archive"):
             archive_runs(context, work, self.lake.job().run)
         with self._counted("verify"):
@@ -118,16 +118,16 @@ def main(settled: int) -> None:
     many.grow(settled)
     gc.collect()
     gc.freeze()
-    found: list[list[dict[str, float]]] = [[], []]
+    timings: list[list[dict[str, float]]] = [[], []]
     for _ in range(TURNS):
-        for growing, seconds in zip((few, many), found, strict=True):
+        for growing, seconds in zip((few, many), timings, strict=True):
             growing.run()
             seconds.append(dict(growing.seconds))
     print(f"CPU ms, requests   after {FEW} runs   after {settled:,}")
     for step in few.costs:
         cells = [
-            f"{min(one[step] for one in seconds) * 1e3:8.1f} {sum(growing.costs[step].values()):5}"
-            for growing, seconds in zip((few, many), found, strict=True)
+            f"{min(costs[step] for costs in seconds) * 1e3:8.1f} {sum(growing.costs[step].values()):5}"
+            for growing, seconds in zip((few, many), timings, strict=True)
         ]
         print(f"{step:15}", *cells)
     began = time.process_time()

@@ -17,13 +17,13 @@ ROLE = "/latest/meta-data/iam/security-credentials/"
 
 @dataclass
 class Identities:
-    """:ivar asked: the parameters of each request to STS. :ivar given: how many credentials were given out.
+    """:ivar asked: the parameters of each request to STS. :ivar issued: how many credentials were given out.
     :ivar seconds: how long credentials live. botocore renews them if less than 10 or 15 minutes are left.
     """
 
     url: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
-    given: int = 0
+    issued: int = 0
     seconds: int = 3600
     authorizations: list[str] = field(default_factory=list)
 
@@ -62,12 +62,12 @@ def identities() -> Iterator[Identities]:
                 self.answer(404)
 
     def _fresh(of: str) -> dict[str, str]:
-        state.given += 1
+        state.issued += 1
         until = datetime.now(UTC) + timedelta(seconds=state.seconds)
         return {
-            "AccessKeyId": f"{of}Key{state.given}",
-            "SecretAccessKey": f"{of}Secret{state.given}",
-            "SessionToken": f"{of}Token{state.given}",
+            "AccessKeyId": f"{of}Key{state.issued}",
+            "SecretAccessKey": f"{of}Secret{state.issued}",
+            "SessionToken": f"{of}Token{state.issued}",
             "Expiration": f"{until:%Y-%m-%dT%H:%M:%SZ}",
         }
 

@@ -24,8 +24,8 @@ ISOLATIONS = ("read_committed", "read_uncommitted")
 class KafkaMirror(KafkaTwin):
     """The twin of one real broker, for topics that are created through it."""
 
-    def __init__(self, brokers: str, now: Callable[[], int]) -> None:
-        super().__init__(lambda: time.time_ns() // 1_000_000, now)
+    def __init__(self, brokers: str, clock: Callable[[], int]) -> None:
+        super().__init__(lambda: time.time_ns() // 1_000_000, clock)
         self.brokers = brokers
         self.cluster = self._connect()
         self._admin = AdminClient({"bootstrap.servers": brokers})
@@ -47,7 +47,7 @@ class KafkaMirror(KafkaTwin):
         return self.cluster.topics([name])[0].id
 
     def _answers(self, names: list[TopicPartition]) -> bool:
-        """Whether the broker is the leader of these empty partitions already."""
+        """Return True if the broker is the leader of these empty partitions already."""
         known = self._admin.list_topics(names[0].topic, timeout=10).topics[names[0].topic].partitions
         if any(n.partition not in known or known[n.partition].leader < 0 for n in names):
             return False
@@ -58,7 +58,7 @@ class KafkaMirror(KafkaTwin):
             return False
 
     def _takes_offsets(self, name: TopicPartition) -> bool:
-        """Whether a new broker has its group coordinator already."""
+        """Return True if a new broker has its group coordinator already."""
         try:
             self.cluster.move_group("mirror", {name: 0})
         except TransientError:
@@ -84,12 +84,12 @@ class KafkaMirror(KafkaTwin):
         """Do nothing: a single broker has no elections."""
 
     def produce(self, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
-        made = list(records)
+        produced = list(records)
         if transaction is None:
-            produce(self.brokers, topic, made)
+            produce(self.brokers, topic, produced)
         else:
-            self._produce_in(transaction, topic, made)
-        super().produce(topic, made, transaction)
+            self._produce_in(transaction, topic, produced)
+        super().produce(topic, produced, transaction)
         self._agree(topic)
 
     def _produce_in(self, transaction: str, topic: str, records: list[Record]) -> None:
@@ -141,7 +141,7 @@ class KafkaMirror(KafkaTwin):
             self.produce(name.topic, [Record(name.partition, max(times) + later, b'{"probe": %d}' % later, b"probe")])
         self._configure(name.topic, "compact")
         deadline = time.monotonic() + 6
-        while time.monotonic() < deadline and first in self._there(name):
+        while time.monotonic() < deadline and first in self._present(name):
             time.sleep(0.2)
         self._configure(name.topic, "delete")
         self._compacted |= {n for t in super().topics([name.topic]) for n in t.names}
@@ -157,13 +157,13 @@ class KafkaMirror(KafkaTwin):
     def refresh(self) -> None:
         """Take over the records that the cleaner has removed."""
         for name in sorted(self._compacted):
-            log, there = self.log(name), self._there(name)
+            log, present = self.log(name), self._present(name)
             for offset in range(log.start, log.high):
-                if log.entries[offset].record is not None and offset not in there:
+                if log.entries[offset].record is not None and offset not in present:
                     log.entries[offset].compacted = True
                     log.entries[offset].vanish(self._now())
 
-    def _there(self, name: TopicPartition) -> set[int]:
+    def _present(self, name: TopicPartition) -> set[int]:
         """The offsets of all records that a consumer reads."""
         consumer = confluent_kafka.Consumer(
             {
@@ -176,16 +176,16 @@ class KafkaMirror(KafkaTwin):
                 "fetch.wait.max.ms": 20,
             }
         )
-        found = set()
+        offsets = set()
         try:
             consumer.assign([confluent_kafka.TopicPartition(name.topic, name.partition, self.log(name).start)])
             deadline = time.monotonic() + 30
             while time.monotonic() < deadline:
                 for message in consumer.consume(1, 5):
                     if message.error() is None:
-                        found.add(message.offset())
+                        offsets.add(message.offset())
                     elif message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                        return found
+                        return offsets
                     else:
                         raise KafkaException(message.error())
             raise AssertionError(f"the consumer did not reach the end of {name} in time")
@@ -194,8 +194,8 @@ class KafkaMirror(KafkaTwin):
 
     def _agree(self, topic: str) -> None:
         """Wait until both have the same watermarks: transaction markers arrive with a delay."""
-        [found] = super().topics([topic])
+        [listed] = super().topics([topic])
         for isolation in ISOLATIONS:
-            ours = super().log_ends(found.names, isolation)
-            until(lambda: self.cluster.log_ends(found.names, isolation) == ours)  # noqa: B023 - asked at once
-        assert self.cluster.log_starts(found.names) == super().log_starts(found.names)
+            own_ends = super().log_ends(listed.names, isolation)
+            until(lambda: self.cluster.log_ends(listed.names, isolation) == own_ends)  # noqa: B023 - asked at once
+        assert self.cluster.log_starts(listed.names) == super().log_starts(listed.names)

@@ -26,14 +26,14 @@ FETCH, LIST_OFFSETS, DESCRIBE_TOPICS, OFFSET_COMMIT, OFFSET_FETCH = 1, 2, 3, 8, 
 def mitmdump() -> Path:
     """mitmproxy's program; installs it on first use."""
     home = LOCAL / "mitmproxy"
-    stamp, wanted = home / "installed", PINS.read_text()
+    stamp, pins = home / "installed", PINS.read_text()
     TEMPORARY.mkdir(parents=True, exist_ok=True)
     with (LOCAL / "mitmproxy.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not stamp.exists() or stamp.read_text() != wanted:
+        if not stamp.exists() or stamp.read_text() != pins:
             _run("venv", "--clear", "--without-pip", str(home))
             _run("pip", "--python", str(home / "bin" / "python"), "install", "--quiet", "-r", str(PINS))
-            stamp.write_text(wanted)
+            stamp.write_text(pins)
     return home / "bin" / "mitmdump"
 
 

@@ -49,10 +49,10 @@ class Faults:
 
     def running(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_reader(sys.stdin.fileno(), self._told)
+        loop.add_reader(sys.stdin.fileno(), self._commanded)
         print("ready", file=sys.stderr, flush=True)
 
-    def _told(self) -> None:
+    def _commanded(self) -> None:
         line = sys.stdin.readline()
         if not line:
             # The test has ended, or was killed.

@@ -45,21 +45,21 @@ class Entry:
     leader_epoch: int = 0
 
     def was_there(self, moment: int, isolation: str) -> bool:
-        """Whether a consumer could read it at that moment."""
+        """Return True if a consumer could read it at that moment."""
         since = self.appended if isolation == "read_uncommitted" else self.committed
-        there = since is not None and since <= moment and (self.gone is None or self.gone > moment)
-        return there and self.was_visible(isolation)
+        is_appended = since is not None and since <= moment and (self.gone is None or self.gone > moment)
+        return is_appended and self.was_visible(isolation)
 
     def vanish(self, moment: int) -> None:
         """Mark it as removed, unless it was removed earlier."""
         self.gone = moment if self.gone is None else self.gone
 
     def visible(self, isolation: str) -> bool:
-        """Whether a consumer can read it, apart from retention."""
+        """Return True if a consumer can read it, apart from retention."""
         return self.was_visible(isolation) and not self.compacted
 
     def was_visible(self, isolation: str) -> bool:
-        """Whether a consumer could read it, apart from retention and compaction."""
+        """Return True if a consumer could read it, apart from retention and compaction."""
         return self.record is not None and (isolation == "read_uncommitted" or self.state == "committed")
 
 
@@ -92,8 +92,8 @@ class Log:
         for base in range(0, self.high, SEGMENT):
             if base + SEGMENT <= self.start:
                 continue
-            there = [o for o in range(base, min(base + SEGMENT, self.high)) if not self.entries[o].compacted]
-            later = [o for o in there if self.entries[o].timestamp >= milliseconds]
+            offsets = [o for o in range(base, min(base + SEGMENT, self.high)) if not self.entries[o].compacted]
+            later = [o for o in offsets if self.entries[o].timestamp >= milliseconds]
             if later:
                 return next((o for o in later if o >= self.start), None)
         return None
@@ -113,19 +113,19 @@ class Log:
         return max((e.timestamp for e in self.entries[first:] if not e.compacted), default=-1)
 
     def gone(self, offset: int) -> bool:
-        """Whether the offset was removed by retention or with the topic."""
+        """Return True if the offset was removed by retention or with the topic."""
         return self.deleted or offset < self.start
 
 
 class KafkaTwin:
     """:param clock: milliseconds since 1970, for control records.
-    :param now: the clock of events; by default `clock`.
+    :param wallclock: the clock of events; by default `clock`.
     """
 
     brokers = "twin"
 
-    def __init__(self, clock: Callable[[], int], now: Callable[[], int] | None = None) -> None:
-        self._now = now or clock
+    def __init__(self, clock: Callable[[], int], wallclock: Callable[[], int] | None = None) -> None:
+        self._now = wallclock or clock
         self.logs: dict[str, list[Log]] = {}
         """By topic id, with deleted topics."""
         self.groups: dict[str, dict[TopicPartition, Position]] = {}
@@ -166,11 +166,11 @@ class KafkaTwin:
             log = self.log(TopicPartition(topic, record.partition))
             if transaction:
                 log.opened.setdefault(transaction, log.high)
-            now = self._now()
+            moment = self._now()
             if transaction:
-                entry = Entry(record.timestamp, record, "open", appended=now)
+                entry = Entry(record.timestamp, record, "open", appended=moment)
             else:
-                entry = Entry(record.timestamp, record, "committed", appended=now, committed=now)
+                entry = Entry(record.timestamp, record, "committed", appended=moment, committed=moment)
             entry.leader_epoch = log.leader_epoch
             log.entries.append(entry)
             if transaction:
@@ -255,13 +255,13 @@ class KafkaTwin:
     def cluster_id(self) -> str:
         return "twin"
 
-    def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
-        if isinstance(wanted, re.Pattern):
-            names = sorted(n for n in self._ids if wanted.fullmatch(n) and not n.startswith("__"))
+    def topics(self, selection: Collection[str] | re.Pattern[str]) -> list[Topic]:
+        if isinstance(selection, re.Pattern):
+            names = sorted(n for n in self._ids if selection.fullmatch(n) and not n.startswith("__"))
             if not names:
-                raise PermanentError(f"no topic at {self.brokers} matches source.pattern {wanted.pattern!r}")
+                raise PermanentError(f"no topic at {self.brokers} matches source.pattern {selection.pattern!r}")
         else:
-            names = sorted(wanted)
+            names = sorted(selection)
         if missing := [name for name in names if name not in self._ids]:
             raise PermanentError(f"describe topic {missing[0]}: it does not exist")
         return [Topic(name, self._ids[name], len(self.logs[self._ids[name]])) for name in names]
@@ -278,11 +278,11 @@ class KafkaTwin:
     def offsets_at(
         self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
     ) -> dict[TopicPartition, int | None]:
-        found = {}
+        offsets = {}
         for name in names:
             offset = self._known(name).first_at(milliseconds)
-            found[name] = offset if offset is not None and offset < self._known(name).end(isolation) else None
-        return found
+            offsets[name] = offset if offset is not None and offset < self._known(name).end(isolation) else None
+        return offsets
 
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {name: self._known(name).latest for name in names}
@@ -324,13 +324,13 @@ class KafkaTwin:
     def times_behind(
         self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
     ) -> dict[TopicPartition, dict[int, int]]:
-        found: dict[TopicPartition, dict[int, int]] = {}
+        times: dict[TopicPartition, dict[int, int]] = {}
         for name, offsets in places.items():
             log = self._known(name)
-            there = [o for o in range(log.start, log.high) if log.entries[o].record and not log.entries[o].compacted]
-            read = (o for place in offsets for o in [o for o in there if o >= place][:3])
-            found[name] = {o: log.entries[o].timestamp for o in read}
-        return found
+            readable = [o for o in range(log.start, log.high) if log.entries[o].record and not log.entries[o].compacted]
+            read = (o for place in offsets for o in [o for o in readable if o >= place][:3])
+            times[name] = {o: log.entries[o].timestamp for o in read}
+        return times
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
@@ -361,9 +361,11 @@ class KafkaTwin:
         log = self._known(chunk.name)
         if not log.start <= chunk.start <= log.high:
             raise PolicyError(f"Kafka does not have the start of {chunk} any more")
-        wanted = [o for o in range(chunk.start, min(chunk.end, log.high)) if log.entries[o].visible(settings.isolation)]
-        for first in range(0, len(wanted), BATCH):
-            yield _batch([(o, log.entries[o].record) for o in wanted[first : first + BATCH]], settings)
+        visible = [
+            o for o in range(chunk.start, min(chunk.end, log.high)) if log.entries[o].visible(settings.isolation)
+        ]
+        for first in range(0, len(visible), BATCH):
+            yield _batch([(o, log.entries[o].record) for o in visible[first : first + BATCH]], settings)
         if log.end(settings.isolation) < chunk.end:
             raise TransientError(f"the log of {chunk.name} ends at {log.high}, before the end of {chunk}")
 

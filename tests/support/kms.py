@@ -23,19 +23,19 @@ class Kms:
     failures: list[str] = field(default_factory=list)
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    def answer(self, operation: str, given: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """:raises LookupError: the code of the error."""
-        self.asked.append((operation, given))
+        self.asked.append((operation, request))
         if self.failures:
             raise LookupError(self.failures.pop(0))
-        name = given["KeyId"].removeprefix(ARN)
+        name = request["KeyId"].removeprefix(ARN)
         if name not in self.keys:
             raise LookupError("NotFoundException")
         if operation == "Encrypt":
-            blob = json.dumps([name, given["Plaintext"][::-1], given["EncryptionContext"]]).encode()
+            blob = json.dumps([name, request["Plaintext"][::-1], request["EncryptionContext"]]).encode()
             return {"CiphertextBlob": base64.b64encode(blob).decode(), "KeyId": f"{ARN}{name}"}
-        key, plain, context = json.loads(base64.b64decode(given["CiphertextBlob"]))
-        if (key, context) != (name, given["EncryptionContext"]):
+        key, plain, context = json.loads(base64.b64decode(request["CiphertextBlob"]))
+        if (key, context) != (name, request["EncryptionContext"]):
             raise LookupError("InvalidCiphertextException")
         return {"Plaintext": plain[::-1], "KeyId": f"{ARN}{name}"}
 
@@ -46,10 +46,10 @@ def a_kms() -> Iterator[Kms]:
 
     class Service(Handler):
         def do_POST(self) -> None:  # noqa: N802 - the base class calls it so
-            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             try:
-                found = state.answer(self.headers["X-Amz-Target"].removeprefix("TrentService."), given)
-                self.answer(200, json.dumps(found).encode(), "application/x-amz-json-1.1")
+                response = state.answer(self.headers["X-Amz-Target"].removeprefix("TrentService."), request)
+                self.answer(200, json.dumps(response).encode(), "application/x-amz-json-1.1")
             except LookupError as error:
                 code = str(error.args[0])
                 status = 500 if code == "KMSInternalException" else 400

@@ -39,10 +39,15 @@ class KubernetesApi:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:  # noqa: N802
-                made = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                made["metadata"] = {**made["metadata"], "uid": "1", "namespace": "default", "resourceVersion": "1"}
-                api.objects[made["kind"]] = made
-                self._answer(201, made)
+                created = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                created["metadata"] = {
+                    **created["metadata"],
+                    "uid": "1",
+                    "namespace": "default",
+                    "resourceVersion": "1",
+                }
+                api.objects[created["kind"]] = created
+                self._answer(201, created)
 
             do_PATCH = do_POST  # noqa: N815 - http.server's way of naming
 

@@ -106,10 +106,10 @@ class Lake:
         self.finish(work, until)
         return work.runs[-1]
 
-    def replay(self, wanted: list[str] | HourRange | None = None, until: str = "settled") -> str:
+    def replay(self, selection: list[str] | HourRange | None = None, until: str = "settled") -> str:
         """Replay dead letters, up to a state. Returns the revision's name."""
         self._later(FIRST)
-        work = replay_letters(self.context, wanted)
+        work = replay_letters(self.context, selection)
         self.finish(work, until)
         return work.runs[-1]
 
@@ -139,17 +139,17 @@ class Lake:
         job = job.with_keys(self.context.keys)
         require_transforms(plan.settings, BatchOrigin(keys=job.keys))
         columns = COLUMNS if plan.settings.whole_records or job.needs_all_columns else VALUE.names
-        found = []
+        results = []
         for chunk in chunks:
             if plan.letters:
                 records = read_letters(self.store, chunk, plan.letters_of(chunk), job.data_keys)
-                found.append(write_chunk(chunk, records, job, self.store, Limits()))
+                results.append(write_chunk(chunk, records, job, self.store, Limits()))
                 continue
-            there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]
-            rows = [self._row(chunk.name, offset) for offset in there]
+            offsets = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]
+            rows = [self._row(chunk.name, offset) for offset in offsets]
             whole = whole_chunk(plan, chunk.name, chunk.start)
-            found.append(write_chunk(whole, [batch(rows).select(columns)], job, self.store, Limits()))
-        return found
+            results.append(write_chunk(whole, [batch(rows).select(columns)], job, self.store, Limits()))
+        return results
 
     def _row(self, name: TopicPartition, offset: int) -> Row:
         time = (self.brokers.first + offset) * HOUR
@@ -157,31 +157,31 @@ class Lake:
         return Row(offset, **fields)
 
     def proof(self, number: int) -> HourProof:
-        """Of the `number`th hour of the day, which has one."""
-        found = self.ledger.hour(self.brokers.first + number)
-        assert found
-        return found
+        """Return the proof of the `number`th hour of the day, which has one."""
+        proof = self.ledger.hour(self.brokers.first + number)
+        assert proof
+        return proof
 
     def planned(self, run: str) -> Plan:
-        found = self.ledger.plan(run)
-        assert found
-        return found
+        plan = self.ledger.plan(run)
+        assert plan
+        return plan
 
     def manifest(self, run: str) -> Manifest:
-        found = self.ledger.manifest(run)
-        assert found
-        return found
+        manifest = self.ledger.manifest(run)
+        assert manifest
+        return manifest
 
     def commit(self, run: str) -> Commit:
-        found = self.ledger.commit(run)
-        assert found
-        return found
+        commit = self.ledger.commit(run)
+        assert commit
+        return commit
 
     @property
     def progress(self) -> Progress:
-        found = self.ledger.progress()
-        assert found
-        return found
+        progress = self.ledger.progress()
+        assert progress
+        return progress
 
     def audit(self, **options: Any) -> Report:
         return audit(self.archive, self.store, datetime.now(UTC), **{"keyring": self.ledger.keyring, **options})

@@ -9,8 +9,8 @@ from kafka_archiver.mapper import Record
 
 def split(record: Record) -> Iterable[Record]:
     """Nothing, an error, one row or two."""
-    found = re.search(rb"\d+", record.value or b"")
-    number = int(found[0]) if found else 0
+    digits = re.search(rb"\d+", record.value or b"")
+    number = int(digits[0]) if digits else 0
     if number % 11 == 3:
         raise ValueError(f"no {number}")
     if number % 5 == 4:

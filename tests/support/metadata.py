@@ -89,8 +89,8 @@ class Scheduler:
                 .order_by(BackfillDagRun.backfill_id, BackfillDagRun.sort_ordinal)
             ).first()
             if following:
-                now = datetime.now(UTC)
-                following.start_date, following.end_date = now - timedelta(seconds=7), now
+                moment = datetime.now(UTC)
+                following.start_date, following.end_date = moment - timedelta(seconds=7), moment
                 following.state = self.ends.get(following.logical_date, "success")
                 if cause := self.causes.get(following.logical_date):
                     fail_tasks(following, cause, session)

@@ -197,16 +197,16 @@ class Model(RuleBasedStateMachine):
         self.oracle = Oracle(self.twin, self.store, self.ledger, master=self.masters[0])
 
     def archive(self, policies: str) -> Archive:
-        made = fitting(self.store_settings, self.source["value"], self.timestamp, self.transform)
+        archive = fitting(self.store_settings, self.source["value"], self.timestamp, self.transform)
         return Archive.model_validate(
             {
                 "archive": self.archive_name,
-                "source": {"group": f"{self.world.prefix}g", "settle": 0, **self.source, "value": made["value"]},
-                "timestamp": made["timestamp"],
-                "transform": made["transform"],
+                "source": {"group": f"{self.world.prefix}g", "settle": 0, **self.source, "value": archive["value"]},
+                "timestamp": archive["timestamp"],
+                "transform": archive["transform"],
                 "store": {
                     "url": self.store.url if self.store.url.startswith("s3") else "memory://m",
-                    **made["store"],
+                    **archive["store"],
                 },
                 "policies": {"null_value": self.null_value, **dict(zip(POLICY_NAMES, policies.split(), strict=True))},
             }
@@ -230,9 +230,9 @@ class Model(RuleBasedStateMachine):
         self.tick()
         name = self.topics[topic % len(self.topics)]
         partitions = self.twin.topics([name])[0].partitions
-        made = [self._record(p % partitions, when, key, kind) for p, when, key, kind in records]
-        self.twin.produce(name, made, transaction)
-        self.statistics.records += len(made)
+        batch = [self._record(p % partitions, when, key, kind) for p, when, key, kind in records]
+        self.twin.produce(name, batch, transaction)
+        self.statistics.records += len(batch)
         if transaction:
             self.open.add(transaction)
 
@@ -653,7 +653,7 @@ class Model(RuleBasedStateMachine):
 
     def _repair(self, fates: Sequence[tuple[str, int]], given_up: str = "") -> None:
         """Run `airflow archive repair` until it succeeds."""
-        gone, said = {given_up} if given_up else set[str](), ""
+        gone, complaint = {given_up} if given_up else set[str](), ""
         for how, at in [*fates, *[("none", 0)] * 8]:
             actor = Actor(functools.partial(self._repair_once, frozenset(gone)))
             try:
@@ -663,48 +663,48 @@ class Model(RuleBasedStateMachine):
                     continue
                 actor.advance()
             except TransientError as error:
-                said = str(error)
-                if "may lead no more" in said and type(self.twin) is KafkaTwin:
+                complaint = str(error)
+                if "may lead no more" in complaint and type(self.twin) is KafkaTwin:
                     # The message's advice.
                     self.twin.heal()
                 continue
             except ArchiverError as error:
-                said = str(error)
+                complaint = str(error)
                 # Give up objects that cannot be written again by name, as the message advises.
                 gone |= set(re.findall(r"--lost ([^`\s]+)`", str(error)))
                 self._excused(error)
                 continue
             self._check()
             return
-        raise AssertionError(f"still not repaired after eight repairs: {said}")
+        raise AssertionError(f"still not repaired after eight repairs: {complaint}")
 
     def _repair_once(self, given_up: frozenset[str], actor: Actor) -> None:
         archive = self.archive(ALL_GOES)
         store: Any = Watched("store", self.store, actor)
         cluster: Any = Watched("kafka", self.world.cluster, actor)
         context = Context(archive, cluster, store, self._ledger(store), self._now)
-        report = audit(archive, store, self._now())
-        found = find_repairs(context, report, given_up & {f.subject for f in report.damage})
-        for entries in found.lost.values():
+        report = audit(archive, store, self._moment())
+        damage = find_repairs(context, report, given_up & {f.subject for f in report.damage})
+        for entries in damage.lost.values():
             for entry in entries:
                 assert entry.key in self.destroyed, f"{entry.key} is called lost, but was not destroyed"
                 self.oracle.given_up.add(entry.key)
                 self.statistics.lost += 1
-        for key in found.to_restore:
+        for key in damage.to_restore:
             restore_document(context.ledger, key)
-        if found.to_derive:
+        if damage.to_derive:
             derive_documents(context.ledger)
-        for run, entries in found.lost.items():
+        for run, entries in damage.lost.items():
             record_lost(context, run, [entry.key for entry in entries], given_up)
-        for run, entries in found.sidecars.items():
+        for run, entries in damage.sidecars.items():
             write_sidecars(context, run, [entry.key for entry in entries])
-        for run in found.to_replan:
+        for run in damage.to_replan:
             self._execute(context, rebuild_run(context, run), actor)
-        self.statistics.written_again += sum(map(len, found.to_rewrite.values()))
-        if found.to_rewrite:
-            self._execute(context, write_again(context, list(found.to_rewrite)), actor)
+        self.statistics.written_again += sum(map(len, damage.to_rewrite.values()))
+        if damage.to_rewrite:
+            self._execute(context, write_again(context, list(damage.to_rewrite)), actor)
 
-    def _now(self) -> datetime:
+    def _moment(self) -> datetime:
         return from_ms(self.tick())
 
     def _execute(self, context: Context, work: PlannedWork, actor: Actor) -> None:
@@ -714,8 +714,8 @@ class Model(RuleBasedStateMachine):
     def _refused(self, error: ArchiverError) -> None:
         """Check that an event explains this error, then do what its message advises."""
         self._excused(error)
-        if found := re.search(r"`airflow archive repair \S+?(?: --lost (\S+))?`", str(error)):
-            self._repair([], found[1] or "")
+        if match := re.search(r"`airflow archive repair \S+?(?: --lost (\S+))?`", str(error)):
+            self._repair([], match[1] or "")
 
     def _excused(self, error: ArchiverError) -> None:
         """Check that an event explains this error."""
@@ -725,9 +725,9 @@ class Model(RuleBasedStateMachine):
         refusals[reason or "?"] = refusals.get(reason or "?", 0) + 1
         if reason is None or (reason != "always" and not self.strange & set(reason.split("|"))):
             raise AssertionError(f"no event explains this error ({self.strange}): {text}") from error
-        if isinstance(error, IntegrityError) and (found := re.match(r"(\S+) was written by an earlier attempt", text)):
+        if isinstance(error, IntegrityError) and (match := re.match(r"(\S+) was written by an earlier attempt", text)):
             # The message's advice.
-            self.store.delete(found[1])
+            self.store.delete(match[1])
 
     def _settled(self, archive: Archive) -> None:
         """Check after a successful run that ledger and group agree."""
@@ -736,8 +736,8 @@ class Model(RuleBasedStateMachine):
         ids = self.twin.topic_ids(self.topics)
         stands = {p.name: p.next for p in progress.partitions if p.topic_id == ids[p.topic] and p.next is not None}
         if not self.frozen and not self.group_touched and not self.oracle.unfinished():
-            found = self.world.cluster.committed(self.group, stands)
-            assert found == stands, f"the group is at {found}, the ledger at {stands}"
+            positions = self.world.cluster.committed(self.group, stands)
+            assert positions == stands, f"the group is at {positions}, the ledger at {stands}"
 
     def teardown(self) -> None:
         try:

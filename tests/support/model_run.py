@@ -91,18 +91,18 @@ def main() -> int:
     parser.add_argument("--twins", action="store_true", help="in memory instead of on real servers")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--seed", type=int)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    number = given.seed or random.SystemRandom().randrange(10**6)
+    number = options.seed or random.SystemRandom().randrange(10**6)
     with (
         TemporaryDirectory(prefix="model-") as directory,
-        nullcontext(Model) if given.twins else servers(Path(directory)) as machine,
+        nullcontext(Model) if options.twins else servers(Path(directory)) as machine,
     ):
-        end, failures = time.monotonic() + given.minutes * 60, 0
+        end, failures = time.monotonic() + options.minutes * 60, 0
         while time.monotonic() < end:
             number += 1
             try:
-                run(machine, 5, given.steps, not given.no_shrink, number)
+                run(machine, 5, options.steps, not options.no_shrink, number)
             except Exception:  # noqa: BLE001 - print every failure
                 failures += 1
                 print(f"seed {number}:", traceback.format_exc(), flush=True)

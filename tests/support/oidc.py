@@ -53,8 +53,8 @@ class IdentityProvider:
             return 401, {"error": "invalid_client", "error_description": "no such client, or another secret"}
         if form.get("grant_type") != "client_credentials":
             return 400, {"error": "unsupported_grant_type"}
-        now = int(time.time())
-        claims = {"sub": self.client, "aud": AUDIENCE, "iat": now, "exp": now + 300}
+        moment = int(time.time())
+        claims = {"sub": self.client, "aud": AUDIENCE, "iat": moment, "exp": moment + 300}
         if "scope" in form:
             claims["scope"] = form["scope"]
         token = jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": KEY_ID})

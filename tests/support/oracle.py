@@ -21,7 +21,7 @@ from kafka_archiver.model.proof import HourProof
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome
-from tests.support.stored import hours, key_of, letter_of, name_of, opened, parse, wanted
+from tests.support.stored import expected_of, hours, key_of, letter_of, name_of, opened, parse
 
 # What an object should have: offsets, with several rows of one offset beside each other.
 Rows = list[tuple[int, Entry, Row]]
@@ -67,13 +67,17 @@ class Oracle:
         if plans and self._before is None:
             gone = {topic for topic, logs in self.twin.logs.items() if all(log.deleted for log in logs)}
             self._before = gone - {p.topic_id for plan in plans.values() for p in plan.partitions}
-        assert {run for run, found in runs.items() if "plan" in found} <= plans.keys()
+        assert {run for run, documents in runs.items() if "plan" in documents} <= plans.keys()
         for run, plan in plans.items():
             assert (copy := self.ledger.plan(run)) in (None, plan), f"{run}: {copy} is not the plan in the line"
-        ends = {run: end for run, found in runs.items() if "commit" in found and (end := self.ledger.commit(run))}
+        ends = {
+            run: end for run, documents in runs.items() if "commit" in documents and (end := self.ledger.commit(run))
+        }
         assert settled <= ends.keys(), f"settled but not ended: {settled - ends.keys()}"
         committed = {run for run, end in ends.items() if end.outcome == "committed"}
-        manifests = {run: m for run, found in runs.items() if "manifest" in found and (m := self.ledger.manifest(run))}
+        manifests = {
+            run: m for run, documents in runs.items() if "manifest" in documents and (m := self.ledger.manifest(run))
+        }
         current = self._current(plans, committed)
         explained: set[str] = set()
         fates: dict[tuple[str, int, int], str] = {}
@@ -95,9 +99,9 @@ class Oracle:
                 self._check_run(self._writers(plan, manifest, plans, manifests), plan, manifest, stored)
                 fates |= _fates(plan, manifest)
             if plan.supersedes in committed and plan.origin != "repair":
-                now = _fates(plan, manifest)
+                run_fates = _fates(plan, manifest)
                 old = _fates(plans[plan.supersedes], manifests[plan.supersedes]).items()
-                assert not (less := [o for o, fate in old if fate == "kept" and now[o] != "kept"]), (
+                assert not (less := [o for o, fate in old if fate == "kept" and run_fates[o] != "kept"]), (
                     f"{run} lacks {less}"
                 )
         # Unfinished runs, and rebuilds that were given up, may have objects.
@@ -120,10 +124,10 @@ class Oracle:
     @staticmethod
     def _current(plans: Mapping[str, Plan], committed: Iterable[str]) -> dict[str, str]:
         """By interval, the run that counts: the last revision that is committed."""
-        found: dict[str, str] = {}
+        current: dict[str, str] = {}
         for run in sorted(committed, key=lambda r: plans[r].revision):
-            found[plans[run].interval.id] = run
-        return found
+            current[plans[run].interval.id] = run
+        return current
 
     @staticmethod
     def _removed(run: str, plans: Mapping[str, Plan], settled: Iterable[str]) -> bool:
@@ -144,12 +148,12 @@ class Oracle:
         """The plans that wrote its objects, first the one that read Kafka, then replays of dead letters; and what they
         wrote. A repair has written nothing; its manifest stands for that of the run that it repairs.
         """
-        found: list[tuple[Plan, Manifest]] = []
+        writers: list[tuple[Plan, Manifest]] = []
         while True:
             if plan.origin != "repair":
-                found.insert(0, (plan, manifest))
+                writers.insert(0, (plan, manifest))
                 if not plan.letters:
-                    return found
+                    return writers
                 manifest = manifests[plan.supersedes or ""]
             plan = plans[plan.supersedes or ""]
 
@@ -209,7 +213,7 @@ class Oracle:
             policies[0] = "dead_letter" if any(o.key.startswith("_dead_letter/") for o in of) else "skip"
         lost = {o for r in account.lost_ranges for o in range(*r)}
         absent = {o for r in account.absent_ranges for o in range(*r)}
-        found: dict[str, Rows] = {}
+        rows_by_key: dict[str, Rows] = {}
         counts = Counter(lost=len(lost), absent=len(absent))
         for offset in range(account.start, account.end):
             entry = log.entries[offset]
@@ -227,23 +231,23 @@ class Oracle:
                 if by.letters and letter not in {item.key for item in by.letters}:
                     # It was no dead letter any more, or was destroyed before the replay.
                     break
-                made = outcome(by.settings, partition.topic, partition.partition, offset, entry)
-                assert made.what != "bad" or policy != "fail", f"{where} is bad, but was archived"
-                fate, letter, rows = made.what, "", []
-                for row in made.rows:
+                result = outcome(by.settings, partition.topic, partition.partition, offset, entry)
+                assert result.what != "bad" or policy != "fail", f"{where} is bad, but was archived"
+                fate, letter, rows = result.what, "", []
+                for row in result.rows:
                     rows.append((key_of(account, by, row.folder), row))
-                if made.what == "bad":
+                if result.what == "bad":
                     fate = "filtered" if policy == "skip" else "dead_lettered"
                 if fate == "dead_lettered":
                     letter = letter_of(account, by, entry.timestamp)
                     rows = [(letter, Row(entry.record.key, entry.record.value, entry.record.headers))]
             counts[fate] += 1
             for key, row in rows:
-                found.setdefault(key, []).append((offset, entry, row))
+                rows_by_key.setdefault(key, []).append((offset, entry, row))
                 plain = key.removesuffix(".enc")
                 if plain.endswith(".gz") and not plain.endswith((".jsonl.gz", ".csv.gz", ".mak.gz")):
                     sidecar = plain + SIDECAR + key.removeprefix(plain)
-                    found.setdefault(sidecar, []).append((offset, entry, row))
+                    rows_by_key.setdefault(sidecar, []).append((offset, entry, row))
         claimed = {fate: getattr(account, fate) for fate in ("archived", "filtered", "dead_lettered", "absent", "lost")}
         if destroyed:
             letters = sum(o.rows for o in destroyed if o.key.startswith("_dead_letter/"))
@@ -255,7 +259,7 @@ class Oracle:
             counts["archived"] -= gone
             counts["lost"] += gone + letters
         assert claimed == {fate: counts[fate] for fate in claimed}, f"{plan.run}: {account} but found {counts}"
-        return found
+        return rows_by_key
 
     def _check_object(self, plan: Plan, entry: ObjectEntry, expected: Rows, etag: str) -> None:
         offsets = list(dict.fromkeys(offset for offset, _, _ in expected))
@@ -263,10 +267,10 @@ class Oracle:
         if entry.sidecar_of:
             assert self._rows(plan, entry, etag)[0]["first_record_offset"] == offsets[0]
             return
-        found, rows = self._rows(plan, entry, etag), wanted(plan, entry, expected)
+        parsed, rows = self._rows(plan, entry, etag), expected_of(plan, entry, expected)
         if entry.key.startswith("_dead_letter/"):
-            assert all(row.pop("error", None) for row in found if "error" in row)
-        assert found == rows, f"{entry.key}: {found} instead of {rows}"
+            assert all(row.pop("error", None) for row in parsed if "error" in row)
+        assert parsed == rows, f"{entry.key}: {parsed} instead of {rows}"
         assert (entry.rows, entry.offsets) == (len(rows), len(offsets))
         letter = entry.key.startswith("_dead_letter/")
         times = [e.timestamp if letter else self._time(plan, o, entry, e) for o, e, _ in expected]
@@ -335,13 +339,13 @@ class Oracle:
         gone = self._closed.keys() - proofs.keys() if settled_all else set()
         assert not gone, f"verdicts are gone: {gone}"
         for hour, proof in proofs.items():
-            found = self.ledger.contributions(proof)
-            assert [c.number for c in found] == sorted(c.number for c in found)
-            known = {c.run: {o.key for o in c.objects} for c in found if c.run in settled}
+            contributions = self.ledger.contributions(proof)
+            assert [c.number for c in contributions] == sorted(c.number for c in contributions)
+            known = {c.run: {o.key for o in c.objects} for c in contributions if c.run in settled}
             assert known == holds.get(hour, {}), f"hour {hour}: proof has {known}, manifests have {holds.get(hour)}"
-            assert proof.rows == sum(c.rows for c in found)
-            assert proof.objects == sum(len(c.objects) for c in found)
-            assert proof.late_rows == sum(c.rows for c in found if c.late)
+            assert proof.rows == sum(c.rows for c in contributions)
+            assert proof.objects == sum(len(c.objects) for c in contributions)
+            assert proof.late_rows == sum(c.rows for c in contributions if c.late)
             if hour in self._closed:
                 assert proof.status == "complete" or proof.lost_rows, f"hour {hour} was complete, is {proof.status}"
             if proof.status == "complete" and hour is not None and self._closed.get(hour) is None:
@@ -376,13 +380,15 @@ class Oracle:
             entries = self.twin.logs[p.topic_id][p.partition].entries
             read = [o for o in range(p.start, p.end) if fates.get((p.topic_id, p.partition, o)) == "kept"]
             # Filtered records have no known timestamp, except the last of a chunk.
-            made = {o: outcome(plan.settings, p.topic, p.partition, o, entries[o]) for o in read if entries[o].record}
-            times = [entries[o].timestamp for o, one in made.items() if one.what == "archived"]
+            results = {
+                o: outcome(plan.settings, p.topic, p.partition, o, entries[o]) for o in read if entries[o].record
+            }
+            times = [entries[o].timestamp for o, result in results.items() if result.what == "archived"]
             worst = max((a - b for a, b in zip(accumulate(times, max), times, strict=True)), default=0)
             assert worst <= (plan.max_disorder_ms or 0), f"{plan.run}: hour {hour} assumes {plan}, and {worst} ms"
 
     def _is_so(self, max_disorder_ms: int) -> bool:
-        """Whether every record is at most so much older than an earlier record of its partition."""
+        """Return True if every record is at most so much older than an earlier record of its partition."""
         for logs in self.twin.logs.values():
             for log in logs:
                 times = [e.timestamp for e in log.entries if e.record is not None]
@@ -398,8 +404,8 @@ class Oracle:
         A record with a time after its removal is of an hour that nobody can call incomplete in time.
         """
         since = entry.appended if isolation == "read_uncommitted" else entry.committed
-        was = since is not None and entry.gone is not None and since < entry.gone <= moment
-        return was and not entry.compacted and entry.was_visible(isolation) and hour * HOUR <= (entry.gone or 0)
+        is_gone = since is not None and entry.gone is not None and since < entry.gone <= moment
+        return is_gone and not entry.compacted and entry.was_visible(isolation) and hour * HOUR <= (entry.gone or 0)
 
     def _check_complete(
         self, hour: int, as_of: datetime, fates: Mapping[tuple[str, int, int], str], plans: Mapping[str, Plan]
@@ -426,8 +432,8 @@ class Oracle:
                         never = fates.get((topic_id, partition, offset)) in (None, "lost")
                         if source == "wallclock" or (never and hour >= hours(first.planned_at) // 1):
                             continue
-                        made = outcome(first.settings, topics.get(topic_id, ""), partition, offset, entry)
-                        time = -1 if made.time is None else made.time
+                        result = outcome(first.settings, topics.get(topic_id, ""), partition, offset, entry)
+                        time = -1 if result.time is None else result.time
                     if hour_of(time) == hour:
                         fate = fates.get((topic_id, partition, offset))
                         assert fate == "kept" or (fate in ("absent", None) and entry.compacted), (
@@ -438,11 +444,11 @@ class Oracle:
 
 def _of_stretches(progress: Progress | None) -> dict[int | None, Any]:
     """By hour, what the progress says of the hours that may have no proof of their own."""
-    found: dict[int | None, Any] = {}
+    by_hour: dict[int | None, Any] = {}
     for stretch in progress.stretches if progress else ():
         for hour in range(int(hours(stretch.start)), int(hours(stretch.until))):
-            assert hour not in found, f"two stretches have hour {hour}"
-            found[hour] = HourProof(
+            assert hour not in by_hour, f"two stretches have hour {hour}"
+            by_hour[hour] = HourProof(
                 archive=stretch.run,
                 hour_start=EPOCH + timedelta(hours=hour),
                 number=stretch.number,
@@ -452,7 +458,7 @@ def _of_stretches(progress: Progress | None) -> dict[int | None, Any]:
                 closed_by=stretch.run,
                 changed_by=stretch.run,
             )
-    return found
+    return by_hour
 
 
 def _assumed_ms(assumes: str) -> int:
@@ -463,12 +469,12 @@ def _assumed_ms(assumes: str) -> int:
 
 def _fates(plan: Plan, manifest: Manifest) -> dict[tuple[str, int, int], str]:
     ids = {(p.topic, p.partition): p.topic_id for p in plan.partitions}
-    found = {}
+    fates = {}
     for a in manifest.chunks:
         lost = {o for r in a.lost_ranges for o in range(*r)}
         absent = {o for r in a.absent_ranges for o in range(*r)}
         for o in range(a.start, a.end):
-            found[ids[a.topic, a.partition], a.partition, o] = (
+            fates[ids[a.topic, a.partition], a.partition, o] = (
                 "lost" if o in lost else "absent" if o in absent else "kept"
             )
-    return found
+    return fates

@@ -1,4 +1,4 @@
-"""What becomes of one record, by the documentation: its rows and their folders, or why it has none. Not by the code."""
+"""The outcome of one record, by the documentation: its rows and their folders, or why it has none. Not by the code."""
 
 import json
 import zlib
@@ -49,7 +49,7 @@ def hour_of(time: int | None) -> int | None:
 
 
 def is_json(value: bytes | None) -> bool:
-    """Whether it is one JSON document."""
+    """Return True if it is one JSON document."""
     try:
         msgspec.json.decode(value or b"null")
     except msgspec.DecodeError:
@@ -58,7 +58,7 @@ def is_json(value: bytes | None) -> bool:
 
 
 def outcome(settings: Settings, topic: str, partition: int, offset: int, entry: Entry) -> Outcome:
-    """Of a record under the settings of a plan."""
+    """Return the outcome of a record under the settings of a plan."""
     record = entry.record
     assert record is not None
     if record.value is None and settings.null_value == "skip":
@@ -90,11 +90,11 @@ def _time(settings: Settings, entry: Entry) -> "int | Outcome | None":
     if of.source == "wallclock":
         return of.at
     if of.source == "header":
-        found = next((v for k, v in reversed(record.headers) if k == of.field), None)
+        value = next((v for k, v in reversed(record.headers) if k == of.field), None)
     else:
-        found = (json.loads(record.value or b"null") or {}).get(of.field)
-    if found is not None:
-        return int(found)
+        value = (json.loads(record.value or b"null") or {}).get(of.field)
+    if value is not None:
+        return int(value)
     return {"record": kafkas, "null": None, "skip": Outcome("filtered"), "bad_record": Outcome("bad")}[of.missing]
 
 
@@ -104,16 +104,18 @@ def _transformed(settings: Settings, topic: str, partition: int, offset: int, en
     if transform is None:
         return [Row(record.key, record.value, record.headers)]
     if transform.mapper is not None:
-        given = Record(topic, partition, offset, entry.timestamp, 0, record.key, record.value, tuple(record.headers))
-        return [Row(one.key, one.value, one.headers) for one in mapped.split(given)]
-    found = json.loads(record.value or b"{}")
-    text = found.get("g")
+        mapped_record = Record(
+            topic, partition, offset, entry.timestamp, 0, record.key, record.value, tuple(record.headers)
+        )
+        return [Row(row.key, row.value, row.headers) for row in mapped.split(mapped_record)]
+    document = json.loads(record.value or b"{}")
+    text = document.get("g")
     masked = None if text is None else "*" * (len(text) - 1) + text[-1:]
-    return [Row(record.key, record.value, record.headers, {"number": found.get("n"), "g": masked})]
+    return [Row(record.key, record.value, record.headers, {"number": document.get("n"), "g": masked})]
 
 
 def _does_not_fit(settings: Settings, row: Row) -> bool:
-    """Whether the format cannot hold a row."""
+    """Return True if the format cannot hold a row."""
     if settings.content != "value" or row.columns is not None or row.value is None:
         return False
     if settings.format == "text":
@@ -123,40 +125,42 @@ def _does_not_fit(settings: Settings, row: Row) -> bool:
 
 def _filed(settings: Settings, row: Row, offset: int, time: int | None) -> Row | str:
     options: Any = settings.layout_options
-    texts = {one["field"]: _text(row, one) for one in options.get("fields", [])}
+    texts = {field["field"]: _text(row, field) for field in options.get("fields", [])}
     if settings.layout == "path":
         texts = {"time": time}
     if None in texts.values() and options.get("missing") != "null":
         return "bad" if options.get("missing") == "bad_record" else "skip"
-    there = None if time is None else EPOCH + timedelta(milliseconds=time)
-    return replace(row, folder=_folder(settings, offset, there, texts))
+    local = None if time is None else EPOCH + timedelta(milliseconds=time)
+    return replace(row, folder=_folder(settings, offset, local, texts))
 
 
-def _text(row: Row, one: dict[str, Any]) -> Any:
-    column, _, name = one["field"].partition(".")
-    found: Any = row.key if column == "key" else None
+def _text(row: Row, field: dict[str, Any]) -> Any:
+    column, _, name = field["field"].partition(".")
+    value: Any = row.key if column == "key" else None
     if column == "header":
-        found = next((v for k, v in reversed(row.headers) if k == name), None)
+        value = next((v for k, v in reversed(row.headers) if k == name), None)
     elif column == "value":
-        found = (row.columns or json.loads(row.value or b"null") or {}).get(name)
-    if found is None:
+        value = (row.columns or json.loads(row.value or b"null") or {}).get(name)
+    if value is None:
         return None
-    data = found if isinstance(found, bytes) else str(found).encode()
-    return str(zlib.crc32(data) % one["buckets"]) if one.get("buckets") else quote(data, safe="") or "+"
+    data = value if isinstance(value, bytes) else str(value).encode()
+    return str(zlib.crc32(data) % field["buckets"]) if field.get("buckets") else quote(data, safe="") or "+"
 
 
-def _folder(settings: Settings, offset: int, there: datetime | None, texts: dict[str, Any]) -> str:
+def _folder(settings: Settings, offset: int, local: datetime | None, texts: dict[str, Any]) -> str:
     options: Any = settings.layout_options
-    day = NULL if there is None else f"{there.year:04d}-{there:%m-%d}"
-    date = [NULL] * 4 if there is None else [f"{there.year:04d}", f"{there:%m}", f"{there:%d}", f"{there:%H}"]
+    day = NULL if local is None else f"{local.year:04d}-{local:%m-%d}"
+    date = [NULL] * 4 if local is None else [f"{local.year:04d}", f"{local:%m}", f"{local:%d}", f"{local:%H}"]
     hive = [f"{name}={text}" for name, text in zip(("year", "month", "day", "hour"), date, strict=True)]
-    columns = [one.get("as") or one["field"].rsplit(".", 1)[-1] for one in options.get("fields", [])]
-    values = [NULL if texts.get(one["field"]) is None else texts[one["field"]] for one in options.get("fields", [])]
+    columns = [field.get("as") or field["field"].rsplit(".", 1)[-1] for field in options.get("fields", [])]
+    values = [
+        NULL if texts.get(field["field"]) is None else texts[field["field"]] for field in options.get("fields", [])
+    ]
     fields = "/".join(f"{name}={text}" for name, text in zip(columns, values, strict=True))
     # 10:30 ahead of UTC at the beginning, 5:30 until 1986, 5:45 since.
-    kathmandu = NULL if there is None or there.year > 9998 else f"{there + timedelta(minutes=345):%H-%M}"
-    if there is not None and there.year < 1986:
-        kathmandu = f"{there + timedelta(minutes=330):%H-%M}"
+    kathmandu = NULL if local is None or local.year > 9998 else f"{local + timedelta(minutes=345):%H-%M}"
+    if local is not None and local.year < 1986:
+        kathmandu = f"{local + timedelta(minutes=330):%H-%M}"
     return {
         "hourly": f"{{topic}}/date={day}/hour={date[3]}",
         "zooz": f"{{topic}}/date={day}/hour={date[3]}",

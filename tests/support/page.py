@@ -56,10 +56,10 @@ def teams(opened: Any, *names: str) -> Iterator[None]:
     from sqlalchemy import delete, select
 
     with opened() as session:
-        made = [Team(name=name) for name in names]
-        session.add_all(made)
+        new_teams = [Team(name=name) for name in names]
+        session.add_all(new_teams)
         bundle = session.scalars(select(DagBundleModel).where(DagBundleModel.name == "dags-folder")).one()
-        bundle.teams = made[:1]
+        bundle.teams = new_teams[:1]
     try:
         yield
     finally:

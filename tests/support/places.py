@@ -33,9 +33,12 @@ def mappings() -> list[str]:
 
 def with_value(yaml: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
     """The same YAML with another value for one key."""
-    first, *rest = path
+    first, *deeper = path
     below = yaml.get(first)
-    return {**yaml, first: with_value(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value}
+    return {
+        **yaml,
+        first: with_value(below if isinstance(below, dict) else {}, tuple(deeper), value) if deeper else value,
+    }
 
 
 def _below(schema: Mapping[str, Any], defs: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Place]:

@@ -52,11 +52,11 @@ class EndingEngine(PlainEngine):
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         known = {(r.topic, r.partition) for r in job.aside.records} if job.aside else set()
-        if found := sorted({chunk.name for chunk in chunks} - known):
+        if unknown := sorted({chunk.name for chunk in chunks} - known):
             reason = "no process survives this record: it ended the process by SIGSEGV"
             raise FatalRecordsError(
                 RecordAside(topic=name.topic, partition=name.partition, offset=self.fatal, reason=reason)
-                for name in found
+                for name in unknown
             )
         return super().write(plan, chunks, job)
 

@@ -83,14 +83,14 @@ def manifest(of: Plan, hours: Sequence[int | None] = (), lost: int = 0) -> Manif
     objects = [entry(of, begin + number, hour) for number, hour in enumerate(hours)]
     accounts = []
     for number, chunk in enumerate(chunks):
-        held, gone = (len(hours), lost) if number == 0 else (0, 0)
-        rest = chunk.range.size - held - gone
+        archived, gone = (len(hours), lost) if number == 0 else (0, 0)
+        absent = chunk.range.size - archived - gone
         accounts.append(
             ChunkAccount(
                 **chunk.model_dump(),
-                archived=held,
-                absent=rest,
-                absent_ranges=((chunk.end - rest, chunk.end),) if rest else (),
+                archived=archived,
+                absent=absent,
+                absent_ranges=((chunk.end - absent, chunk.end),) if absent else (),
                 lost=gone,
                 lost_ranges=((chunk.start, chunk.start + gone),) if gone else (),
             )

@@ -39,12 +39,12 @@ Rule = Callable[[Request, bool], Action]
 
 def verb_of(method: str, query: str) -> str:
     """The S3 operation of a request."""
-    found = parse_qs(query, keep_blank_values=True)
-    if "uploadId" in found:
+    parameters = parse_qs(query, keep_blank_values=True)
+    if "uploadId" in parameters:
         return {"PUT": "part", "POST": "complete", "DELETE": "abort"}.get(method, method.lower())
-    if "uploads" in found:
+    if "uploads" in parameters:
         return "start" if method == "POST" else "uploads"
-    return "list" if "list-type" in found else method.lower()
+    return "list" if "list-type" in parameters else method.lower()
 
 
 @dataclass(frozen=True)

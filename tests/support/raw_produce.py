@@ -48,11 +48,11 @@ def produce_raw(port: int, topic: str, batch: bytes) -> int:
 
 
 def _varint(number: int) -> bytes:
-    left, found = (number << 1) ^ (number >> 63), bytearray()
+    left, encoded = (number << 1) ^ (number >> 63), bytearray()
     while left > 127:
-        found.append(left & 127 | 128)
+        encoded.append(left & 127 | 128)
         left >>= 7
-    return bytes(found) + bytes([left])
+    return bytes(encoded) + bytes([left])
 
 
 def _crc32c(data: bytes) -> int:

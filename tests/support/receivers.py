@@ -144,8 +144,8 @@ class Otlp(_Server):
         self.server.daemon_threads = True
 
     def _add(self, body: bytes) -> None:
-        found = ExportMetricsServiceRequest.FromString(body)
-        metrics = (m for r in found.resource_metrics for s in r.scope_metrics for m in s.metrics)
+        exported = ExportMetricsServiceRequest.FromString(body)
+        metrics = (m for r in exported.resource_metrics for s in r.scope_metrics for m in s.metrics)
         for metric in metrics:
             for point in metric.sum.data_points:
                 tags = {tag.key: tag.value.string_value for tag in point.attributes}

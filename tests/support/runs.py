@@ -23,9 +23,9 @@ def hour(number: int) -> Interval:
 
 def run(context: Context, number: int, until: str = "settled") -> None:
     """The `number`th run of the day, up to a state, with one object per chunk."""
-    now = hour(number).end + timedelta(minutes=5)
-    timed: Any = Clocked(context.store, lambda: to_ms(now))
-    context = replace(context, store=timed, clock=lambda: now)
+    moment = hour(number).end + timedelta(minutes=5)
+    timed: Any = Clocked(context.store, lambda: to_ms(moment))
+    context = replace(context, store=timed, clock=lambda: moment)
     work = plan(context, hour(number), "scheduled")
     if until != "planned":
         finish(context, work, until)
@@ -33,9 +33,9 @@ def run(context: Context, number: int, until: str = "settled") -> None:
 
 def finish(context: Context, work: PlannedWork, until: str = "settled") -> None:
     """Do what is planned of the last run, up to a state."""
-    made = context.ledger.plan(work.runs[-1])
-    assert made is not None
-    accounts = [ChunkAccount(**c.model_dump(), archived=c.range.size) for c in made.chunks()]
+    plan = context.ledger.plan(work.runs[-1])
+    assert plan is not None
+    accounts = [ChunkAccount(**c.model_dump(), archived=c.range.size) for c in plan.chunks()]
     objects = [
         ObjectEntry(
             key=f"orders/o+{a.partition}+{a.start}.jsonl.gz", topic=a.topic, partition=a.partition, generation=0,
@@ -45,10 +45,10 @@ def finish(context: Context, work: PlannedWork, until: str = "settled") -> None:
         )
         for a in accounts
     ]  # fmt: skip
-    context.ledger.create_manifest(Manifest.of(made, objects, accounts))
+    context.ledger.create_manifest(Manifest.of(plan, objects, accounts))
     if until != "written":
-        now = context.clock()
-        commit(replace(context, clock=lambda: now + timedelta(minutes=1)), work.runs)
+        moment = context.clock()
+        commit(replace(context, clock=lambda: moment + timedelta(minutes=1)), work.runs)
     if until == "settled":
         close_hours(context, work.runs)
 

@@ -53,5 +53,5 @@ class Faults:
             return action
 
     def all_happened(self) -> bool:
-        """Whether every kind had every fault."""
+        """Return True if every kind had every fault."""
         return sorted(self.befallen) == sorted([*self.kinds] * len(self.actions))

@@ -8,21 +8,21 @@ from croniter import croniter  # type: ignore[import-untyped]
 QUIET = timedelta(minutes=15)
 
 
-def quiet_hours(now: datetime | None = None) -> tuple[str, datetime]:
+def quiet_hours(moment: datetime | None = None) -> tuple[str, datetime]:
     """An hourly schedule that was last due half an hour ago, and that time."""
-    last = (now or datetime.now(UTC)).replace(second=0, microsecond=0) - timedelta(minutes=30)
+    last = (moment or datetime.now(UTC)).replace(second=0, microsecond=0) - timedelta(minutes=30)
     return f"{last.minute} * * * *", last
 
 
-def require_quiet(dag: str, schedule: str | None, now: datetime | None = None) -> None:
+def require_quiet(dag: str, schedule: str | None, moment: datetime | None = None) -> None:
     """Refuse a DAG whose schedule would start a run beside those of a test.
 
     DAGs of audits must have no schedule: Airflow at once starts a daily run that was due in the last two hours.
     """
-    now = now or datetime.now(UTC)
+    moment = moment or datetime.now(UTC)
     # By hand, or by events.
     if schedule in (None, "Partitioned Asset"):
         return
     assert not dag.startswith("audit_"), f"{dag} has the schedule {schedule!r}: set `schedule: null` in its archive"
-    due = croniter(schedule, now).get_next(datetime)
-    assert due - now > QUIET, f"{dag} would run at {due} by itself: use tests.support.schedules.quiet_hours"
+    due = croniter(schedule, moment).get_next(datetime)
+    assert due - moment > QUIET, f"{dag} would run at {due} by itself: use tests.support.schedules.quiet_hours"

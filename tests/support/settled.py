@@ -1,4 +1,4 @@
-"""What close_hours keeps of an archive, without a store."""
+"""The part of an archive that close_hours keeps, without a store."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ Proofs = dict[int | None, HourProof]
 
 
 class Ledger:
-    """What close_hours keeps, without a store."""
+    """The documents that close_hours keeps, without a store."""
 
     def __init__(self) -> None:
         self.progress = Progress(archive="orders")
@@ -27,20 +27,20 @@ class Ledger:
         self.written[of.run] = written
         replaced = self.written.get(of.supersedes or "")
         ended = of.planned_at + timedelta(minutes=1)
-        one = Settling(self.progress, of, outcome, written if outcome == "committed" else None, replaced, ended)
-        considered = {*one.hours, *(h for h in self.proofs if one.may_change(h))}
+        settling = Settling(self.progress, of, outcome, written if outcome == "committed" else None, replaced, ended)
+        considered = {*settling.hours, *(h for h in self.proofs if settling.may_change(h))}
         for hour in considered:
-            known = one.known(hour, self.proofs.get(hour))
+            known = settling.known(hour, self.proofs.get(hour))
             gone = next((c for c in known.runs if c.run == of.supersedes), None) if known else None
-            proof = one.prove(hour, known, gone)
+            proof = settling.prove(hour, known, gone)
             if proof is known and hour not in self.proofs:
                 continue
             self.proofs[hour] = proof
-            assert one.prove(hour, self.proofs[hour], None) is self.proofs[hour], "twice is once"
-        done = one.done(self.proofs[h] for h in considered if h in self.proofs)
+            assert settling.prove(hour, self.proofs[hour], None) is self.proofs[hour], "twice is once"
+        done = settling.done(self.proofs[h] for h in considered if h in self.proofs)
         self.said.append(done.closed)
         self.stretches.append(done.stretches)
-        self.progress = one.after
+        self.progress = settling.after
         return self.proofs
 
     def status(self, hour: int) -> str | None:

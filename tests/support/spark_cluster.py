@@ -76,8 +76,8 @@ class Master(_Daemon):
         """The state of each worker by its port; the last one, if a worker has registered twice."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"http://{HOST}:{self.ports.web}/json/", timeout=10) as answer:
-            found = sorted(json.load(answer)["workers"], key=lambda w: str(w["id"]))
-        return {w["port"]: w["state"] for w in found}
+            workers = sorted(json.load(answer)["workers"], key=lambda w: str(w["id"]))
+        return {w["port"]: w["state"] for w in workers}
 
     def wait(self) -> None:
         # ValueError: the web server starts before this page exists, and answers with another page.
@@ -102,7 +102,7 @@ class Worker(_Daemon):
         self._wait_until(lambda: None if self.alive() else "the master does not have this worker", seconds=60)
 
     def alive(self) -> bool:
-        """Whether the master has it as ALIVE."""
+        """Return True if the master has it as ALIVE."""
         return self._master.workers().get(self.ports.rpc) == "ALIVE"
 
     def processes(self) -> list[psutil.Process]:
@@ -199,10 +199,10 @@ class ClusterArchiver(Archiver):
             "spark.network.timeoutInterval": "1s",
             **self.spark_conf,
         }
-        submit, *others = super().command(runs)
-        others[others.index("--master") + 1] = self.cluster.master.address
+        submit, *arguments = super().command(runs)
+        arguments[arguments.index("--master") + 1] = self.cluster.master.address
         options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-        return [submit, "--py-files", str(build_package(self.directory)), *options, *others]
+        return [submit, "--py-files", str(build_package(self.directory)), *options, *arguments]
 
     def environment(self, **extra: str) -> dict[str, str]:
         endpoints = super().environment()[ENDPOINTS]

@@ -40,31 +40,31 @@ class SparkLake(Lake):
         self.context = replace(self.context, spark=lambda question: answer(self.spark, question))
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
-        told = plan.settings.transform and plan.settings.transform.sql
-        assert told
-        prepare(self.spark, told)
+        sql = plan.settings.transform and plan.settings.transform.sql
+        assert sql
+        prepare(self.spark, sql)
         sink: Any = Sink(plan, "", {}, Limits(), job, None, 1)  # type: ignore[arg-type]
-        found: list[ChunkResult] = []
+        written_results: list[ChunkResult] = []
         for number, whole in enumerate(plan.chunks()):
             if not any(whole_chunk(plan, chunk.name, chunk.start) == whole for chunk in chunks):
                 continue
-            given, name = SparkInput(sink, whole.topic), uuid.uuid4().hex
-            spool, sent = Spool(name), [given.batch(number, whole, batch([]).select(COLUMNS))[0]]
+            for_spark, name = SparkInput(sink, whole.topic), uuid.uuid4().hex
+            spool, sent = Spool(name), [for_spark.batch(number, whole, batch([]).select(COLUMNS))[0]]
             for records in self._records(plan, whole, job):
-                seen, unfit = given.batch(number, whole, records)
-                spool.write(Segment(number, whole, records, seen.num_rows, unfit))
-                sent += [seen] * bool(seen.num_rows)
+                rows, unfit = for_spark.batch(number, whole, records)
+                spool.write(Segment(number, whole, records, rows.num_rows, unfit))
+                sent += [rows] * bool(rows.num_rows)
             spool.end()
             schema = schema_of(columns_for(fields_for(plan.settings, whole.topic, job.decoded, job.schemas)))
             frame = self.spark.createDataFrame(pa.Table.from_batches(sent[1:] or sent), schema)
             json = parses_json(plan.settings, whole.topic, job.decoded)
-            made = transformed(frame, told, json, lambda: repr).frame
-            assert made_by(made) == told.made.get(whole.topic)
-            results = Results(told, Spool(name), iter(made.toArrow().to_batches(max_chunksize=4)))
-            found.append(write_chunk(whole, results.records(number), job, self.store, Limits()))
+            transformed_frame = transformed(frame, sql, json, lambda: repr).frame
+            assert made_by(transformed_frame) == sql.made.get(whole.topic)
+            results = Results(sql, Spool(name), iter(transformed_frame.toArrow().to_batches(max_chunksize=4)))
+            written_results.append(write_chunk(whole, results.records(number), job, self.store, Limits()))
             results.finish()
             spool.remove()
-        return found
+        return written_results
 
     def _records(self, plan: Plan, chunk: Chunk, job: WriteJob) -> list[pa.RecordBatch]:
         if plan.letters:

@@ -36,11 +36,11 @@ _asking = threading.Lock()
 
 
 def start_step(
-    log: Path, name: str, archive: Archive, endpoints: Endpoints, now: datetime, runs: tuple[str, ...]
+    log: Path, name: str, archive: Archive, endpoints: Endpoints, moment: datetime, runs: tuple[str, ...]
 ) -> BaseProcess:
-    """Start a step. :param name: see `_carry_out`. :param log: gets its output. :param now: the time for all clocks."""
-    made = archive.model_dump_json(by_alias=True)
-    process = _forks.Process(target=_carry_out, args=(log, name, made, endpoints.to_json(), now, runs))
+    """Start a step. :param name: see `_carry_out`. :param log: gets its output. :param moment: of all clocks."""
+    document = archive.model_dump_json(by_alias=True)
+    process = _forks.Process(target=_carry_out, args=(log, name, document, endpoints.to_json(), moment, runs))
     with _asking:
         process.start()
     return process
@@ -53,14 +53,14 @@ def end_of(process: BaseProcess, seconds: float) -> int | None:
         return process.exitcode
 
 
-def _carry_out(log: Path, name: str, archive: str, endpoints: str, now: datetime, runs: tuple[str, ...]) -> None:
+def _carry_out(log: Path, name: str, archive: str, endpoints: str, moment: datetime, runs: tuple[str, ...]) -> None:
     with log.open("wb") as file:
         for standard in (1, 2):
             os.dup2(file.fileno(), standard)
     to = Endpoints.from_json(endpoints)
     context = Context.open(Archive.model_validate_json(archive), to)
-    timed: Any = Clocked(context.store, lambda: to_ms(now))
-    context = replace(context, clock=lambda: now, store=timed)
+    timed: Any = Clocked(context.store, lambda: to_ms(moment))
+    context = replace(context, clock=lambda: moment, store=timed)
     if name == "plan":
         plan(context, Interval.model_validate_json(runs[0]), "scheduled")
     elif name == "rebuild":
@@ -68,8 +68,8 @@ def _carry_out(log: Path, name: str, archive: str, endpoints: str, now: datetime
     elif name == "replay":
         replay_letters(context, runs)
     elif name in ("archive", "archive, ending"):
-        made = PlainEngine if name == "archive" else EndingEngine
-        engine = made(to.kafka, context.store, Limits())
+        engine_class = PlainEngine if name == "archive" else EndingEngine
+        engine = engine_class(to.kafka, context.store, Limits())
         policies = ReadPolicies(context.archive.policies.lost_offsets, context.archive.policies.bad_record)
         step = ArchiveStep(context.cluster, context.store, context.ledger, engine, policies)
         for run in runs:

@@ -134,16 +134,16 @@ def as_mak(version: int, offset: int, e: Entry, row: Row) -> MakRecord:
     return MakRecord(row.key, row.value, offset, e.timestamp, 0, tuple(row.headers))
 
 
-def wanted(plan: Plan, entry: ObjectEntry, rows: list[tuple[int, Entry, Row]]) -> list[Any]:
-    """What `parse` should give."""
+def expected_of(plan: Plan, entry: ObjectEntry, rows: list[tuple[int, Entry, Row]]) -> list[Any]:
+    """Return what `parse` should give."""
     settings = plan.settings
     if entry.key.startswith("_dead_letter/"):
-        return [as_json(entry, *one) for one in rows]
+        return [as_json(entry, *located_row) for located_row in rows]
     if settings.format == "mak":
-        return [as_mak(int(str(settings.options["version"])), *one) for one in rows]
+        return [as_mak(int(str(settings.options["version"])), *located_row) for located_row in rows]
     if settings.content == "record":
         form = as_json if settings.format in ("jsonl", "csv", "block_gzip") else as_row
-        return [form(entry, *one) for one in rows]
+        return [form(entry, *located_row) for located_row in rows]
     columns = [row.columns for _, _, row in rows]
     if columns[0] is not None:
         # Python's reader gives null and the empty text alike.
@@ -194,12 +194,12 @@ def _csv(data: bytes, record: bool) -> list[Any]:
 
 
 def _framed(data: bytes, _: bool) -> list[Any]:
-    found: list[bytes | None] = []
+    values: list[bytes | None] = []
     while data:
         [size] = struct.unpack(">i", data[:4])
-        found.append(None if size < 0 else data[4 : 4 + size])
+        values.append(None if size < 0 else data[4 : 4 + size])
         data = data[4 + max(size, 0) :]
-    return found
+    return values
 
 
 def _mak(data: bytes, _: bool) -> list[Any]:

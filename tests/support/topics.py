@@ -83,14 +83,16 @@ def produce_raw(
     brokers: str, topic: str, partition: int, timestamp: int, value: bytes, headers: Sequence[tuple[bytes, bytes]]
 ) -> None:
     """Produce a record with any bytes (except NUL) as header keys, which other clients can, with librdkafka's C API."""
-    found = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*")
-    library, pointer, size = ctypes.CDLL(str(next(found))), ctypes.c_void_p, ctypes.c_size_t
+    libraries = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*")
+    library, pointer, size = ctypes.CDLL(str(next(libraries))), ctypes.c_void_p, ctypes.c_size_t
     library.rd_kafka_conf_new.restype = library.rd_kafka_new.restype = pointer
-    said = ctypes.create_string_buffer(512)
+    message = ctypes.create_string_buffer(512)
     conf = pointer(library.rd_kafka_conf_new())
-    assert library.rd_kafka_conf_set(conf, b"bootstrap.servers", brokers.encode(), said, size(512)) == 0, said.value
-    producer = pointer(library.rd_kafka_new(0, conf, said, size(512)))
-    assert producer, said.value
+    assert library.rd_kafka_conf_set(conf, b"bootstrap.servers", brokers.encode(), message, size(512)) == 0, (
+        message.value
+    )
+    producer = pointer(library.rd_kafka_new(0, conf, message, size(512)))
+    assert producer, message.value
     # rd_kafka_vtype_t: 1 topic, 3 partition, 4 value, 7 flags (2: copy the value), 8 timestamp, 9 header, 0 the end.
     fields = [ctypes.c_int(1), topic.encode(), ctypes.c_int(3), ctypes.c_int32(partition)]
     fields += [ctypes.c_int(4), value, size(len(value)), ctypes.c_int(7), ctypes.c_int(2)]

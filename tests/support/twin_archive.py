@@ -63,12 +63,12 @@ class TwinArchive:
 
     def write(self, planned: Any, chunks: Any, job: Any) -> Any:
         """The engine."""
-        found = []
+        results = []
         for chunk in chunks:
             whole = planned.chunk_of(chunk.name, chunk.start)
             batches = self.twin.read_chunk(chunk, planned.settings)
-            found.append(write_chunk(whole, batches, job, self.world.store, Limits(upload_threads=1)))
-        return found
+            results.append(write_chunk(whole, batches, job, self.world.store, Limits(upload_threads=1)))
+        return results
 
     def left(self, since: datetime | None = None) -> int:
         return sum(count_left_out(self.context, since).values())

@@ -118,10 +118,10 @@ def _bytes(value: Any) -> Any:
 def decoded(rows: Sequence[Row], values: Sequence[Any], field: pa.Field = ORDER) -> pa.RecordBatch:
     """The rows with their decoded values, as a slice of something larger."""
     raw = batch([*rows[:1], *rows, *rows[:1]])
-    both = column_of(field.with_name("value_decoded"), [*values[:1], *values, *values[:1]])
+    table = column_of(field.with_name("value_decoded"), [*values[:1], *values, *values[:1]])
     for name, column in zip(raw.schema.names, raw.columns, strict=True):
-        both = both.append_column(name, column)
-    return both.slice(min(1, len(rows)), len(rows))
+        table = table.append_column(name, column)
+    return table.slice(min(1, len(rows)), len(rows))
 
 
 NUMBERS = (float("nan"), float("-inf"), -0.0, 5e-324, 1e16, None)
@@ -147,9 +147,9 @@ def as_if_decoded(item: pa.RecordBatch) -> pa.RecordBatch:
 
 def target_of(name: str, schema: pa.Schema = BOTH, codec: str = "", **settings: Any) -> Target:
     """An object of a format."""
-    found = resolve(Settings(format=name, codec=codec, **{"content": "both", **settings}), decoded=True)
+    target = resolve(Settings(format=name, codec=codec, **{"content": "both", **settings}), decoded=True)
     key = "Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000.jsonl.gz"
-    return Target(topic="Ömlaut", partition=3, key=key, settings=found, schema=schema)
+    return Target(topic="Ömlaut", partition=3, key=key, settings=target, schema=schema)
 
 
 def encode(target: Target, batches: Iterable[pa.RecordBatch]) -> bytes:
@@ -160,7 +160,7 @@ def encode(target: Target, batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def read(target: Target, data: bytes) -> list[pa.RecordBatch]:
-    """What the format's reader gives."""
+    """Return what the format's reader gives."""
     return list(get_format(target.settings.format).read(io.BytesIO(data), target))
 
 
@@ -182,35 +182,37 @@ def values_of(field: pa.Field) -> st.SearchStrategy[Any]:
     """Values of a column, null among them where they may be."""
     kind = field.type
     if pa.types.is_struct(kind):
-        found: st.SearchStrategy[Any] = st.fixed_dictionaries({child.name: values_of(child) for child in kind})
+        strategy: st.SearchStrategy[Any] = st.fixed_dictionaries({child.name: values_of(child) for child in kind})
     elif pa.types.is_map(kind):
         pairs = st.tuples(values_of(kind.key_field), values_of(kind.item_field))
-        found = st.lists(pairs, max_size=3, unique_by=lambda pair: pair[0])
+        strategy = st.lists(pairs, max_size=3, unique_by=lambda pair: pair[0])
     elif pa.types.is_list(kind):
-        found = st.lists(values_of(kind.value_field), max_size=3)
+        strategy = st.lists(values_of(kind.value_field), max_size=3)
     elif pa.types.is_time(kind):
-        found = st.integers(0, 86_400 * _UNITS[kind.unit] - 1)
+        strategy = st.integers(0, 86_400 * _UNITS[kind.unit] - 1)
     elif pa.types.is_decimal(kind):
         most = 10**kind.precision - 1
-        found = st.integers(-most, most).map(lambda n: Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -kind.scale)))
+        strategy = st.integers(-most, most).map(
+            lambda n: Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -kind.scale))
+        )
     elif kind == pa.uuid():
-        found = st.binary(min_size=16, max_size=16)
+        strategy = st.binary(min_size=16, max_size=16)
     elif pa.types.is_fixed_size_binary(kind):
-        found = st.binary(min_size=kind.byte_width, max_size=kind.byte_width)
+        strategy = st.binary(min_size=kind.byte_width, max_size=kind.byte_width)
     elif pa.types.is_boolean(kind):
-        found = st.booleans()
+        strategy = st.booleans()
     elif pa.types.is_floating(kind):
-        found = st.floats(width=kind.bit_width)
+        strategy = st.floats(width=kind.bit_width)
     elif pa.types.is_string(kind):
         symbols = (field.metadata or {}).get(b"avro.symbols")
-        found = st.sampled_from(json.loads(symbols)) if symbols else st.text(max_size=9)
+        strategy = st.sampled_from(json.loads(symbols)) if symbols else st.text(max_size=9)
     elif pa.types.is_binary(kind):
-        found = st.binary(max_size=9)
+        strategy = st.binary(max_size=9)
     elif pa.types.is_null(kind):
         return st.none()
     else:
-        found = _number(kind.bit_width, not pa.types.is_unsigned_integer(kind))
-    return st.none() | found if field.nullable else found
+        strategy = _number(kind.bit_width, not pa.types.is_unsigned_integer(kind))
+    return st.none() | strategy if field.nullable else strategy
 
 
 _LEAF = st.sampled_from(

@@ -126,13 +126,13 @@ def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
 def runs(draw: st.DrawFn, least: int = 0, sidecars: bool = False) -> tuple[Plan, Manifest]:
     """A plan and its correct manifest, made from chunks in any order; with at least `least` of everything."""
     drawn = draw(plans(least))
-    found = [draw(accounts(chunk, least)) for chunk in drawn.chunks()]
+    drawn_accounts = [draw(accounts(chunk, least)) for chunk in drawn.chunks()]
     objects = [
         item
-        for account in found
+        for account in drawn_accounts
         for dead, records in ((False, account.archived), (True, account.dead_lettered))
         for item in _objects(account.chunk, records, dead, 3 if account.rows and not dead else 1)
     ]
     if sidecars:
         objects += [_sidecar(item) for item in objects if not is_dead_letter(item.key)]
-    return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(found)))
+    return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(drawn_accounts)))
