@@ -76,10 +76,10 @@ def lake(store: Store) -> Lake:
 
 def test_nothing_is_left_of_sound_runs(lake: Lake) -> None:
     lake.settle(lake.begin(1))
-    before = lake.there()
+    before = lake.all_keys()
     assert find_leftovers(lake.ledger, soon()) == []
     assert clean_up(lake.ledger, soon()) == []
-    assert lake.there() == before
+    assert lake.all_keys() == before
 
 
 def test_uploads_of_what_is_settled_go_and_no_others(lake: Lake) -> None:
@@ -103,9 +103,9 @@ def test_uploads_of_what_is_settled_go_and_no_others(lake: Lake) -> None:
     ):
         lake.upload(foreign)
     assert find_leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
-    before = lake.there()
+    before = lake.all_keys()
     remove_leftovers(lake.ledger, [item for item in find_leftovers(lake.ledger, soon()) if item.kind == "upload"])
-    assert before - lake.there() == {f"upload of {stray}" for stray in strays}
+    assert before - lake.all_keys() == {f"upload of {stray}" for stray in strays}
 
 
 def test_what_a_run_s_own_attempts_left_goes_before_its_commit_which_never_moves_the_group_back(lake: Lake) -> None:
@@ -141,13 +141,13 @@ def test_objects_of_a_zombie_and_those_that_a_rebuild_replaced_go(store: Store) 
     lake.store.put(dead, b"of a zombie")
     # As if the task had been killed before it removed it.
     lake.store.put(key(0), b"data")
-    before = lake.there()
+    before = lake.all_keys()
     removal = clean_up(lake.ledger, soon() + timedelta(days=1))
     assert sorted((item.kind, item.key, item.run) for item in removal) == [
         ("attempt", dead, first),
         ("superseded", key(0), first),
     ]
-    assert before - lake.there() == {dead, key(0)}
+    assert before - lake.all_keys() == {dead, key(0)}
     assert clean_up(lake.ledger, soon() + timedelta(days=1)) == []
 
 
@@ -162,13 +162,13 @@ def test_old_runs_are_not_looked_at_every_day(store: Store) -> None:
 
 def rebuilt(lake: Lake) -> tuple[str, set[str]]:
     """A rebuild that nobody finishes, and all there is of it besides its documents."""
-    before, run = lake.there(), lake.rebuild(RUN, until="planned")
+    before, run = lake.all_keys(), lake.rebuild(RUN, until="planned")
     lake.intend(run, key(0, revision=1, path=OTHER), key(0, revision=1, dead=True))
     lake.settle(run, until="written")
     lake.store.put(key(0, revision=1, path=OTHER), b"of its first attempt")
     lake.upload(key(0, revision=1))
     lake.upload(key(0, revision=1, dead=True))
-    return run, {key_left for key_left in lake.there() - before if not is_ledger(key_left)}
+    return run, {key_left for key_left in lake.all_keys() - before if not is_ledger(key_left)}
 
 
 def given_up(lake: Lake, settled: bool = False) -> tuple[str, set[str]]:
@@ -185,10 +185,10 @@ def given_up(lake: Lake, settled: bool = False) -> tuple[str, set[str]]:
 def test_a_rebuild_that_was_given_up_goes_whole_but_for_what_is_on_record(lake: Lake, settled: bool) -> None:
     """Its plan has a place in the line, so its documents stay; whoever still completes it would take its intent."""
     run, its = given_up(lake, settled)
-    before = lake.there()
+    before = lake.all_keys()
     assert find_leftovers(lake.ledger, FIRST) == []
     remove_leftovers(lake.ledger, find_leftovers(lake.ledger, soon()))
-    assert before - lake.there() == its
+    assert before - lake.all_keys() == its
     assert {"plan", "intent", "manifest", "commit"} <= lake.ledger.runs()[run]
     intent = lake.ledger.intent(run).document
     assert intent is not None
@@ -230,10 +230,10 @@ def test_objects_of_a_run_that_was_never_final_go_once_a_rebuild_that_does_not_k
     # As if the task had been killed before it removed them.
     for left in its:
         lake.store.put(left, b"data")
-    before = lake.there()
+    before = lake.all_keys()
     removal = clean_up(lake.ledger, soon() + timedelta(days=1))
     assert {(item.kind, item.run) for item in removal} == (set() if keep else {("superseded", RUN)})
-    assert before - lake.there() == (set() if keep else its)
+    assert before - lake.all_keys() == (set() if keep else its)
 
 
 class Broken:
@@ -262,13 +262,13 @@ def test_a_crash_anywhere_is_made_good_by_the_next(open_below: OpenStore) -> Non
         lake = Lake(open_below(f"after{changes}"))
         lake.settle(lake.begin(0))
         _, its = given_up(lake)
-        before = lake.there()
+        before = lake.all_keys()
         left = iter([False] * changes)
         broken = Ledger(Broken(lake.store, lambda _: next(left, True)), "orders")  # type: ignore[arg-type]  # noqa: B023
         with pytest.raises(TransientError, match="gone away"):
             remove_leftovers(broken, find_leftovers(lake.ledger, soon()))
         remove_leftovers(lake.ledger, find_leftovers(lake.ledger, soon()))
-        assert before - lake.there() == its
+        assert before - lake.all_keys() == its
 
 
 def test_what_a_killed_doctor_left_goes(store: Store) -> None:
@@ -278,4 +278,4 @@ def test_what_a_killed_doctor_left_goes(store: Store) -> None:
     lake.store.put(f"{probe_prefix('returns')}1", b"of another archive")
     assert find_leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
     remove_leftovers(lake.ledger, find_leftovers(lake.ledger, soon()))
-    assert lake.there() == {f"{probe_prefix('returns')}1"}
+    assert lake.all_keys() == {f"{probe_prefix('returns')}1"}

@@ -175,12 +175,12 @@ class TestReadByOthers:
             "bool",
         ]
         assert [field.nullable for field in table.schema] == [f.nullable and f.name != "headers" for f in SCHEMA]
-        assert table.to_pylist() == [self.seen(FULL), self.seen(EMPTY)]
+        assert table.to_pylist() == [self.as_read(FULL), self.as_read(EMPTY)]
 
     def test_fastavro_reads_typed_columns(self) -> None:
         assert list(fastavro.reader(io.BytesIO(encode(CASES[0], [batch([FULL, EMPTY])])))) == [
-            self.seen(FULL),
-            self.seen(EMPTY),
+            self.as_read(FULL),
+            self.as_read(EMPTY),
         ]
 
     def as_read(self, row: Row) -> Row:

@@ -227,7 +227,7 @@ class TestReadByOthers:
         assert columns["price"].has_offset_index
         [sorting] = group.sorting_columns
         assert file.schema.column(sorting.column_index).path == "offset"
-        about = orjson.loads(file.metadata.metadata[b"kafka_archiver.values.columns"])
+        about = orjson.loads(file.metadata.metadata[b"kafka_archiver.columns"])
         assert about[""] == {"avro.name": "shop.Order", "doc": "An order"}
         assert about["items"] == {"doc": "What was bought", "avro.name": "shop.Item"}
         assert about["total.currency"] == {"doc": "ISO 4217"}

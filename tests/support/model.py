@@ -682,7 +682,7 @@ class Model(RuleBasedStateMachine):
         archive = self.archive(ALL_GOES)
         store: Any = Watched("store", self.store, actor)
         cluster: Any = Watched("kafka", self.world.cluster, actor)
-        context = Context(archive, cluster, store, self._ledger(store), self._now)
+        context = Context(archive, cluster, store, self._ledger(store), self._moment)
         report = audit(archive, store, self._moment())
         damage = find_repairs(context, report, given_up & {f.subject for f in report.damage})
         for entries in damage.lost.values():
@@ -761,7 +761,7 @@ class Model(RuleBasedStateMachine):
         """Fill the archive until it has everything that Kafka still has."""
         for _ in range(50):
             context = Context(
-                self.archive(ALL_GOES), self.world.cluster, self.store, self._ledger(self.store), self._now
+                self.archive(ALL_GOES), self.world.cluster, self.store, self._ledger(self.store), self._moment
             )
             left = count_left_out(context, None)
             if not left:

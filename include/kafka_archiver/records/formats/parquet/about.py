@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka_archiver.records.formats.shared.columns import SOURCE
 
-_KEY = b"kafka_archiver.values.columns"
+_KEY = b"kafka_archiver.columns"
 
 
 def about(schema: pa.Schema) -> dict[bytes, bytes]:
