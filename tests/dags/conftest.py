@@ -192,7 +192,8 @@ def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """An Airflow that has the archive's DAG and nothing to say of it; of others tells test_condition.py."""
-    for module in ("metadata.facts", "cli.doctor_checks"):
+    # The importing module first: imported behind the other one, it would keep the stand-in for ever.
+    for module in ("cli.doctor_checks", "metadata.facts"):
         monkeypatch.setattr(
             f"kafka_archiver.orchestration.{module}.facts_of", lambda archive, _: Facts(dag_id=dag_id(archive))
         )
