@@ -111,7 +111,7 @@ def test_tries_and_total_are_never_exceeded(tries: int, base: float, cap: float,
 
     def attempt() -> None:
         next(calls)
-        raise TransientError
+        raise TransientError("no answer")
 
     with pytest.raises(TransientError):
         time.run(attempt, tries=tries, base=base, cap=cap, total=total)
