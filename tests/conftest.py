@@ -32,10 +32,16 @@ if TYPE_CHECKING:
     from tests.support.archiver import Services
 
 # Each test draws the same examples in every run, by a seed of its name. `make attack` searches with new seeds. A busy
-# machine is no fault of the code.
+# machine is no fault of the code. Where CI is set, Hypothesis derandomizes whatever does not say otherwise.
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.register_profile(
-    "attack", deadline=None, max_examples=500, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
+    "attack",
+    derandomize=False,
+    deadline=None,
+    max_examples=500,
+    database=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("suite")
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 PROFILES = """
 from hypothesis import settings
 settings.register_profile("suite", derandomize=True)
-settings.register_profile("attack", print_blob=True, database=None)
+settings.register_profile("attack", derandomize=False, print_blob=True, database=None)
 settings.load_profile("suite")
 """
 FAILS = """
