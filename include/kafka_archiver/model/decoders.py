@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Literal
 
+from kafka_archiver.messages.entry_points import load_entry_point
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Kind
 
@@ -86,15 +87,7 @@ def decoder_type(name: str) -> DecoderType:
     if name in _OWN:
         return _OWN[name]
     entries = tuple(entry_points(group=GROUP, name=name))
-    if not entries:
-        raise ConfigError(f"decode: expected {' | '.join(names())}, found {name!r}")
-    if len(entries) > 1:
-        sources = " and ".join(sorted(point.value for point in entries))
-        raise ConfigError(f"decode: two distributions add {name!r}: {sources}; uninstall one of them")
-    try:
-        loaded = entries[0].load()
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"decode: {name!r} ({entries[0].value}) cannot be loaded: {error}") from error
+    loaded = load_entry_point("decode", name, entries, " | ".join(names()))
     if not isinstance(loaded, DecoderType):
         raise ConfigError(f"decode: expected a DecoderType at {entries[0].value}, found {type(loaded).__name__}")
     return loaded

@@ -1,11 +1,31 @@
-"""A file that is fetched segment by segment."""
+"""Files of which a part is fetched at a time."""
 
 import io
 from abc import abstractmethod
 from typing import Any
 
 
-class Segmented(io.RawIOBase):
+class SeekableFile(io.RawIOBase):
+    """A file that is read at any place. A subclass sets `size`, its bytes, and `_at`, the place of the next read."""
+
+    size: int
+    _at: int
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+
+class Segmented(SeekableFile):
     """A file to read in order or at any place. One segment is in memory.
 
     :param size: bytes of the file.
@@ -25,19 +45,6 @@ class Segmented(io.RawIOBase):
         if number != self._number:
             self._held, self._number = self._fetched(number), number
         return self._held
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        return self._at
 
     def readinto(self, buffer: Any) -> int:
         number, start = divmod(self._at, self._length)

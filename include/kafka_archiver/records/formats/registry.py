@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue, ValidationError
 
+from kafka_archiver.messages.entry_points import load_entry_point
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.plan import Settings, sealed_extension
@@ -50,15 +51,7 @@ def get_format(name: str) -> Format:
     if name in _OWN:
         return _OWN[name]
     entries = tuple(entry_points(group=GROUP, name=name))
-    if not entries:
-        raise ConfigError(f"store.format: expected {_one_of(names())}, found {name!r}")
-    if len(entries) > 1:
-        sources = " and ".join(sorted(point.value for point in entries))
-        raise ConfigError(f"store.format: two distributions add {name!r}: {sources}; uninstall one of them")
-    try:
-        loaded: Format = entries[0].load()
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"store.format: {name!r} ({entries[0].value}) cannot be loaded: {error}") from error
+    loaded: Format = load_entry_point("store.format", name, entries, _one_of(names()))
     return loaded
 
 

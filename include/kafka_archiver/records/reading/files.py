@@ -8,7 +8,7 @@ from typing import Any
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError
 from kafka_archiver.store.base import Store
 from kafka_archiver.values.checksum import spelt
-from kafka_archiver.values.segmented import Segmented
+from kafka_archiver.values.segmented import SeekableFile, Segmented
 
 # Reads bytes of an object: (start, length).
 Fetch = Callable[[int, int], bytes]
@@ -66,24 +66,11 @@ class ObjectFile(Segmented):
         return piece
 
 
-class RangeFile(io.RawIOBase):
+class RangeFile(SeekableFile):
     """A file each of whose reads is one range of an object."""
 
     def __init__(self, fetch: Fetch, size: int) -> None:
         self._fetch, self.size, self._at = fetch, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        return self._at
 
     def readinto(self, buffer: Any) -> int:
         length = max(0, min(len(buffer), self.size - self._at))
