@@ -9,6 +9,7 @@ from kafka_archiver.orchestration.page.lazy import LazyApp
 
 # A proxy may serve Airflow below a path.
 _ABOVE = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+_ICON = {"icon": f"{_ABOVE}/archiver/static/icon.svg"}
 
 
 class ArchiverPlugin(AirflowPlugin):
@@ -23,5 +24,21 @@ class ArchiverPlugin(AirflowPlugin):
             "destination": "nav",
             "category": "browse",
             "url_route": "archiver",
-        }
+            **_ICON,
+        },
+        # Tabs of each DAG and each DAG run; of a DAG that belongs to no archive, the page says so.
+        {
+            "name": "Archive",
+            "href": f"{_ABOVE}/archiver/dags/{{DAG_ID}}",
+            "destination": "dag",
+            "url_route": "archive",
+            **_ICON,
+        },
+        {
+            "name": "Account",
+            "href": f"{_ABOVE}/archiver/dags/{{DAG_ID}}/runs/{{RUN_ID}}",
+            "destination": "dag_run",
+            "url_route": "account",
+            **_ICON,
+        },
     ]

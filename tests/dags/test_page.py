@@ -655,11 +655,11 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     assert "run scheduled__3 failed in task plan, because of: lost offsets" in text
     assert '<dd>never; <a data-airflow href="/dags/audit_orders">its DAG</a> is paused</dd>' in text
     assert "correct the cause" not in text
-    button = '<input type="hidden" name="policy.lost_offsets" value="record_loss"><button>Run now with lost_offsets'
+    button = '<input type="hidden" name="policy.lost_offsets" value="record_loss"><button class="danger">Run now with lost_offsets'
     assert button in text
     assert button in client.get("/archiver/archives/orders/plan").text
     for path in PAGES[1:]:
-        assert "<button" not in page.user("viewer").get(f"/archiver{path}").text
+        assert "<form method=\"post\"" not in page.user("viewer").get(f"/archiver{path}").text
     asked = do(client, "run", {"policy.lost_offsets": "record_loss"})
     assert (asked.status_code, confs(session)) == (200, [])
     assert "3 offsets of orders[0] are gone" in asked.text
@@ -699,7 +699,7 @@ def test_brokers_that_do_not_answer_leave_the_rest_of_the_page(page: Page, broke
     client = page.user("viewer")
     text = client.get("/archiver/archives/orders?last=2026-11-20").text
     assert text.count("no broker answers at &lt;b&gt;broker:9092&lt;/b&gt;") == 1
-    assert "Unknown: lag, brokers.</strong>\nunknown until the brokers answer" in text
+    assert "Unknown</span> lag, brokers</h3>\n<p>unknown until the brokers answer" in text
     assert re.search(r"<dt>Last run</dt><dd>\d+ rows", text)
     assert "hours/2026-11-20T02" in text
     assert "no broker answers" in client.get("/archiver/archives/orders/plan").text
@@ -732,7 +732,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
     assert text.count("no store answers") == 1
     assert "run scheduled__3 failed in task plan, because of: answers" in text
     assert '/dags/archive_orders/runs/scheduled__3">' in text
-    assert "Unknown: lag, age, hours, records, plans, brokers, audit." in text
+    assert "Unknown</span> lag, age, hours, records, plans, brokers, audit</h3>" in text
     for name in ("Last run", "Last audit", "Lost for ever"):
         assert f"<dt>{name}</dt><dd>unknown</dd>" in text
     assert "nothing is archived yet" not in text

@@ -1,5 +1,6 @@
 """Single records by their offsets, with few requests and few bytes."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,8 +23,20 @@ from kafka_archiver.values.columns import column
 from kafka_archiver.values.gaps import unpack
 from kafka_archiver.values.ranges import TopicPartition
 
+_PLACE = re.compile(r"(?P<topic>[^+@]+)\+(?P<partition>\d{1,10})@(?P<offset>\d{1,19})")
 # The columns of records of which the archive has only the values.
 _VALUES = pa.schema([*(RECORD.field(name) for name in ("topic", "partition", "offset", "value"))])
+
+
+def record_place(text: str) -> tuple[TopicPartition, int]:
+    """Return the partition and the offset of `orders+3@12345`.
+
+    :raises ConfigError: it is something else.
+    """
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"expected topic, partition and offset like orders+3@12345, found {text!r}")
+    return TopicPartition(match["topic"], int(match["partition"])), int(match["offset"])
 
 
 @dataclass(frozen=True, slots=True)
