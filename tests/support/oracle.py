@@ -20,7 +20,7 @@ from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
-from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome
+from tests.support.outcomes import EPOCH, HOUR, Outcome, Row, hour_of, is_deadly, outcome
 from tests.support.stored import expected_of, hours, key_of, letter_of, name_of, opened, parse
 
 # What an object should have: offsets, with several rows of one offset beside each other.
@@ -40,6 +40,9 @@ class Oracle:
     master: bytes = b""
     # Keys of destroyed objects that a repair has recorded as lost.
     given_up: set[str] = field(default_factory=set)
+    # Offsets that an operator has given up, by topic id and partition; and the hour in which a run had lost them.
+    unread: set[tuple[str, int, int]] = field(default_factory=set)
+    _unread_since: dict[tuple[str, int, int], int] = field(default_factory=dict)
     _read: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     _closed: dict[int | None, datetime] = field(default_factory=dict)
     # Topics that were deleted before the archive's first plan, whose clock may have been behind.
@@ -219,7 +222,9 @@ class Oracle:
             entry = log.entries[offset]
             where = f"{plan.run}: {partition.name} {partition.topic_id} offset {offset} ({entry})"
             if offset in lost:
-                assert log.gone(offset), f"{where} is called lost, but exists"
+                unread = partition.topic_id, partition.partition, offset
+                assert log.gone(offset) or unread in self.unread, f"{where} is called lost, but exists"
+                self._unread_since.setdefault(unread, self.twin.hour)
                 continue
             if offset in absent:
                 assert not entry.visible(settings.isolation), f"{where} is called absent, but is readable"
@@ -227,11 +232,14 @@ class Oracle:
             assert entry.was_visible(settings.isolation), f"{where} is not a record, but counts as one"
             assert entry.record is not None
             letter, fate, rows = "", "", Rows()
-            for (by, _), policy in zip(writers, policies, strict=True):
+            for (by, wrote), policy in zip(writers, policies, strict=True):
                 if by.letters and letter not in {item.key for item in by.letters}:
                     # It was no dead letter any more, or was destroyed before the replay.
                     break
                 result = outcome(by.settings, partition.topic, partition.partition, offset, entry)
+                if offset in _set_aside(wrote, place):
+                    assert is_deadly(entry.record.value), f"{where} ends no process, but was set aside"
+                    result = Outcome("bad")
                 assert result.what != "bad" or policy != "fail", f"{where} is bad, but was archived"
                 fate, letter, rows = result.what, "", []
                 for row in result.rows:
@@ -434,7 +442,7 @@ class Oracle:
                             continue
                         result = outcome(first.settings, topics.get(topic_id, ""), partition, offset, entry)
                         time = -1 if result.time is None else result.time
-                    if hour_of(time) == hour:
+                    if hour_of(time) == hour and hour <= self._unread_since.get((topic_id, partition, offset), hour):
                         fate = fates.get((topic_id, partition, offset))
                         assert fate == "kept" or (fate in ("absent", None) and entry.compacted), (
                             f"hour {hour} is called complete as of {as_of}, but {topic_id}[{partition}] {offset}, "
@@ -465,6 +473,12 @@ def _assumed_ms(assumes: str) -> int:
     """The number in a proof's assumption, in milliseconds."""
     [seconds] = re.findall(r"more than (\S+) s older", assumes)
     return round(1000 * float(seconds))
+
+
+def _set_aside(manifest: Manifest, place: tuple[str, int, int]) -> set[int]:
+    """The records of a chunk that a run has left out unread."""
+    accounts = [a for a in manifest.chunks if (a.topic, a.partition, a.start) == place]
+    return {offset for account in accounts for offset, _ in account.set_aside}
 
 
 def _fates(plan: Plan, manifest: Manifest) -> dict[tuple[str, int, int], str]:

@@ -5,6 +5,10 @@ import re
 _MOST = 300
 # Of the private use area, which `foreign` shows by number.
 _BEGIN, _END = "\ue000", "\ue001"
+# `<!channel>`, `<http://…|text>`: Slack's and Google's.
+_ANGLES = str.maketrans("<>", "‹›")
+# Discord's and Mattermost's `@everyone`: a sign without width separates it.
+_MENTION, _JOINER = re.compile(r"@(?=\w)"), "\u2060"
 _MARKED = re.compile(f"{_BEGIN}[^{_END}]*{_END}")
 
 
@@ -19,6 +23,19 @@ def foreign(text: str, most: int = _MOST) -> str:
     if not shown.isprintable():
         shown = "".join(map(_shown, shown))
     return shown if len(text) <= most else f"{shown[:most]}…"
+
+
+def in_one_line(text: str) -> str:
+    """Return the text as one line without control characters, such as those that a terminal obeys."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def without_markup(text: str) -> str:
+    """Return the text so that chat services and Markdown make no link, picture or mention of it.
+
+    Commands in it stay as they are: ours have none of these signs.
+    """
+    return _MENTION.sub(f"@{_JOINER}", text.translate(_ANGLES).replace("](", "] ("))
 
 
 def record_value(text: str, most: int = _MOST) -> str:

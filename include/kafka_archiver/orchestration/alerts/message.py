@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from kafka_archiver.messages.actions import Action, from_dicts, to_dicts, words
+from kafka_archiver.messages.foreign_text import without_markup
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
 # for a rebuild, a replay or a repair. audit: the audit found damage. stop: it found that the next run will stop. check:
@@ -85,10 +86,9 @@ class Message:
 
     @property
     def lines(self) -> list[str]:
-        """The text below the title."""
+        """The text below the title. What others wrote in it is only text, also for a chat service."""
         return [
-            *filter(None, [self.cause]),
-            *self.bad,
+            *map(without_markup, filter(None, (self.cause, *self.bad))),
             *(f"What to do: {step}" for step in self.do),
             *([f"Log: {self.link}"] if self.link else []),
             *([f"Page: {self.page}"] if self.page else []),
@@ -98,7 +98,7 @@ class Message:
     @property
     def text(self) -> str:
         """The whole message."""
-        return "\n".join([self.title, *self.lines])
+        return "\n".join([without_markup(self.title), *self.lines])
 
     def stored(self) -> dict[str, Any]:
         """Return the message as JSON, for `restored`."""

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.foreign_text import in_one_line
 from kafka_archiver.values.documents import isoformat
 
 Cell: TypeAlias = str | int | datetime | None
@@ -110,7 +111,7 @@ def render(table: Table, console: Any) -> None:
     else:
         console.print("(none)")
     for line in table.below:
-        console.print(Text(line, style="red" if isinstance(line, Red) else ""), soft_wrap=True)
+        console.print(Text(in_one_line(line), style="red" if isinstance(line, Red) else ""), soft_wrap=True)
 
 
 def _grid(table: Table) -> Any:
@@ -133,7 +134,7 @@ def _cell(value: Cell) -> str:
         return "-"
     if isinstance(value, datetime):
         return isoformat(value)
-    return f"{value:,}" if isinstance(value, int) else value
+    return f"{value:,}" if isinstance(value, int) else in_one_line(value)
 
 
 def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
