@@ -1,6 +1,6 @@
 """The `airflow archive` group as Airflow's parser needs it. Loaded by every `airflow` call: imports nothing heavy."""
 
-from airflow.cli.cli_config import CLICommand, GroupCommand
+from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand
 
 from kafka_archiver.orchestration.cli.acknowledge import ACKNOWLEDGE
 from kafka_archiver.orchestration.cli.audit import AUDIT
@@ -20,6 +20,7 @@ from kafka_archiver.orchestration.cli.runs import RUNS
 from kafka_archiver.orchestration.cli.show import SHOW
 from kafka_archiver.orchestration.cli.status import STATUS
 from kafka_archiver.orchestration.cli.validate import VALIDATE
+from kafka_archiver.orchestration.terminal.stdout import for_data_alone
 
 
 def commands() -> list[CLICommand]:
@@ -30,26 +31,36 @@ def commands() -> list[CLICommand]:
             help="Archives of Kafka topics: their state, their plans, their runs",
             description="Show and maintain archives of Kafka topics. Only acknowledge, clean, fill, rebuild, "
             "repair, replay-dead-letters and rotate-keys change an archive.",
-            subcommands=(
-                LIST,
-                VALIDATE,
-                IMPORT,
-                STATUS,
-                PLAN,
-                RUNS,
-                SHOW,
-                PRINT,
-                GET,
-                DECRYPT,
-                AUDIT,
-                DOCTOR,
-                ACKNOWLEDGE,
-                CLEAN,
-                FILL,
-                REBUILD,
-                REPAIR,
-                REPLAY_DEAD_LETTERS,
-                ROTATE_KEYS,
+            subcommands=tuple(
+                map(
+                    _for_data_alone,
+                    (
+                        LIST,
+                        VALIDATE,
+                        IMPORT,
+                        STATUS,
+                        PLAN,
+                        RUNS,
+                        SHOW,
+                        PRINT,
+                        GET,
+                        DECRYPT,
+                        AUDIT,
+                        DOCTOR,
+                        ACKNOWLEDGE,
+                        CLEAN,
+                        FILL,
+                        REBUILD,
+                        REPAIR,
+                        REPLAY_DEAD_LETTERS,
+                        ROTATE_KEYS,
+                    ),
+                )
             ),
         )
     ]
+
+
+def _for_data_alone(command: ActionCommand) -> ActionCommand:
+    """The command's module is imported in its function: whatever that prints is no data either."""
+    return command._replace(func=for_data_alone(command.func))

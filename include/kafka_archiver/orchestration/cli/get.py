@@ -11,9 +11,9 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli.arguments import ARCHIVE
-from kafka_archiver.orchestration.cli.print_object import data_out
 from kafka_archiver.orchestration.terminal.options import option, positive
 from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.stdout import data_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,9 +73,9 @@ def get_records(args: Namespace) -> None:
     store = Metered(ledger.store)
     lookup = Lookup(replace(ledger, store=store), name, args.generation)
     try:
-        with data_out() as out:
-            for number, batch in enumerate(lookup.records(offset, args.count)):
-                out.write(_raw(batch, number) if args.output == "raw" else json_lines(batch, name))
+        out = data_stream().buffer
+        for number, batch in enumerate(lookup.records(offset, args.count)):
+            out.write(_raw(batch, number) if args.output == "raw" else json_lines(batch, name))
     finally:
         print(f"read {store.objects} of objects, and {store.ledger} of the ledger", file=sys.stderr)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,6 +13,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.orchestration.terminal.options import option
 from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.stdout import data_stream
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
@@ -73,13 +71,13 @@ def print_object(args: Namespace) -> None:
     from kafka_archiver.context.print_object import lines
     from kafka_archiver.reader import by_key
 
-    with data_out() as out:
-        by_plan = _by_plan(args.object)
-        if by_plan:
-            out.writelines(by_key.lines(*by_plan))
-            return
-        with _opened(args.object) as source:
-            out.writelines(lines(args.object, source, args.content == "value"))
+    out = data_stream().buffer
+    by_plan = _by_plan(args.object)
+    if by_plan:
+        out.writelines(by_key.lines(*by_plan))
+        return
+    with _opened(args.object) as source:
+        out.writelines(lines(args.object, source, args.content == "value"))
 
 
 @report_errors
@@ -89,24 +87,8 @@ def decrypt(args: Namespace) -> None:
 
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")
-    with data_out() as out, _opened(args.object) as source:
-        shutil.copyfileobj(source, out, 1 << 20)
-
-
-@contextmanager
-def data_out() -> Iterator[BinaryIO]:
-    """Give standard output for data alone: what any logger writes to it meanwhile goes to standard error.
-
-    The amazon provider logs there where credentials come from, at any request.
-    """
-    out = sys.stdout.buffer
-    try:
-        with redirect_stdout(sys.stderr):
-            yield out
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # As after `| head`. The interpreter flushes stdout once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with _opened(args.object) as source:
+        shutil.copyfileobj(source, data_stream().buffer, 1 << 20)
 
 
 def _key_of(own: Archive | None) -> FindKey:

@@ -6,13 +6,13 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.foreign_text import in_one_line
+from kafka_archiver.orchestration.terminal.stdout import data_stream, for_data_alone, say
 from kafka_archiver.values.documents import isoformat
 
 Cell: TypeAlias = str | int | datetime | None
@@ -50,12 +50,12 @@ class Answer:
 
 
 def print_answer(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
-    """Make a command of a function. All other prints and logs go to stderr."""
+    """Make a command of a function."""
 
     @report_errors
     @functools.wraps(function)
     def command(args: Namespace) -> None:
-        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # Airflow's own deprecations.
             warnings.simplefilter("ignore")
             answer = function(args)
@@ -82,18 +82,18 @@ def plain(value: Any) -> Any:
 def show(output: str, document: Any, tables: Sequence[Table]) -> None:
     """Print the result as `output` says: the document as json or yaml, the tables as table."""
     if output == "json":
-        print(json.dumps(plain(document), indent=2))
+        say(json.dumps(plain(document), indent=2))
     elif output == "yaml":
         import yaml
 
-        print(yaml.safe_dump(plain(document), sort_keys=False), end="")
+        say(yaml.safe_dump(plain(document), sort_keys=False).removesuffix("\n"))
     else:
-        from airflow.cli.simple_table import AirflowConsole
+        from rich.console import Console
 
         for number, table in enumerate(tables):
             if number:
-                print()
-            render(table, AirflowConsole())
+                say("")
+            render(table, Console(file=data_stream()))
 
 
 def render(table: Table, console: Any) -> None:
@@ -138,8 +138,12 @@ def _cell(value: Cell) -> str:
 
 
 def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
-    """On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback."""
+    """Make a command of a function. Standard output has its data alone.
 
+    On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback.
+    """
+
+    @for_data_alone
     @functools.wraps(function)
     def command(args: Namespace) -> None:
         try:
