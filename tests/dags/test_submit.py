@@ -79,7 +79,7 @@ def rendered(hook: SubmitHook, folder: Path) -> str:
     assert file.stat().st_mode & 0o777 == 0o600
     shown = command.replace(str(ROOT), "$ROOT").replace(str(folder), "$FOLDER")
     assert SECRET not in shown
-    return f"{shown}\n\nspark.properties:\n{file.read_text()}"
+    return f"{shown}\n\nspark.properties:\n{file.read_text().replace(str(folder), '$FOLDER')}"
 
 
 def test_the_job_gets_the_endpoints_by_its_environment_and_the_package_by_py_files(
