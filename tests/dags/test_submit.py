@@ -21,6 +21,7 @@ from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError,
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
+from kafka_archiver.orchestration.submit.operator import JOB
 from kafka_archiver.spark.failures import MARK
 from kafka_archiver.work.plan import PlannedWork
 from scripts.stack.paths import ROOT
@@ -74,7 +75,7 @@ def test_secrets_among_sparks_settings_are_kept_out_of_logs(
 
 def rendered(hook: SubmitHook, folder: Path) -> str:
     """The command and its properties file."""
-    command = "\n".join(hook._build_spark_submit_command(str(ROOT / "spark_jobs" / "archive.py")))
+    command = "\n".join(hook._build_spark_submit_command(str(JOB)))
     file = folder / "spark.properties"
     assert file.stat().st_mode & 0o777 == 0o600
     shown = command.replace(str(ROOT), "$ROOT").replace(str(folder), "$FOLDER")

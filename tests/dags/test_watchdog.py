@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
 from kafka_archiver.audit.inspection import audit, publish
-from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.config.archives import read_archives
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.alerts import reporting
 from kafka_archiver.orchestration.alerts.incidents import Incident
@@ -21,6 +21,7 @@ from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.dags import watchdog as dag_module
 from kafka_archiver.orchestration.dags import watchdog_dag, watching
 from kafka_archiver.orchestration.dags.watching import FOLDER, Memory, Watchdog
+from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import load
@@ -359,7 +360,7 @@ class TestDag:
 
         ti = SimpleNamespace(get_dag=get_dag, log_url="http://airflow/log")
         monkeypatch.setattr(dag_module, "get_current_context", lambda: {"ti": ti})
-        task: Any = watchdog_dag("").get_task("watch")
+        task: Any = watchdog_dag().get_task("watch")
         status: int | None = 404
         task.python_callable()
         assert list(kept["kafka_archiver_watched"]["archives"]) == ["orders"]

@@ -93,8 +93,9 @@ def decrypt(args: Namespace) -> None:
 
 def _key_of(own: Archive | None) -> FindKey:
     """Return what finds a data key: in the object's own archive first, and then in each other one that can be asked."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
     from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.orchestration.folder import config_folder
 
     def find_key(key_id: str) -> DataKey:
         archives = [archive for archive in read_archives(config_folder()).valid.values() if archive != own]
@@ -133,7 +134,8 @@ def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
 
 def _places(name: str) -> Iterator[tuple[Archive, str]]:
     """Yield the archives below whose store.url an object is, with its key there."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
+    from kafka_archiver.orchestration.folder import config_folder
 
     for archive in read_archives(config_folder()).valid.values():
         url = archive.store.url.rstrip("/") + "/"

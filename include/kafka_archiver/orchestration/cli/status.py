@@ -105,10 +105,11 @@ class ArchiveStatus(NamedTuple):
 @print_answer
 def show_status(args: Namespace) -> Answer:
     """Show the status of these archives, or of all; also of those whose file is wrong or gone."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
     from kafka_archiver.context.line import read_line
     from kafka_archiver.orchestration.cli.names import ask_each
     from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.folder import config_folder
     from kafka_archiver.orchestration.metadata.facts import facts_of
     from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
     from kafka_archiver.state.health.plugins import checks_of

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from airflow.sdk import Variable
@@ -252,7 +251,7 @@ def _refused_by_airflow(archives: Iterable[Archive]) -> dict[str, str]:
     refused = {}
     for archive in archives:
         try:
-            archive_dag(archive, "", Path())
+            archive_dag(archive)
         except (AirflowException, ValueError, TypeError) as error:
             refused[archive.archive] = f"{archive.file}: Airflow cannot make a DAG of it: {error}"
     return refused
