@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_archiver.audit.inspection import audit
+from kafka_archiver.config import Archive
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption, Tool
@@ -332,3 +334,35 @@ def test_a_preview_writes_nothing() -> None:
     seen = preview(store, "", "confluent", None)
     assert (seen.objects, seen.left_out.total()) == ({P0: 1}, 1)
     assert not list(store.list("_ledger/"))
+
+
+def report_of(store: MemoryStore, deep: bool) -> Any:
+    yaml = {"archive": "old", "source": {"topics": ["orders"]}, "store": {"url": "memory://unused"}}
+    return audit(Archive.model_validate(yaml), store, NOW, deep, tell=lambda _: None)
+
+
+def test_the_audit_finds_what_changed_since_and_says_that_nothing_is_proved() -> None:
+    objects = [confluent("json", sent(range(n * 3, n * 3 + 3))) for n in range(4)]
+    # In the topic's own prefix, where every other object is unexplained.
+    store = store_of(*((key.removeprefix("topics/"), data) for key, data in objects), ("orders/other.txt", b"x"))
+    keys = [key.removeprefix("topics/") for key, _ in objects]
+    adopted(store, "confluent", "orders/")
+    for deep in (False, True):
+        report = report_of(store, deep)
+        assert report.verdict == "clean"
+        [finding] = report.findings
+        assert (finding.kind, finding.severity) == ("unproven", "warning")
+        assert (report.counts.objects, report.counts.rows, report.counts.read) == (4, 12, 4 * deep)
+    before = [store.get(key) or b"" for key in keys]
+    store.delete(keys[0])
+    store.put(keys[1], before[1] + b"\n")
+    flipped = before[2].replace(b"record", b"recorD")
+    store.put(keys[2], flipped)
+    kinds = {(f.kind, f.subject) for f in report_of(store, True).damage}
+    assert kinds == {("object-missing", keys[0]), ("object-changed", keys[1]), ("content-wrong", keys[2])}
+    assert all("another tool wrote it" in f.advice and not f.actions for f in report_of(store, True).damage)
+    for key, data in zip(keys, before, strict=True):
+        store.put(key, data)
+    assert report_of(store, True).verdict == "clean"
+    store.delete(f"_ledger/old/adopted/objects/orders+0/{0:06d}.json")
+    assert {f.kind for f in report_of(store, False).damage} == {"unreadable"}

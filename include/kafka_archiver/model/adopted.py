@@ -113,6 +113,7 @@ class LeftOut(Value):
 class Adoption(Document):
     """The head: what was adopted, from whom, and how much of it.
 
+    `adopted_from`: the folder's URL at that time; `folder`: its prefix below `store.url`.
     `left_out`: how many keys below the folder were not adopted, by reason; `examples`: some of them.
     """
 
@@ -121,6 +122,7 @@ class Adoption(Document):
     archive: str
     tool: Tool
     adopted_from: str
+    folder: str
     adopted_at: UtcTime
     verdict: Literal["unproven"] = "unproven"
     unknown: tuple[str, ...]

@@ -83,7 +83,7 @@ def _index(file: BinaryIO, settings: Settings, beside: SidecarOwner, kind: _Kind
 def _chunk(chunk: dict[str, Any], settings: Settings, beside: SidecarOwner, head: bytes, kind: _Kind) -> Iterator[str]:
     """The faults of one chunk, read alone."""
     start, end = chunk["byte_offset"], chunk["byte_offset"] + chunk["byte_length"]
-    pieces = (beside.fetch(at, min(READ, end - at)) for at in range(start, end, READ))
+    pieces: Iterator[bytes] = (beside.fetch(at, min(READ, end - at)) for at in range(start, end, READ))
     if "checksum" in chunk:
         # A part of about a megabyte: with another byte, libraries raise anything.
         data = b"".join(pieces)

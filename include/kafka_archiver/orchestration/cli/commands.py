@@ -3,6 +3,7 @@
 from airflow.cli.cli_config import CLICommand, GroupCommand
 
 from kafka_archiver.orchestration.cli.acknowledge import ACKNOWLEDGE
+from kafka_archiver.orchestration.cli.adopt import ADOPT
 from kafka_archiver.orchestration.cli.audit import AUDIT
 from kafka_archiver.orchestration.cli.clean import CLEAN
 from kafka_archiver.orchestration.cli.doctor import DOCTOR
@@ -28,12 +29,13 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only acknowledge, clean, fill, rebuild, "
-            "repair, replay-dead-letters and rotate-keys change an archive.",
+            description="Show and maintain archives of Kafka topics. Only acknowledge, adopt, clean, fill, "
+            "rebuild, repair, replay-dead-letters and rotate-keys change an archive.",
             subcommands=(
                 LIST,
                 VALIDATE,
                 IMPORT,
+                ADOPT,
                 STATUS,
                 PLAN,
                 RUNS,

@@ -80,6 +80,7 @@ def adopt(
         archive=ledger.archive,
         tool=tool,
         adopted_from=f"{ledger.store.url}/{folder}",
+        folder=folder,
         adopted_at=begun.begun_at,
         unknown=UNKNOWN[tool],
         objects=sum(p.objects for p in partitions),
@@ -97,7 +98,7 @@ def adopt(
 
 def require_same(ledger: Ledger, adoption: Adoption, folder: str, tool: Tool) -> None:
     """Refuse a second folder or tool. Raises ConfigError."""
-    if (adoption.tool, adoption.adopted_from) != (tool, f"{ledger.store.url}/{folder}"):
+    if (adoption.tool, adoption.folder) != (tool, folder):
         raise ConfigError(
             f"archive {ledger.archive} has adopted {adoption.adopted_from} of {adoption.tool}: expected the same "
             "folder and tool, or another --archive, whose YAML has the same `store.url`"

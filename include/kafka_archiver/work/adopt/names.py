@@ -21,7 +21,7 @@ class Named(NamedTuple):
     :ivar number: the offset of the row `of`; None: the records have their offsets.
     :ivar chain: objects of a partition with the same chain follow each other.
     :ivar counts: lines or rows are records, without doubt: a value with a line break is still one.
-    :ivar index: the key of the index beside it.
+    :ivar index_key: the key of the index beside it.
     """
 
     topic: str
@@ -34,7 +34,7 @@ class Named(NamedTuple):
     counts: bool = True
     min_timestamp: int | None = None
     max_timestamp: int | None = None
-    index: str | None = None
+    index_key: str | None = None
 
 
 class Ignored(NamedTuple):
@@ -130,7 +130,7 @@ def _deviantart(key: str, _topic: str | None) -> Parsed:
     # The day is that of the upload: a partition's files are one chain. A value may have line breaks; the index has the
     # number of records.
     place = match["topic"], int(match["partition"]), int(match["first"])
-    return Named(*place, "first", "", "lines", "gzip", index=f"{key.removesuffix('.gz')}.index.json")
+    return Named(*place, "first", "", "lines", "gzip", index_key=f"{key.removesuffix('.gz')}.index.json")
 
 
 def _kafkatos3(key: str, _topic: str | None) -> Parsed:

@@ -42,7 +42,7 @@ def read_object(store: Store, item: ListedObject, tool: Tool, topic: str | None)
             return LeftOut(key=item.key, reason=f"it cannot be read: {damage}".replace(item.key, "it"))
     if not facts.rows:
         return LeftOut(key=item.key, reason="it has no record")
-    counts = named.counts and (named.index is None or _records_by_index(store, named.index) == facts.rows)
+    counts = named.counts and (named.index_key is None or _records_by_index(store, named.index_key) == facts.rows)
     return ReadObject(
         key=item.key,
         topic=named.topic,

@@ -1,6 +1,7 @@
 """Files with columns, Avro and Parquet: the columns of the values, or of Lenses' envelope."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, BinaryIO
 
 import fastavro
@@ -82,7 +83,7 @@ def _metadata(batch: pa.RecordBatch) -> list[Any]:
     items: list[Any] = []
     for item in column.to_pylist():
         time = item.get("timestamp") if item else None
-        if hasattr(time, "timestamp"):
+        if isinstance(time, datetime):
             item = {**item, "timestamp": int(time.timestamp() * 1000)}
         items.append(item)
     return items
