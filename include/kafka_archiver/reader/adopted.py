@@ -71,6 +71,25 @@ def adopted_record(
         raise ConfigError(_none_at(ledger, adoption, partition, offset))
 
 
+def adopted_object(ledger: Ledger, key: str) -> AdoptedObject | None:
+    """Return an adopted object by its key; reads the pages until one has it."""
+    adoption = ledger.adoption()
+    if adoption is None or not key.startswith(adoption.folder):
+        return None
+    pages = ledger.adopted_pages(adoption)
+    return next((item for page in pages for item in page.objects if item.key == key), None)
+
+
+def object_rows(ledger: Ledger, item: AdoptedObject) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of an object.
+
+    :raises IntegrityError: it is missing or damaged; nothing was yielded.
+    """
+    with Copies() as copies:
+        for batch in _filled(_rows(ledger, item, copies)):
+            yield _shown(batch, item)
+
+
 def _objects(ledger: Ledger, partition: AdoptedPartition, offsets: Range) -> Iterator[AdoptedObject]:
     """Yield the objects that may have rows of these offsets, in the order of their pages."""
     for ref in partition.pages:

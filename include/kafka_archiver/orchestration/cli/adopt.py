@@ -33,8 +33,8 @@ are. From then on get, print, audit and open_archive().read know them. Their ver
 nobody knows, and no hour becomes complete by them.
 
 An offset is given to a row only if the record has it, or if between the names of two files of a folder there is room
-for no other record; never by counting on from a name. Files that repeat others are left out by rule, and counted; so are
-files that cannot be read, with the reason. A killed command goes on where it was; a second one changes nothing.
+for no other record; never by counting on from a name. Files that repeat others are left out by rule, and counted; so
+are files that cannot be read, with the reason. A killed command goes on where it was; a second one changes nothing.
 
 The folder is the store.url of an archive, or below it. The archive has no runs of its own: give it a YAML with
 `schedule: null`. Zooz' names have no topic, so it needs --topic.
