@@ -66,14 +66,22 @@ def large(sealed: bool, **store: Any) -> Lake:
 
 
 BLOCKS = {"format": "block_gzip", "options": {"block_bytes": 65536}}
+INDEX = {"codec": "zstd", "content": "record", "options": {"index": True}}
+INDEXED_LINES, INDEXED_AVRO = {"format": "jsonl", **INDEX}, {"format": "avro", **INDEX}
 GROUPS = {"format": "parquet", "content": "record", "options": {"row_group_rows": 5}}
 
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize(
     ("store", "requests", "share"),
-    [({**BLOCKS, "content": "value"}, 2, 0.02), ({**BLOCKS, "content": "record"}, 2, 0.02), (GROUPS, 3, 0.06)],
-    ids=["block_gzip-value", "block_gzip-record", "parquet"],
+    [
+        ({**BLOCKS, "content": "value"}, 2, 0.02),
+        ({**BLOCKS, "content": "record"}, 2, 0.02),
+        (GROUPS, 3, 0.06),
+        (INDEXED_LINES, 2, 0.15),
+        (INDEXED_AVRO, 2, 0.08),
+    ],
+    ids=["block_gzip-value", "block_gzip-record", "parquet", "jsonl", "avro"],
 )
 def test_a_record_costs_one_range_of_its_object(
     store: dict[str, Any], requests: int, share: float, sealed: bool

@@ -9,6 +9,7 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import (
+    adopted_prefix,
     audit_document,
     line_document,
     probe_prefix,
@@ -187,6 +188,6 @@ def is_known(archive: str, key: str) -> bool:
         or split_key_document(archive, key)
         or split_acknowledged_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
-        # Test objects of `airflow archive doctor`, running or killed.
-        or key.startswith(probe_prefix(archive))
+        # Adopted objects, and test objects of `airflow archive doctor`, running or killed.
+        or key.startswith((adopted_prefix(archive), probe_prefix(archive)))
     )

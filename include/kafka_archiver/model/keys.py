@@ -9,6 +9,7 @@ Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
         _ledger/<archive>/hours/2026-11-21/05[+<page>].json
+        _ledger/<archive>/adopted/…, the objects that another tool wrote
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 
@@ -227,6 +228,31 @@ def split_acknowledged_document(archive: str, key: str) -> tuple[str, int] | Non
     if not digits.isdecimal() or key != acknowledged_document(archive, decode(name), int(digits)):
         return None
     return decode(name), int(digits)
+
+
+def adopted_prefix(archive: str) -> str:
+    """The prefix of all documents about adopted objects, with the closing slash."""
+    return f"{ledger_prefix(archive)}adopted/"
+
+
+def adoption_document(archive: str) -> str:
+    """The key of the head of what was adopted."""
+    return f"{adopted_prefix(archive)}adoption.json"
+
+
+def adopted_page_document(archive: str, topic: str, partition: int, number: int) -> str:
+    """The key of a page of adopted objects."""
+    return f"{adopted_prefix(archive)}objects/{encode(topic)}+{partition}/{number:06d}.json"
+
+
+def adoption_begun_document(archive: str) -> str:
+    """The key of the document that ends the listing of a folder that is being adopted."""
+    return f"{adopted_prefix(archive)}work/begun.json"
+
+
+def adopted_work_document(archive: str, name: str, number: int) -> str:
+    """The key of a part of an adoption that is not finished; `name` is listing or reading."""
+    return f"{adopted_prefix(archive)}work/{name}/{number:06d}.json"
 
 
 def claim_document(topic: str) -> str:

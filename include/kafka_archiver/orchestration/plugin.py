@@ -45,3 +45,5 @@ class ArchiverPlugin(AirflowPlugin):
             **_ICON,
         },
     ]
+    # The scheduler calls them when a DAG run ends.
+    listeners = [notes]  # noqa: RUF012 - Airflow's form

@@ -11,7 +11,9 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.records.formats.base import RECORD
@@ -59,6 +61,9 @@ class Lookup:
         :raises IntegrityError: an object is missing or damaged.
         """
         plans = Plans(self.ledger)
+        if adoption := self._adopted(plans, offset):
+            yield from adopted_record(self.ledger, adoption, self.name, offset, count)
+            return
         run, account = self._account(plans, offset)
         first, shown = offset, 0
         while True:
@@ -80,6 +85,13 @@ class Lookup:
                 run, account = following._account(plans, offset)
             except ConfigError:
                 return
+
+    def _adopted(self, plans: Plans, offset: int) -> Adoption | None:
+        """Return what was adopted, if an offset is to be looked up there: no run has it."""
+        if self.generation or (plans.last and plans.with_offset(self.name, offset, self.generation)):
+            return None
+        adoption = self.ledger.adoption()
+        return adoption if adoption and adoption.partition(*self.name) else None
 
     def _account(self, plans: Plans, offset: int) -> tuple[Written, ChunkAccount]:
         """Return the run that counts for an offset, and the account of the chunk.

@@ -3,6 +3,7 @@
 from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand
 
 from kafka_archiver.orchestration.cli.acknowledge import ACKNOWLEDGE
+from kafka_archiver.orchestration.cli.adopt import ADOPT
 from kafka_archiver.orchestration.cli.audit import AUDIT
 from kafka_archiver.orchestration.cli.clean import CLEAN
 from kafka_archiver.orchestration.cli.doctor import DOCTOR
@@ -22,6 +23,29 @@ from kafka_archiver.orchestration.cli.status import STATUS
 from kafka_archiver.orchestration.cli.validate import VALIDATE
 from kafka_archiver.orchestration.terminal.stdout import for_data_alone
 
+_COMMANDS = (
+    LIST,
+    VALIDATE,
+    IMPORT,
+    ADOPT,
+    STATUS,
+    PLAN,
+    RUNS,
+    SHOW,
+    PRINT,
+    GET,
+    DECRYPT,
+    AUDIT,
+    DOCTOR,
+    ACKNOWLEDGE,
+    CLEAN,
+    FILL,
+    REBUILD,
+    REPAIR,
+    REPLAY_DEAD_LETTERS,
+    ROTATE_KEYS,
+)
+
 
 def commands() -> list[CLICommand]:
     """Return the commands that Airflow adds to its own."""
@@ -29,34 +53,9 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only acknowledge, clean, fill, rebuild, "
+            description="Show and maintain archives of Kafka topics. Only acknowledge, adopt, clean, fill, rebuild, "
             "repair, replay-dead-letters and rotate-keys change an archive.",
-            subcommands=tuple(
-                map(
-                    _for_data_alone,
-                    (
-                        LIST,
-                        VALIDATE,
-                        IMPORT,
-                        STATUS,
-                        PLAN,
-                        RUNS,
-                        SHOW,
-                        PRINT,
-                        GET,
-                        DECRYPT,
-                        AUDIT,
-                        DOCTOR,
-                        ACKNOWLEDGE,
-                        CLEAN,
-                        FILL,
-                        REBUILD,
-                        REPAIR,
-                        REPLAY_DEAD_LETTERS,
-                        ROTATE_KEYS,
-                    ),
-                )
-            ),
+            subcommands=tuple(map(_for_data_alone, _COMMANDS)),
         )
     ]
 

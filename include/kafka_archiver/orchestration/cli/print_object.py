@@ -31,9 +31,9 @@ timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; 
 or null. Of an object with decoded columns, print all its columns; of values alone, each value as it is.
 
 An s3:// URL is below the store.url of an archive, whose credentials are taken. If the archive's ledger has the object,
-it is read by its plan, and compared with its checksum before anything is printed. Of any other object, and of a local
-file, the format is known by the extension and the columns by the file: a CSV file needs its header, and its columns are
-text; JSON lines are printed as they are.
+it is read by its plan, or as it was adopted, and compared with its checksum before anything is printed. Of any other
+object, and of a local file, the format is known by the extension and the columns by the file: a CSV file needs its
+header, and its columns are text; JSON lines are printed as they are.
 
 The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
     func=lazy_load_command(f"{__name__}.print_object"),
@@ -75,6 +75,10 @@ def print_object(args: Namespace) -> None:
     by_plan = _by_plan(args.object)
     if by_plan:
         out.writelines(by_key.lines(*by_plan))
+        return
+    adopted = _adopted_lines(args.object)
+    if adopted:
+        out.writelines(adopted)
         return
     with _opened(args.object) as source:
         out.writelines(lines(args.object, source, args.content == "value"))
@@ -129,6 +133,22 @@ def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
         written = by_key.written_at(open_ledger(archive), key)
         if written:
             return written
+    return None
+
+
+def _adopted_lines(name: str) -> Iterator[bytes] | None:
+    """Return the lines of an object that another tool wrote; None: no archive has adopted it."""
+    from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.reader.adopted import adopted_object, object_rows
+    from kafka_archiver.reader.lines import json_lines
+    from kafka_archiver.values.ranges import TopicPartition
+
+    for archive, key in _places(name):
+        ledger = open_ledger(archive)
+        item = adopted_object(ledger, key)
+        if item:
+            place = TopicPartition(item.topic, item.partition)
+            return (json_lines(batch, place) for batch in object_rows(ledger, item))
     return None
 
 
