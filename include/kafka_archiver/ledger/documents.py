@@ -12,6 +12,7 @@ from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourPage, HourProof
+from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport
 from kafka_archiver.model.schemas import SchemaDocument
 from kafka_archiver.model.set_aside import SetAside
 from kafka_archiver.store import Store
@@ -34,6 +35,9 @@ AnyDocument = TypeVar(
     SchemaDocument,
     DataKeyDocument,
     Acknowledgement,
+    RestorePlan,
+    RestorePage,
+    RestoreReport,
 )
 
 

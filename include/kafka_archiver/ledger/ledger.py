@@ -5,6 +5,7 @@ from kafka_archiver.ledger.claims import ClaimDocuments
 from kafka_archiver.ledger.data_keys import DataKeyDocuments
 from kafka_archiver.ledger.derived import DerivedDocuments
 from kafka_archiver.ledger.line import LineDocuments
+from kafka_archiver.ledger.restores import RestoreDocuments
 from kafka_archiver.ledger.schemas import SchemaDocuments
 
 
@@ -14,6 +15,7 @@ class Ledger(
     SchemaDocuments,
     AcknowledgedDocuments,
     ClaimDocuments,
+    RestoreDocuments,
     DerivedDocuments,
 ):
     """The documents of one archive.

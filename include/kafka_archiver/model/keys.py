@@ -9,6 +9,7 @@ Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
         _ledger/<archive>/hours/2026-11-21/05[+<page>].json
+        _ledger/<archive>/restores/<restore>/{plan,map,report}.json, pages/<digest>.json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 
@@ -209,6 +210,23 @@ def split_key_document(archive: str, key: str) -> str | None:
 def _hex_name(archive: str, key: str, document: Callable[[str, str], str]) -> str | None:
     name = key.rpartition("/")[2].removesuffix(".json")
     return name if re.fullmatch(r"[0-9a-f]{32}", name) and key == document(archive, name) else None
+
+
+def restores_prefix(archive: str) -> str:
+    """Return the prefix of the documents of all restores, with the closing slash."""
+    return f"{ledger_prefix(archive)}restores/"
+
+
+def restore_document(archive: str, restore: str, name: str) -> str:
+    """Return the key of a restore's document; `name` is plan, map, report, or pages/<digest>."""
+    return f"{restores_prefix(archive)}{encode(restore)}/{name}.json"
+
+
+def split_restore_document(archive: str, key: str) -> tuple[str, str] | None:
+    """Return the restore and the name in the key of a restore's document; None for any other key."""
+    segment, _, name = key.removeprefix(restores_prefix(archive)).removesuffix(".json").partition("/")
+    restore = decode(segment)
+    return (restore, name) if name and key == restore_document(archive, restore, name) else None
 
 
 def acknowledged_prefix(archive: str) -> str:
