@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.model.offset_map import CSV_COLUMNS, LogMap, OffsetMap, RunRecorder, Scattered, SourceLog
+from kafka_archiver.model.offset_map import CSV_COLUMNS, LogMap, OffsetMap, RunRecorder, Scattered
+from kafka_archiver.model.restore import SourcePartition
 from kafka_archiver.values.ranges import TopicPartition
 
 # Steps from one restored record to the next: in the source, and in the target.
@@ -33,6 +34,10 @@ def recorded(places: list[tuple[int, int]]) -> RunRecorder:
     for source, target in places:
         recorder.add(source, target)
     return recorder
+
+
+def partition(number: int) -> SourcePartition:
+    return SourcePartition(topic="a", partition=number)
 
 
 def document(*logs: LogMap) -> OffsetMap:
@@ -109,8 +114,8 @@ def test_a_reader_of_several_logs_in_one_partition_reads_again_rather_than_skips
     second = LogMap(topic="a", partition=1, runs=((0, 10, 10),), **into)
     whole = document(first, second)
     target = TopicPartition("b", 0)
-    assert whole.translate({SourceLog("a", 0): 12, SourceLog("a", 1): 3}) == {target: 13}
-    assert whole.translate({SourceLog("a", 0): 12, SourceLog("a", 1): 99}) == {target: 22}
+    assert whole.translate({partition(0): 12, partition(1): 3}) == {target: 13}
+    assert whole.translate({partition(0): 12, partition(1): 99}) == {target: 22}
     # A log without an offset was not read; a partition without any offset is left alone.
-    assert whole.translate({SourceLog("a", 0): 12}) == {target: 10}
-    assert whole.translate({SourceLog("a", 7): 12}) == {}
+    assert whole.translate({partition(0): 12}) == {target: 10}
+    assert whole.translate({partition(7): 12}) == {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlia
 
 from pydantic import AfterValidator, Field
 
+from kafka_archiver.model.restore import SourcePartition
 from kafka_archiver.values.documents import Document, Value
 from kafka_archiver.values.gaps import Bitmap, pack, unpack
 from kafka_archiver.values.ranges import TopicPartition
@@ -106,17 +107,6 @@ def _ascending(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     return pieces
 
 
-class SourceLog(NamedTuple):
-    """A log of the source: a partition and its generation."""
-
-    topic: str
-    partition: int
-    generation: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.topic}[{self.partition}]" + f" generation {self.generation}" * bool(self.generation)
-
-
 class LogMap(Value):
     """The map from one log of the source to one partition of the target.
 
@@ -133,9 +123,9 @@ class LogMap(Value):
     runs: Annotated[tuple[Piece, ...], AfterValidator(_ascending)] = ()
 
     @property
-    def source(self) -> SourceLog:
+    def source(self) -> SourcePartition:
         """The log of the source."""
-        return SourceLog(self.topic, self.partition, self.generation)
+        return SourcePartition(topic=self.topic, partition=self.partition, generation=self.generation)
 
     @property
     def target(self) -> TopicPartition:
@@ -193,7 +183,7 @@ class OffsetMap(Document):
     cluster_id: str
     logs: tuple[LogMap, ...]
 
-    def translate(self, offsets: Mapping[SourceLog, int]) -> dict[TopicPartition, int]:
+    def translate(self, offsets: Mapping[SourcePartition, int]) -> dict[TopicPartition, int]:
         """The target offsets of a reader that has read each log of the source up to an offset.
 
         A partition of the target may have records of several logs: the reader goes on at the first record that it has
