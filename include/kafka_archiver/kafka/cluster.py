@@ -268,10 +268,15 @@ class Cluster:
         """The group's committed offsets; None for a partition without one."""
         return {name: place and place.offset for name, place in self.positions(group, names).items()}
 
-    def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
-        """The group's committed offsets with their metadata; None for a partition without an offset."""
+    def positions(
+        self, group: str, names: Iterable[TopicPartition], stable: bool = False
+    ) -> dict[TopicPartition, Position | None]:
+        """The group's committed offsets with their metadata; None for a partition without an offset.
+
+        :param stable: wait for the end of a transaction that has an offset.
+        """
         asked = list(names)
-        return self._call(groups.positions, group, asked) if asked else {}
+        return self._call(groups.positions, group, asked, stable) if asked else {}
 
     def members(self, group: str) -> list[str]:
         """The group's live members, as client@host; empty for a group that does not exist."""

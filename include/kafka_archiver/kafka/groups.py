@@ -21,13 +21,20 @@ class Position(NamedTuple):
 
 
 def positions(
-    properties: Mapping[str, str], timeout: float, group: str, names: Collection[TopicPartition]
+    properties: Mapping[str, str],
+    timeout: float,
+    group: str,
+    names: Collection[TopicPartition],
+    stable: bool = False,
 ) -> dict[TopicPartition, Position | None]:
-    """The group's committed offsets with their metadata; None for a partition without an offset."""
+    """The group's committed offsets with their metadata; None for a partition without an offset.
+
+    :param stable: no answer about an offset whose transaction is not decided.
+    """
     asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
     [answer] = Asking(properties).ask(
         lambda admin: admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=timeout
+            [ConsumerGroupTopicPartitions(group, asked)], require_stable=stable, request_timeout=timeout
         ),
         lambda name: f"read the offsets of group {name}",
         timeout,

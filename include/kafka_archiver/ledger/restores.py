@@ -31,18 +31,20 @@ class RestoreDocuments(Documents):
         """Write a page of a plan that is not frozen yet. Its name is its digest, so equal pages are one."""
         self.store.create(restore_document(self.archive, restore, f"pages/{page.digest}"), self._bytes(page))
 
-    def restore_pages(self, restore: str, source: RestoreSource) -> Iterator[RestorePage]:
-        """Yield the pages of a source partition, one request each.
+    def restore_pages(self, restore: str, source: RestoreSource, start: int = 0) -> Iterator[RestorePage]:
+        """Yield the pages of a source partition with offsets from `start` on, one request each.
 
         :raises IntegrityError: one is gone, or is not the one that the plan names.
         """
         for entry in source.pages:
+            if entry.end <= start:
+                continue
             key = restore_document(self.archive, restore, f"pages/{entry.digest}")
             page = self._read(RestorePage, key)
             if page is None or page.digest != entry.digest or page.source.name != source.name:
                 raise IntegrityError(
                     f"{self._name(key)} is {'gone' if page is None else 'not the page that the plan names'}: restore "
-                    f"it from a version or copy of the store, or begin a restore of another name"
+                    "it from a version or copy of the store, or begin a restore of another name"
                 )
             yield page
 

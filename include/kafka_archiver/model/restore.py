@@ -97,12 +97,16 @@ class RestoreOptions(Value):
 
 
 class TargetTopic(Value):
-    """A topic that is written. `starts`: the end of each of its partitions at planning; nothing before is touched."""
+    """A topic that is written. `starts`: the end of each of its partitions at planning; nothing before is touched.
+
+    `append_time`: its broker sets the timestamps (LogAppendTime), so they are not those of the archive.
+    """
 
     source: str
     topic: str
     topic_id: str
     partitioner: Partitioner = "same"
+    append_time: bool = False
     starts: Annotated[tuple[Count, ...], Field(min_length=1)]
 
     @property
