@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange
-from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.values.ranges import TopicPartition
 
 Count = Annotated[int, Field(ge=0)]
 # How the target partition of a record is chosen. same: the source's; murmur2: of its key, as Java's producer does;
@@ -52,12 +52,14 @@ class SelectedHeader(Value):
 class RestoreSelection(Value):
     """The records that a restore takes of the source partitions; all conditions hold. Null or empty: no condition.
 
-    `hours`: whole hours since 1970, `[start, end)`, in which records are filed. `offsets`: of every partition.
+    `generation`: of the topics' logs; null: each has but one. `hours`: whole hours since 1970, `[start, end)`, in which
+    records are filed. `offsets`: of every partition.
     `as_of`: records whose timestamp is before it, in milliseconds. `keys`: in base64; one of them is the record's.
     """
 
     topics: Annotated[tuple[str, ...], Field(min_length=1)]
     partitions: tuple[int, ...] = ()
+    generation: Count | None = None
     hours: tuple[int, int] | None = None
     offsets: OffsetRange | None = None
     as_of: int | None = None
@@ -126,8 +128,8 @@ class PageEntry(Value):
 class RestoreSource(SourcePartition):
     """What is taken of one source partition: pages with its offsets, ascending, and counts from the manifests.
 
-    `offsets`: how many offsets the pages have. `records`, `bytes`: an upper bound if the selection is by content or
-    hours cut objects; `bytes`: of the objects as stored. `dead_letters`: among `records`. `filtered`, `absent`, `lost`:
+    `offsets`: how many offsets the pages have. `records`: exactly, or the most if not `exact`. `bytes`: of the objects
+    that are read, as stored. `dead_letters`: among `records`. `filtered`, `absent`, `lost`:
     offsets without a record in the archive. `values_only`, `rows`: records of which it has only values or columns, or
     several rows.
     """
@@ -135,6 +137,7 @@ class RestoreSource(SourcePartition):
     pages: tuple[PageEntry, ...] = ()
     offsets: Count = 0
     records: Count = 0
+    exact: bool = True
     bytes: Count = 0
     dead_letters: Count = 0
     filtered: Count = 0
@@ -183,6 +186,13 @@ def _sorted_sources(sources: tuple[RestoreSource, ...]) -> tuple[RestoreSource, 
     return sources
 
 
+def _distinct_topics(topics: tuple[TargetTopic, ...]) -> tuple[TargetTopic, ...]:
+    for names in ([topic.source for topic in topics], [topic.topic for topic in topics]):
+        if len(set(names)) < len(names):
+            raise ValueError(f"a topic is listed twice: {', '.join(names)}")
+    return topics
+
+
 class RestorePlan(Document):
     """The frozen plan of a restore. `sources`: sorted, one generation of each partition.
 
@@ -201,8 +211,18 @@ class RestorePlan(Document):
     selection: RestoreSelection
     options: RestoreOptions = RestoreOptions()
     limits: RestoreLimits = RestoreLimits()
-    topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1)]
+    topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1), AfterValidator(_distinct_topics)]
     sources: Annotated[tuple[RestoreSource, ...], AfterValidator(_sorted_sources)]
+
+    @property
+    def records(self) -> int:
+        """The number of records that it takes, or the most if not `exact`."""
+        return sum(source.records for source in self.sources)
+
+    @property
+    def exact(self) -> bool:
+        """Return True if the manifests alone tell how many records it takes."""
+        return all(source.exact for source in self.sources)
 
     def target(self, source_topic: str) -> TargetTopic:
         """Return the topic that a source topic is written to."""
@@ -290,8 +310,3 @@ class RestoreReport(Document):
     def differences(self) -> tuple[str, ...]:
         """What is wrong, a sentence for each partition."""
         return tuple(p.difference for p in self.partitions if p.difference)
-
-
-def range_of(selection: RestoreSelection) -> Range | None:
-    """Return the offsets of a selection; None: all."""
-    return None if selection.offsets is None else Range(*selection.offsets)

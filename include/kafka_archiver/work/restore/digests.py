@@ -16,7 +16,7 @@ from kafka_archiver.values.checksum import crc32
 
 Bytes = bytes | memoryview
 # Streams of a record: timestamp, key, value, headers.
-_STREAMS = 9
+_STREAMS = 10
 
 
 def streams(batch: pa.RecordBatch) -> Iterator[Bytes]:
@@ -24,11 +24,11 @@ def streams(batch: pa.RecordBatch) -> Iterator[Bytes]:
 
     :param batch: `timestamp`, and `key`, `value` and `headers` in their large variants (`records.COLUMNS`).
     """
-    yield batch.column("timestamp").to_numpy(zero_copy_only=False).tobytes()
+    yield _numbers(batch.column("timestamp")).tobytes()
     yield from _binary(batch.column("key"))
     yield from _binary(batch.column("value"))
     headers = batch.column("headers")
-    yield pc.list_value_length(headers).to_numpy(zero_copy_only=False).astype(np.int32).tobytes()
+    yield _numbers(pc.list_value_length(headers)).tobytes()
     pairs = headers.flatten()
     yield from _binary(pc.struct_field(pairs, 0).cast(pa.large_binary()))
     yield from _binary(pc.struct_field(pairs, 1))
@@ -36,7 +36,7 @@ def streams(batch: pa.RecordBatch) -> Iterator[Bytes]:
 
 def _binary(column: pa.Array) -> Iterator[Bytes]:
     lengths = pc.fill_null(pc.binary_length(column), -1)
-    yield lengths.to_numpy(zero_copy_only=False).astype(np.int64).tobytes()
+    yield _numbers(lengths).tobytes()
     if column.null_count:
         # A null may have bytes.
         column = pc.fill_null(column, b"")
@@ -52,17 +52,25 @@ def payload_bytes(batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the bytes of each record: key, value, and the names and values of headers."""
     sums = np.zeros(batch.num_rows, np.int64)
     for name in ("key", "value"):
-        lengths = pc.fill_null(pc.binary_length(batch.column(name)), 0)
-        sums += lengths.to_numpy(zero_copy_only=False)
+        sums += _numbers(pc.fill_null(pc.binary_length(batch.column(name)), 0))
     headers = batch.column("headers")
     pairs = headers.flatten()
     if len(pairs):
-        keys = pc.binary_length(pc.struct_field(pairs, 0).cast(pa.large_binary())).to_numpy(zero_copy_only=False)
-        values = pc.fill_null(pc.binary_length(pc.struct_field(pairs, 1)), 0).to_numpy(zero_copy_only=False)
-        ends = np.cumsum(pc.list_value_length(headers).to_numpy(zero_copy_only=False))
+        keys = _numbers(pc.binary_length(pc.struct_field(pairs, 0).cast(pa.large_binary())))
+        values = _numbers(pc.fill_null(pc.binary_length(pc.struct_field(pairs, 1)), 0))
+        ends = np.cumsum(_numbers(pc.list_value_length(headers)))
         total = np.concatenate([[0], np.cumsum(keys + values)])
         sums += total[ends] - total[np.concatenate([[0], ends[:-1]])]
     return sums
+
+
+def _numbers(numbers: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return integers without nulls. Not by to_numpy(), which imports pandas."""
+    kind = np.dtype(np.int64 if numbers.type.bit_width == 64 else np.int32)
+    content = numbers.buffers()[1]
+    if content is None:
+        return np.zeros(0, np.int64)
+    return np.frombuffer(content, kind, len(numbers), kind.itemsize * numbers.offset).astype(np.int64, copy=False)
 
 
 class RunningDigest:

@@ -125,12 +125,11 @@ def _with_headers(batch: pa.RecordBatch, where: str, allowed: Collection[Inexact
     if not len(pairs):
         return batch
     keys = pc.struct_field(pairs, 0)
-    bad = pc.match_substring(keys, "\0").to_numpy(zero_copy_only=False)
-    if not bad.any():
+    bad = pc.match_substring(keys, "\0")
+    if not pc.any(bad).as_py():
         return batch
-    records = np.repeat(np.arange(len(headers)), pc.list_value_length(headers).to_numpy(zero_copy_only=False))
     affected = np.zeros(batch.num_rows, bool)
-    affected[records[bad]] = True
+    affected[pc.list_parent_indices(headers).filter(bad).to_pylist()] = True
     if "headers" not in allowed:
         raise refusal("headers", int(affected.sum()), f"{where} offset {_first(batch, affected)} and behind")
     kept = pa.array([[pair for pair in row if "\0" not in pair["key"]] for row in headers.to_pylist()], headers.type)
