@@ -9,6 +9,7 @@ from kafka_archiver.model.acknowledged import Acknowledgement
 from kafka_archiver.model.data_keys import DataKeyDocument
 from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
+from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourPage, HourProof
@@ -38,6 +39,7 @@ AnyDocument = TypeVar(
     RestorePlan,
     RestorePage,
     RestoreReport,
+    OffsetMap,
 )
 
 

@@ -6,9 +6,10 @@ from typing import TypeVar
 from kafka_archiver.ledger.documents import Documents, Stored
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.keys import restore_document, restores_prefix, split_restore_document
+from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport, RestoreSource
 
-OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport)
+OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport, OffsetMap)
 
 
 class RestoreDocuments(Documents):
@@ -56,6 +57,15 @@ class RestoreDocuments(Documents):
         """Replace the report that was read. Return False if another process was faster."""
         key = restore_document(self.archive, report.restore, "report")
         return self._replace(key, self._bytes(report), before)
+
+    def restore_map(self, restore: str) -> Stored[OffsetMap]:
+        """Return the offset map of a restore, to be replaced."""
+        return self._of_restore(OffsetMap, restore, "map")
+
+    def put_restore_map(self, offsets: OffsetMap, before: Stored[OffsetMap]) -> bool:
+        """Replace the map that was read. Return False if another process was faster."""
+        key = restore_document(self.archive, offsets.restore, "map")
+        return self._replace(key, self._bytes(offsets), before)
 
     def restores(self) -> list[str]:
         """Return the names of all restores that have a plan. Lists the store: for reports only."""
