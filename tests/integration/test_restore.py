@@ -134,9 +134,10 @@ def restored(archiver: Archiver, source: str, kafka: Kafka, limits: RestoreLimit
     return plan
 
 
-RECORDS = 40_000
+RECORDS = 20_000
 
 
+@pytest.mark.timeout(900)
 def test_a_restore_that_is_killed_goes_on_where_it_was(services: Services) -> None:
     records = [Record(n % 2, DAY + n, b"%d" % n, b"k%d" % (n % 7)) for n in range(RECORDS)]
     archiver = services.archive(records, 2, settings={"content": "record", "chunk_records": 10_000})
@@ -146,17 +147,16 @@ def test_a_restore_that_is_killed_goes_on_where_it_was(services: Services) -> No
     limits = RestoreLimits(records_per_second=4_000, transaction_seconds=1, transaction_bytes=20_000)
     request = RestoreRequest("r", RestoreSelection(topics=(source,)), {source: topic}, limits=limits)
     plan = plan_restore(archiver.context.ledger, Cluster({"bootstrap.servers": brokers}), request)
-    for progress in (RECORDS // 10, RECORDS // 2):
-        job = start(archiver, "write")
-        try:
-            until(lambda: written(brokers, plan) > progress or job.poll() is not None, 120)  # noqa: B023
-            assert job.poll() is None
-        finally:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait(30)
+    job = start(archiver, "write")
+    try:
+        until(lambda: written(brokers, plan) > RECORDS // 4 or job.poll() is not None, 240)
+        assert job.poll() is None
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait(30)
     for step in ("write", "verify"):
         job = start(archiver, step)
-        output, _ = job.communicate(timeout=240)
+        output, _ = job.communicate(timeout=300)
         assert job.returncode == 0, output[-5000:]
     report = archiver.context.ledger.restore_report("r").document
     assert report
