@@ -16,6 +16,7 @@ from kafka_archiver.model.proof import HourPage, HourProof
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport
 from kafka_archiver.model.schemas import SchemaDocument
 from kafka_archiver.model.set_aside import SetAside
+from kafka_archiver.model.snapshots import GroupsSnapshot, TopicsSnapshot
 from kafka_archiver.store import Store
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ AnyDocument = TypeVar(
     SchemaDocument,
     DataKeyDocument,
     Acknowledgement,
+    TopicsSnapshot,
+    GroupsSnapshot,
     RestorePlan,
     RestorePage,
     RestoreReport,

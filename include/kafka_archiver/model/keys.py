@@ -5,6 +5,7 @@ Data:   <topic>/<path of the layout>/<name>.<ext>; the name is
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
+        _ledger/<archive>/{topics,groups}/<fingerprint>.json, the snapshots that plans name
         _ledger/<archive>/keys/<id>.json, the wrapped data keys of encrypted plans
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
@@ -16,6 +17,7 @@ A run is named after the start of its interval. A rebuild adds its revision: 202
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -195,6 +197,19 @@ def schema_document(archive: str, fingerprint: str) -> str:
 def split_schema_document(archive: str, key: str) -> str | None:
     """The inverse of `schema_document`; None for any other key."""
     return _hex_name(archive, key, schema_document)
+
+
+def snapshot_document(archive: str, fingerprint: str, name: str) -> str:
+    """The key of a snapshot; `name` is topics or groups, the fingerprint has 32 hexadecimal digits."""
+    return f"{ledger_prefix(archive)}{name}/{fingerprint}.json"
+
+
+def split_snapshot_document(archive: str, key: str) -> tuple[str, str] | None:
+    """The inverse of `snapshot_document`: name and fingerprint; None for any other key."""
+    for name in ("topics", "groups"):
+        if fingerprint := _hex_name(archive, key, partial(snapshot_document, name=name)):
+            return name, fingerprint
+    return None
 
 
 def key_document(archive: str, key_id: str) -> str:
