@@ -3,14 +3,16 @@
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import ConfigEntry, ConfigResource, ConfigSource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ConfigSource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.cimpl import NewTopic
 
 from kafka_archiver.kafka import apart, groups
-from kafka_archiver.kafka.asking import Asking, Name, Result, Start
+from kafka_archiver.kafka.asking import LISTEN_SECONDS, Asking, Name, Result, Start
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
@@ -131,6 +133,44 @@ class Cluster:
             lambda name: f"describe topic {name}",
         )
         return {answer.name: max(len(p.replicas) for p in answer.partitions) for answer in answers}
+
+    def operations(self, topics: Collection[str]) -> dict[str, frozenset[str]]:
+        """The operations that the credentials may do with each topic, such as WRITE."""
+        answers = self._ask(
+            lambda admin: admin.describe_topics(
+                TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=self.timeout
+            ),
+            lambda name: f"describe topic {name}",
+        )
+        return {answer.name: frozenset(op.name for op in answer.authorized_operations or ()) for answer in answers}
+
+    def group_operations(self, group: str) -> frozenset[str]:
+        """The operations that the credentials may do with a consumer group, such as READ."""
+        return self._call(groups.operations, group)
+
+    def create_topic(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
+        """Create a topic, unless it exists, and wait until a majority of the brokers knows it.
+
+        :raises PermanentError: the brokers refuse its settings, or the credentials.
+        """
+        new_topic = NewTopic(topic, partitions, replication, config=dict(settings))
+
+        def create(admin: AdminClient) -> dict[str, Future[None]]:
+            return dict(admin.create_topics([new_topic], request_timeout=self.timeout))
+
+        try:
+            self._ask(create, lambda name: f"create topic {name}")
+        except ArchiverError as error:
+            code = error.__cause__.args[0].code() if isinstance(error.__cause__, KafkaException) else None
+            if code in (KafkaError.INVALID_CONFIG, KafkaError.INVALID_REPLICATION_FACTOR, KafkaError.POLICY_VIOLATION):
+                raise PermanentError(str(error)) from error.__cause__
+            if code != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        until = time.monotonic() + self.timeout
+        while self.topic_ids([topic])[topic] is None:
+            if time.monotonic() > until:
+                raise TransientError(f"{self.brokers}: created topic {topic}, and the brokers do not show it yet")
+            time.sleep(LISTEN_SECONDS)
 
     def topics(self, selection: Collection[str] | re.Pattern[str]) -> list[Topic]:
         """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.

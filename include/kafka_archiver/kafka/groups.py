@@ -89,6 +89,25 @@ def offsets_of_groups(
     return {group: places for group, places in offsets.items() if places}
 
 
+def operations(properties: Mapping[str, str], timeout: float, group: str) -> frozenset[str]:
+    """The operations that the credentials may do with the group."""
+    try:
+        [description] = Asking(properties).ask(
+            lambda admin: admin.describe_consumer_groups(
+                [group], include_authorized_operations=True, request_timeout=timeout
+            ),
+            lambda name: f"describe group {name}",
+            timeout,
+        )
+    except TransientError as error:
+        cause = error.__cause__
+        if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            # Nobody may be told what may be done with a group that is not there yet.
+            return frozenset({"READ", "DESCRIBE"})
+        raise
+    return frozenset(operation.name for operation in description.authorized_operations or ())
+
+
 def members(properties: Mapping[str, str], timeout: float, group: str) -> list[str]:
     """The group's live members, as client@host; empty for a group that does not exist."""
     try:
