@@ -47,7 +47,7 @@ class GroupReport(Value):
 
 
 class GroupsReport(Document):
-    """What became of the groups. `taken_from`: a snapshot's fingerprint, or the id of the cluster that was asked."""
+    """The outcome for each group. `taken_from`: a snapshot's fingerprint, or the id of the cluster that was asked."""
 
     document: Literal["kafka-archiver/restore-groups"] = "kafka-archiver/restore-groups"
     version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""What a cluster says about itself before a restore writes to it, and what the restore needs of it. Pure."""
+"""The facts about a cluster before a restore writes to it, and the needs of the restore. Pure."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -44,7 +44,7 @@ class TargetFacts(NamedTuple):
 
 
 class TopicDemand(NamedTuple):
-    """What a restore needs of one topic of the target.
+    """The needs of a restore in one topic of the target.
 
     :param partitions: as many at least.
     :param written: the partitions that get records.
