@@ -14,8 +14,10 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourPage, HourProof
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport
+from kafka_archiver.model.restored_groups import GroupsReport
 from kafka_archiver.model.schemas import SchemaDocument
 from kafka_archiver.model.set_aside import SetAside
+from kafka_archiver.model.snapshots import GroupsSnapshot, TopicsSnapshot
 from kafka_archiver.store import Store
 
 if TYPE_CHECKING:
@@ -36,9 +38,12 @@ AnyDocument = TypeVar(
     SchemaDocument,
     DataKeyDocument,
     Acknowledgement,
+    TopicsSnapshot,
+    GroupsSnapshot,
     RestorePlan,
     RestorePage,
     RestoreReport,
+    GroupsReport,
     OffsetMap,
 )
 

@@ -8,8 +8,9 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.keys import restore_document, restores_prefix, split_restore_document
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport, RestoreSource
+from kafka_archiver.model.restored_groups import GroupsReport
 
-OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport, OffsetMap)
+OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport, OffsetMap, GroupsReport)
 
 
 class RestoreDocuments(Documents):
@@ -66,6 +67,15 @@ class RestoreDocuments(Documents):
         """Replace the map that was read. Return False if another process was faster."""
         key = restore_document(self.archive, offsets.restore, "map")
         return self._replace(key, self._bytes(offsets), before)
+
+    def restore_groups(self, restore: str) -> Stored[GroupsReport]:
+        """Return what became of the consumer groups, to be replaced."""
+        return self._of_restore(GroupsReport, restore, "groups")
+
+    def put_restore_groups(self, report: GroupsReport, before: Stored[GroupsReport]) -> bool:
+        """Replace the report about groups that was read. Return False if another process was faster."""
+        key = restore_document(self.archive, report.restore, "groups")
+        return self._replace(key, self._bytes(report), before)
 
     def restores(self) -> list[str]:
         """Return the names of all restores that have a plan. Lists the store: for reports only."""
