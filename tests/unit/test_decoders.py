@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model import decoders
 from kafka_archiver.model.decoders import DecoderType, decoder_type, names
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.base import Decoded, DecoderInput
@@ -98,8 +97,8 @@ REVERSED = DecoderType("reversed", f"{__name__}:make_reversed", columns="always"
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    points = EntryPoints([EntryPoint("reversed", f"{__name__}:REVERSED", decoders.GROUP)])
-    monkeypatch.setattr(decoders, "entry_points", lambda **match: points.select(**match))
+    points = EntryPoints([EntryPoint("reversed", f"{__name__}:REVERSED", "kafka_archiver.decoders")])
+    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", lambda **match: points.select(**match))
     decoder_type.cache_clear()
     yield
     decoder_type.cache_clear()

@@ -14,7 +14,7 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.context.print_object import lines
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Content, Plan, Settings
-from kafka_archiver.records.formats import registry, resolve
+from kafka_archiver.records.formats import resolve
 from kafka_archiver.records.formats.base import Buffer, Target
 from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.values.documents import Value
@@ -90,8 +90,8 @@ TABLE = Table()
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = EntryPoints([EntryPoint("table", f"{__name__}:TABLE", registry.GROUP)])
-    monkeypatch.setattr(registry, "entry_points", lambda **match: points.select(**match))
+    points = EntryPoints([EntryPoint("table", f"{__name__}:TABLE", "kafka_archiver.formats")])
+    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", lambda **match: points.select(**match))
 
 
 def archive(store: str) -> Archive:

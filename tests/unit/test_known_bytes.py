@@ -13,7 +13,7 @@ import zstandard
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.plan import PartitionPlan, Settings
-from kafka_archiver.records.formats import get_format, known_bytes, names, registry
+from kafka_archiver.records.formats import get_format, known_bytes, names
 from kafka_archiver.records.formats.avro import encoder as avro
 from kafka_archiver.records.formats.jsonl import JsonLines
 from kafka_archiver.records.formats.known_bytes import require_known_bytes
@@ -168,8 +168,8 @@ THEIRS = Theirs()
 
 
 def test_a_format_of_another_distribution_answers_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = EntryPoints([EntryPoint("theirs", f"{__name__}:THEIRS", registry.GROUP)])
-    monkeypatch.setattr(registry, "entry_points", lambda **match: points.select(**match))
+    points = EntryPoints([EntryPoint("theirs", f"{__name__}:THEIRS", "kafka_archiver.formats")])
+    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", lambda **match: points.select(**match))
     monkeypatch.setattr(deflate, "_LEVEL", 1)
     require_known_bytes(Settings(format="theirs"))
 

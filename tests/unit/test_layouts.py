@@ -162,7 +162,7 @@ def test_hourly_files_each_record_in_the_hour_of_its_time(times: list[int]) -> N
 
 
 def test_a_plan_of_a_layout_that_this_release_lacks_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"store\.layout: expected hourly .*; found 'weekly'"):
+    with pytest.raises(ConfigError, match=r"store\.layout: expected hourly .*, found 'weekly'"):
         form_of(Settings(layout="weekly"))
 
 

@@ -27,7 +27,9 @@ LINES = Lines()
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     """Entry points of the group; append to it."""
     points: list[EntryPoint] = []
-    monkeypatch.setattr(registry, "entry_points", lambda **match: EntryPoints(points).select(**match))
+    monkeypatch.setattr(
+        "kafka_archiver.messages.entry_points.entry_points", lambda **match: EntryPoints(points).select(**match)
+    )
     return points
 
 
@@ -69,7 +71,7 @@ def test_a_format_that_cannot_be_loaded_is_an_error_of_the_configuration(
 
 def test_an_unknown_name_lists_the_known_ones(installed: list[EntryPoint]) -> None:
     installed.append(point("lines", f"{__name__}:LINES"))
-    with pytest.raises(ConfigError, match=r"store.format: expected avro \| .* \| lines \| .*, found 'xml'"):
+    with pytest.raises(ConfigError, match=r"store.format: expected avro \| .* \| lines, found 'xml'"):
         resolve(Settings(format="xml"))
 
 

@@ -1,5 +1,6 @@
 """The document of a job: what a task gives to a main program, as one argument that everybody may read. Pure."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -13,15 +14,15 @@ if TYPE_CHECKING:
     from kafka_archiver.config import Archive
 
 
-class JobDocument(Value):
+class JobDocument(Value, ABC):
     """The document of a job. It holds no secrets. `job`: its name in `jobs.registry`; a subclass has a default."""
 
     job: str
 
     @classmethod
+    @abstractmethod
     def of(cls, archive: "Archive", runs: Sequence[str]) -> Self:
         """Return the job for some runs of an archive, with its present policies."""
-        raise NotImplementedError
 
     def to_argument(self) -> str:
         """Return the document as one argument: JSON in one line.

@@ -7,14 +7,13 @@ records are decoded there. It cannot replace a decoder of this package. Pure: no
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Literal
 
-from kafka_archiver.messages.entry_points import load_entry_point
+from kafka_archiver.messages.entry_points import AddedNames
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Kind
 
-GROUP = "kafka_archiver.decoders"
+_ADDED = AddedNames("kafka_archiver.decoders", "decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ _OWN: dict[str, DecoderType] = {
 
 def names() -> tuple[str, ...]:
     """Return the names of all decoders."""
-    return (*_OWN, *sorted({*entry_points(group=GROUP).names} - {*_OWN}))
+    return _ADDED.with_own(_OWN)
 
 
 def names_from_registry() -> tuple[str, ...]:
@@ -86,8 +85,7 @@ def decoder_type(name: str) -> DecoderType:
     """
     if name in _OWN:
         return _OWN[name]
-    entries = tuple(entry_points(group=GROUP, name=name))
-    loaded = load_entry_point("decode", name, entries, " | ".join(names()))
+    loaded, place = _ADDED.load(name, _OWN)
     if not isinstance(loaded, DecoderType):
-        raise ConfigError(f"decode: expected a DecoderType at {entries[0].value}, found {type(loaded).__name__}")
+        raise ConfigError(f"decode: expected a DecoderType at {place}, found {type(loaded).__name__}")
     return loaded

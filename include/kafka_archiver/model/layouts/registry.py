@@ -6,11 +6,11 @@ Install such a distribution on the Spark executors too. It cannot replace a layo
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Any
 
 from pydantic import ValidationError
 
+from kafka_archiver.messages.entry_points import AddedNames
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.decoders import decoder_type
@@ -38,7 +38,7 @@ from kafka_archiver.model.layouts.zooz import Zooz
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.documents import Value
 
-GROUP = "kafka_archiver.layouts"
+_ADDED = AddedNames("kafka_archiver.layouts", "store.layout")
 # Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: tuple[Layout, ...] = (
     Hourly(),
@@ -67,7 +67,7 @@ FROZEN = ("zone_data", "names")
 
 def names() -> tuple[str, ...]:
     """The names of all layouts."""
-    return (*LAYOUTS, *sorted({*entry_points(group=GROUP).names} - {*LAYOUTS}))
+    return _ADDED.with_own(LAYOUTS)
 
 
 def get_layout(name: str) -> Layout:
@@ -77,18 +77,14 @@ def get_layout(name: str) -> Layout:
     """
     if name in LAYOUTS:
         return LAYOUTS[name]
-    entries = tuple(entry_points(group=GROUP, name=name))
-    if len(entries) != 1:
-        what = f"two distributions add {name!r}" if entries else f"found {name!r}"
-        raise ConfigError(f"store.layout: expected {' | '.join(names())}; {what}")
+    loaded, place = _ADDED.load(name, LAYOUTS)
     try:
-        loaded = entries[0].load()
         layout: Layout = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"store.layout: {name!r} ({entries[0].value}) cannot be loaded: {why}") from error
+        raise ConfigError(f"store.layout: {name!r} ({place}) cannot be loaded: {why}") from error
     if missing := [part for part in ("name", "options", "form") if not hasattr(layout, part)]:
-        raise ConfigError(f"store.layout: {name!r} ({entries[0].value}) is no layout: it has no `{missing[0]}`")
+        raise ConfigError(f"store.layout: {name!r} ({place}) is no layout: it has no `{missing[0]}`")
     return layout
 
 

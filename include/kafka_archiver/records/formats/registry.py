@@ -10,12 +10,11 @@ This module does not import Arrow: planning needs names and options of formats e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue, ValidationError
 
-from kafka_archiver.messages.entry_points import load_entry_point
+from kafka_archiver.messages.entry_points import AddedNames
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.plan import Settings, sealed_extension
@@ -31,7 +30,7 @@ from kafka_archiver.records.formats.text import TextFormat
 if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Format
 
-GROUP = "kafka_archiver.formats"
+_ADDED = AddedNames("kafka_archiver.formats", "store.format")
 # Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: dict[str, Format] = {
     f.name: f for f in (JsonLines(), Csv(), TextFormat(), BytesFormat(), Avro(), Parquet(), BlockGzip(), Mak())
@@ -40,7 +39,7 @@ _OWN: dict[str, Format] = {
 
 def names() -> tuple[str, ...]:
     """The names of all formats, sorted."""
-    return tuple(sorted({*_OWN, *entry_points(group=GROUP).names}))
+    return tuple(sorted(_ADDED.with_own(_OWN)))
 
 
 def get_format(name: str) -> Format:
@@ -50,9 +49,8 @@ def get_format(name: str) -> Format:
     """
     if name in _OWN:
         return _OWN[name]
-    entries = tuple(entry_points(group=GROUP, name=name))
-    loaded: Format = load_entry_point("store.format", name, entries, _one_of(names()))
-    return loaded
+    added: Format = _ADDED.load(name, sorted(_OWN))[0]
+    return added
 
 
 def resolve(settings: Settings, decoded: bool = False) -> Settings:
