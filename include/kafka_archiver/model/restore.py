@@ -131,7 +131,7 @@ class RestoreSource(SourcePartition):
     `offsets`: how many offsets the pages have. `records`: exactly, or the most if not `exact`. `bytes`: of the objects
     that are read, as stored. `dead_letters`: among `records`. `filtered`, `absent`, `lost`:
     offsets without a record in the archive. `values_only`, `rows`: records of which it has only values or columns, or
-    several rows.
+    several rows. `oldest`, `newest`: bounds of the timestamps in milliseconds, of the objects that are read.
     """
 
     pages: tuple[PageEntry, ...] = ()
@@ -145,6 +145,8 @@ class RestoreSource(SourcePartition):
     lost: Count = 0
     values_only: Count = 0
     rows: Count = 0
+    oldest: int | None = None
+    newest: int | None = None
 
 
 # Offsets `[start, end)`, and the index of their run in `RestorePage.runs`.

@@ -68,6 +68,14 @@ class Counts:
     lost: int = 0
     values_only: int = 0
     rows: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+
+    def note_times(self, entry: ObjectEntry) -> None:
+        """Note the bounds of an object's timestamps."""
+        first, last = entry.min_timestamp, entry.max_timestamp
+        self.oldest = first if self.oldest is None else min(self.oldest, first)
+        self.newest = last if self.newest is None else max(self.newest, last)
 
 
 @dataclass
@@ -259,6 +267,7 @@ def _add(
     for entry, is_letter in read:
         rows[is_letter] += _rows(entry, wanted)
         counts.bytes += entry.bytes
+        counts.note_times(entry)
     records = rows[True] + rows[False]
     inside = Range(max(account.start, wanted.offsets.start), min(account.end, wanted.offsets.end))
     cut = inside != (account.start, account.end)

@@ -57,15 +57,15 @@ class RestoreRequest:
         return self.rename.get(topic, topic)
 
 
-# Looks at what is planned before it is frozen, and raises what speaks against it.
-Check = Callable[[RestorePlan], None]
+# Makes the target ready for what is selected, up to a plan of the archive, or raises what speaks against it.
+Prepare = Callable[[Sequence[RestoreSource], int], object]
 
 
 def plan_restore(
     ledger: Ledger,
     cluster: TargetCluster,
     request: RestoreRequest,
-    check: Check = lambda _: None,
+    prepare: Prepare = lambda *_: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RestorePlan:
     """Freeze the plan of a restore; if there is one of this name, return it.
@@ -76,8 +76,9 @@ def plan_restore(
     require_name(request.restore)
     if known := ledger.restore_plan(request.restore):
         return _same(known, request)
-    plan = outline(ledger, cluster, request, lambda page: ledger.put_restore_page(request.restore, page), clock)
-    check(plan)
+    plan = outline(
+        ledger, cluster, request, prepare, lambda page: ledger.put_restore_page(request.restore, page), clock
+    )
     return _same(ledger.create_restore_plan(plan), request)
 
 
@@ -85,6 +86,7 @@ def outline(
     ledger: Ledger,
     cluster: TargetCluster,
     request: RestoreRequest,
+    prepare: Prepare = lambda *_: None,
     keep: Callable[[RestorePage], None] = lambda _: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RestorePlan:
@@ -93,7 +95,6 @@ def outline(
     :param keep: gets each page.
     """
     gathered = gather(ledger, request.selection)
-    topics = target_topics(cluster, request)
     sources = []
     for source, pages in gathered.sources():
         entries = []
@@ -102,6 +103,8 @@ def outline(
             entries.append(page.entry)
         sources.append(source.model_copy(update={"pages": tuple(entries)}))
     require_exact(sources, request.options)
+    prepare(sources, gathered.through)
+    topics = target_topics(cluster, request)
     _require_partitions(sources, topics)
     return RestorePlan(
         archive=ledger.archive,

@@ -27,6 +27,9 @@ TRIES = 5
 # Waits for the end of another producer's open transaction, and how many.
 PAUSE, PAUSES = 0.2, 75
 
+# How the transactional ids of restores begin.
+TRANSACTIONAL_ID = "kafka-archiver-restore-"
+
 
 class StoppedError(TransientError):
     """The process was asked to end. What was written is committed."""
@@ -34,7 +37,7 @@ class StoppedError(TransientError):
 
 def transactional_id(topic_id: str, partition: int) -> str:
     """Return the transactional id of every restore's writer of a partition: competing restores fence each other."""
-    return f"kafka-archiver-restore-{topic_id}-{partition}"
+    return f"{TRANSACTIONAL_ID}{topic_id}-{partition}"
 
 
 @dataclass
