@@ -14,7 +14,6 @@ from kafka_archiver.jobs.restore import RestoreJob
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.restore import RestorePlan
-from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.work.restore.step import (
     PartitionWork,
     frozen_plan,
@@ -22,6 +21,7 @@ from kafka_archiver.work.restore.step import (
     publish,
     require_cluster,
     require_verified,
+    written_records,
 )
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = lo
             return
         stamps = [position.stamp for position in positions.values() if position]
         if not before:
-            before.append(sum(part.records for stamp in stamps if (part := RestoreProgress.from_stamp(stamp))))
+            before.append(written_records(plan, stamps))
         say(progress_line(plan, stamps, time.monotonic() - began, before[0]))
 
     def go_on_looking() -> None:

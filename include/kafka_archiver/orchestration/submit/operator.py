@@ -33,7 +33,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
     # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
-    operator_extra_links = (PlanLink(), ManifestLink(), SparkLink())
+    operator_extra_links: Sequence[Any] = (PlanLink(), ManifestLink(), SparkLink())
 
     def __init__(self, *, archive: Archive, job: Path, document: type[JobDocument], **kwargs: Any) -> None:
         super().__init__(

@@ -26,7 +26,7 @@ class RestoreOperator(ArchiveOperator):
     """
 
     template_fields: Sequence[str] = ()
-    operator_extra_links = (SparkLink(),)
+    operator_extra_links: Sequence[Any] = (SparkLink(),)
 
     def __init__(self, *, archive: Archive, job: Path, step: RestoreStep, **kwargs: Any) -> None:
         super().__init__(archive=archive, job=job, document=document_type("restore"), **kwargs)

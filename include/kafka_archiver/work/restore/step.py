@@ -102,13 +102,22 @@ def progress_line(plan: RestorePlan, stamps: Collection[str], seconds: float, be
     :param stamps: the metadata of the group's offsets.
     :param before: records that were written when the step began, so many seconds ago.
     """
-    progress = [part for stamp in stamps if (part := RestoreProgress.from_stamp(stamp)) and part.plan == plan.digest]
-    records, size = sum(part.records for part in progress), sum(part.bytes for part in progress)
+    progress = _progress(plan, stamps)
+    records, size = written_records(plan, stamps), sum(part.bytes for part in progress)
     rate = (records - before) / seconds if seconds else 0.0
     most = "" if plan.exact else "at most "
     share = f" ({100 * records // plan.records} %)" if plan.records else ""
     left = f", {remaining(int((plan.records - records) / rate))} left" if rate > 0 and plan.records > records else ""
     return f"{records:,} of {most}{plan.records:,} records{share}, {size / 1e6:,.1f} MB, {rate:,.0f} records/s{left}"
+
+
+def written_records(plan: RestorePlan, stamps: Collection[str]) -> int:
+    """Return how many records are written, by the metadata of the group's offsets."""
+    return sum(part.records for part in _progress(plan, stamps))
+
+
+def _progress(plan: RestorePlan, stamps: Collection[str]) -> list[RestoreProgress]:
+    return [part for stamp in stamps if (part := RestoreProgress.from_stamp(stamp)) and part.plan == plan.digest]
 
 
 def remaining(seconds: int) -> str:
