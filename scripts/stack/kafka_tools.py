@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 TOOLS = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",

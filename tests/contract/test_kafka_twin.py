@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, PolicyError
 from kafka_archiver.model.plan import Chunk, Settings
@@ -13,7 +14,7 @@ from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from tests.support.kafka_mirror import ISOLATIONS, KafkaMirror
 from tests.support.kafka_twin import KafkaTwin
-from tests.support.topics import DAY, HOUR, Record
+from tests.support.topics import DAY, HOUR, Record, new_topic
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.contract
@@ -42,6 +43,9 @@ def same_answers(mirror: KafkaMirror, topic: str, group: str) -> None:
     assert twin.log_starts(names) == real.log_starts(names)
     assert twin.positions(group, names) == real.positions(group, names)
     assert twin.members(group) == real.members(group)
+    groups = twin.offsets_of_groups([re.escape(group)], [topic])
+    assert groups == real.offsets_of_groups([re.escape(group), "no-such-group"], [topic])
+    assert twin.replication([topic]) == real.replication([topic])
     ends = twin.high_watermarks(names)
     assert ends == real.high_watermarks(names)
     assert real.truncated(ends) == twin.truncated(ends) == dict.fromkeys(names)
@@ -87,6 +91,16 @@ def same_answers(mirror: KafkaMirror, topic: str, group: str) -> None:
                     by_twin = [row for batch in twin.read_chunk(chunk, settings) for row in batch.to_pylist()]
                     by_kafka = [r for b in read_chunk(properties, "g", chunk, settings, 20) for r in b.to_pylist()]
                     assert by_twin == by_kafka
+
+
+def test_only_the_settings_that_a_topic_has_of_its_own_are_told(kafka: Kafka) -> None:
+    topic = new_topic(kafka.bootstrap_servers, 2, retention_ms="-1", cleanup_policy="compact")
+    plain = new_topic(kafka.bootstrap_servers)
+    cluster = Cluster({"bootstrap.servers": kafka.bootstrap_servers})
+    own = {topic: {"cleanup.policy": "compact", "retention.ms": "-1"}, plain: {}}
+    assert cluster.own_settings([topic, plain]) == own
+    assert cluster.topic_settings([plain])[plain]["cleanup.policy"] == "delete"
+    assert cluster.replication([topic, plain]) == {topic: 1, plain: 1}
 
 
 @pytest.mark.parametrize("seed", range(3))

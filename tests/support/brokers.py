@@ -50,6 +50,12 @@ class Brokers:
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         return dict.fromkeys(topics, self.settings)
 
+    def own_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return self.topic_settings(topics)
+
+    def replication(self, topics: Collection[str]) -> dict[str, int]:
+        return dict.fromkeys(topics, 3)
+
     def topics(self, selection: Any) -> list[Topic]:
         if self.failure:
             raise self.failure

@@ -130,6 +130,8 @@ class KafkaTwin:
         """By topic id, with deleted topics."""
         self.groups: dict[str, dict[TopicPartition, Position]] = {}
         self.live: dict[str, list[str]] = {}
+        # The own settings of topics, by name.
+        self.settings: dict[str, dict[str, str]] = {}
         self._clock = clock
         self._ids: dict[str, str] = {}
         self._pending: dict[str, list[Entry]] = {}
@@ -271,6 +273,12 @@ class KafkaTwin:
             raise PermanentError(f"describe topic {missing[0]}: it does not exist")
         return [Topic(name, self._ids[name], len(self.logs[self._ids[name]])) for name in names]
 
+    def own_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {name: dict(self.settings.get(name, {})) for name in topics}
+
+    def replication(self, topics: Collection[str]) -> dict[str, int]:
+        return dict.fromkeys(topics, 1)
+
     def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
         return {name: self._ids.get(name) for name in names}
 
@@ -308,6 +316,15 @@ class KafkaTwin:
 
     def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
         return {name: self.groups.get(group, {}).get(name) for name in names}
+
+    def offsets_of_groups(
+        self, patterns: Collection[str], topics: Collection[str], most: int = 1000
+    ) -> dict[str, dict[TopicPartition, int]]:
+        names = sorted(g for g in self.groups if any(re.fullmatch(pattern, g) for pattern in patterns))
+        if len(names) > most:
+            raise PermanentError(f"{len(names)} consumer groups match; expected at most {most}")
+        offsets = {g: {n: p.offset for n, p in self.groups[g].items() if n.topic in topics} for g in names}
+        return {group: places for group, places in offsets.items() if places}
 
     def members(self, group: str) -> list[str]:
         return sorted(self.live.get(group, []))

@@ -23,6 +23,7 @@ from kafka_archiver.model.keys import (
     split_line_document,
     split_run_document,
     split_schema_document,
+    split_snapshot_document,
 )
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled, discrepancies
 from kafka_archiver.model.plan import Plan
@@ -186,6 +187,7 @@ def is_known(archive: str, key: str) -> bool:
         or split_line_document(archive, key) is not None
         or split_schema_document(archive, key)
         or split_key_document(archive, key)
+        or split_snapshot_document(archive, key)
         or split_acknowledged_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
         # Adopted objects, and test objects of `airflow archive doctor`, running or killed.

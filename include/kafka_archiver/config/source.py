@@ -32,6 +32,14 @@ def _topic(name: str) -> str:
     return name
 
 
+def _expression(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"expected a regular expression for the whole name of consumer groups ({error})") from error
+    return pattern
+
+
 def _some(topics: tuple[str, ...]) -> tuple[str, ...]:
     if not topics:
         raise ValueError("expected at least one topic")
@@ -50,6 +58,8 @@ class Source(Section):
     reader: Literal["auto", "spark", "native"] = "auto"
     # Seconds that planning waits for open transactions.
     settle: Annotated[float, Field(ge=0, le=3600)] = 30
+    # Consumer groups whose committed offsets each plan has, for a restore.
+    snapshot_groups: tuple[Annotated[str, AfterValidator(_expression)], ...] = ()
     max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
     max_value_bytes: Annotated[int, Field(gt=0)] | None = None
     key: Decoding = Decoding()

@@ -25,6 +25,7 @@ class Job(NamedTuple):
 
 JOBS = {
     "archive": Job("kafka_archiver.jobs.archive:ArchiveJob", "kafka_archiver.driver.archive:run"),
+    "restore": Job("kafka_archiver.jobs.restore:RestoreJob", "kafka_archiver.driver.restore:run"),
 }
 
 

@@ -3,14 +3,16 @@
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ConfigSource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.cimpl import NewTopic
 
 from kafka_archiver.kafka import apart, groups
-from kafka_archiver.kafka.asking import Asking, Name, Result, Start
+from kafka_archiver.kafka.asking import LISTEN_SECONDS, Asking, Name, Result, Start
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
@@ -23,6 +25,8 @@ from kafka_archiver.values.ranges import TopicPartition
 
 # Longer than `broker.session.timeout.ms` (9 s) or `zookeeper.session.timeout.ms` (18 s) of most clusters.
 SESSION_SECONDS = 20.0
+# Consumer groups that one request is about.
+MOST_GROUPS = 1000
 # Requests for watermarks if the connection breaks before the answer.
 _TRIES = 2
 # New clients that are asked, if a broker does not know a topic that others know.
@@ -44,6 +48,17 @@ class Topic(NamedTuple):
 
 def _topic(answer: Any) -> Topic:
     return Topic(answer.name, str(answer.topic_id), len(answer.partitions))
+
+
+def own_entries(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
+    """Return the settings that were made for the topic itself."""
+    return {
+        name: entry.value
+        for name, entry in sorted(entries.items())
+        if ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
+        and entry.value is not None
+        and not entry.is_sensitive
+    }
 
 
 def is_unknown_topic(error: ArchiverError) -> bool:
@@ -90,16 +105,72 @@ class Cluster:
 
         :raises PermanentError: the credentials may not describe the settings.
         """
+        return {
+            name: {entry.name: entry.value for entry in answer.values() if entry.value is not None}
+            for name, answer in self._settings(topics).items()
+        }
+
+    def _settings(self, topics: Iterable[str]) -> dict[str, dict[str, ConfigEntry]]:
         names = list(topics)
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
         answers = self._ask(
             lambda admin: admin.describe_configs(resources, request_timeout=self.timeout),
             lambda resource: f"describe the settings of topic {resource.name}",
         )
-        return {
-            name: {entry.name: entry.value for entry in answer.values() if entry.value is not None}
-            for name, answer in zip(names, answers, strict=True)
-        }
+        return dict(zip(names, answers, strict=True))
+
+    def own_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings that each topic has of its own, without those that it has from the brokers, and secrets.
+
+        :raises PermanentError: the credentials may not describe the settings.
+        """
+        return {name: own_entries(answer) for name, answer in self._settings(topics).items()}
+
+    def replication(self, topics: Collection[str]) -> dict[str, int]:
+        """The number of replicas of each topic."""
+        answers = self._ask(
+            lambda admin: admin.describe_topics(TopicCollection(list(topics)), request_timeout=self.timeout),
+            lambda name: f"describe topic {name}",
+        )
+        return {answer.name: max(len(p.replicas) for p in answer.partitions) for answer in answers}
+
+    def operations(self, topics: Collection[str]) -> dict[str, frozenset[str]]:
+        """The operations that the credentials may do with each topic, such as WRITE."""
+        answers = self._ask(
+            lambda admin: admin.describe_topics(
+                TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=self.timeout
+            ),
+            lambda name: f"describe topic {name}",
+        )
+        return {answer.name: frozenset(op.name for op in answer.authorized_operations or ()) for answer in answers}
+
+    def group_operations(self, group: str) -> frozenset[str]:
+        """The operations that the credentials may do with a consumer group, such as READ."""
+        return self._call(groups.operations, group)
+
+    def create_topic(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
+        """Create a topic, unless it exists, and wait until a majority of the brokers knows it.
+
+        :raises PermanentError: the brokers refuse its settings, or the credentials.
+        """
+        new_topic = NewTopic(topic, partitions, replication, config=dict(settings))
+
+        def create(admin: AdminClient) -> dict[str, Future[None]]:
+            return dict(admin.create_topics([new_topic], request_timeout=self.timeout))
+
+        try:
+            self._ask(create, lambda name: f"create topic {name}")
+        except ArchiverError as error:
+            code = error.__cause__.args[0].code() if isinstance(error.__cause__, KafkaException) else None
+            if code in (KafkaError.INVALID_CONFIG, KafkaError.INVALID_REPLICATION_FACTOR, KafkaError.POLICY_VIOLATION):
+                raise PermanentError(str(error)) from error.__cause__
+            if code != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        until = time.monotonic() + self.timeout
+        while self.topic_ids([topic])[topic] is None:
+            if time.monotonic() > until:
+                raise TransientError(f"{self.brokers}: created topic {topic}, and the brokers do not show it yet")
+            time.sleep(LISTEN_SECONDS)
 
     def topics(self, selection: Collection[str] | re.Pattern[str]) -> list[Topic]:
         """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.
@@ -268,14 +339,28 @@ class Cluster:
         """The group's committed offsets; None for a partition without one."""
         return {name: place and place.offset for name, place in self.positions(group, names).items()}
 
-    def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
-        """The group's committed offsets with their metadata; None for a partition without an offset."""
+    def positions(
+        self, group: str, names: Iterable[TopicPartition], stable: bool = False
+    ) -> dict[TopicPartition, Position | None]:
+        """The group's committed offsets with their metadata; None for a partition without an offset.
+
+        :param stable: wait for the end of a transaction that has an offset.
+        """
         asked = list(names)
-        return self._call(groups.positions, group, asked) if asked else {}
+        return self._call(groups.positions, group, asked, stable) if asked else {}
 
     def members(self, group: str) -> list[str]:
         """The group's live members, as client@host; empty for a group that does not exist."""
         return self._call(groups.members, group)
+
+    def offsets_of_groups(
+        self, patterns: Collection[str], topics: Collection[str], most: int = MOST_GROUPS
+    ) -> dict[str, dict[TopicPartition, int]]:
+        """The committed offsets in these topics of the groups whose whole name matches one of the patterns.
+
+        :raises PermanentError: more than `most` groups match.
+        """
+        return self._call(groups.offsets_of_groups, list(patterns), set(topics), most)
 
     def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         """Set the group's committed offsets, and read them back.

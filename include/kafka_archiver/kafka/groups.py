@@ -1,5 +1,6 @@
 """Requests to the coordinator of a consumer group. `Cluster` sends them through `apart.call`."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from kafka_archiver.kafka.asking import Asking
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -21,13 +22,20 @@ class Position(NamedTuple):
 
 
 def positions(
-    properties: Mapping[str, str], timeout: float, group: str, names: Collection[TopicPartition]
+    properties: Mapping[str, str],
+    timeout: float,
+    group: str,
+    names: Collection[TopicPartition],
+    stable: bool = False,
 ) -> dict[TopicPartition, Position | None]:
-    """The group's committed offsets with their metadata; None for a partition without an offset."""
+    """The group's committed offsets with their metadata; None for a partition without an offset.
+
+    :param stable: no answer about an offset whose transaction is not decided.
+    """
     asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
     [answer] = Asking(properties).ask(
         lambda admin: admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=timeout
+            [ConsumerGroupTopicPartitions(group, asked)], require_stable=stable, request_timeout=timeout
         ),
         lambda name: f"read the offsets of group {name}",
         timeout,
@@ -37,6 +45,67 @@ def positions(
         TopicPartition(p.topic, p.partition): Position(p.offset, p.metadata or "") if p.offset >= 0 else None
         for p in answer.topic_partitions
     }
+
+
+def offsets_of_groups(
+    properties: Mapping[str, str], timeout: float, patterns: Collection[str], topics: Collection[str], most: int
+) -> dict[str, dict[TopicPartition, int]]:
+    """The committed offsets in these topics of the groups whose whole name matches one of the patterns.
+
+    Groups without such an offset are not in the result.
+
+    :raises PermanentError: more than `most` groups match.
+    """
+    asking = Asking(properties)
+    [listed] = asking.ask(
+        lambda admin: {"": admin.list_consumer_groups(request_timeout=timeout)}, lambda _: "list the groups", timeout
+    )
+    if listed.errors:
+        raise translate(listed.errors[0].args[0], "list the groups", properties["bootstrap.servers"])
+    expressions = [re.compile(pattern) for pattern in patterns]
+    groups = sorted({g.group_id for g in listed.valid if any(e.fullmatch(g.group_id) for e in expressions)})
+    if len(groups) > most:
+        raise PermanentError(
+            f"{len(groups):,} consumer groups match {', '.join(patterns)}; expected at most {most:,}: narrow the "
+            "pattern"
+        )
+    requests = {group: ConsumerGroupTopicPartitions(group) for group in groups}
+    answers = asking.ask(
+        lambda admin: {
+            group: admin.list_consumer_group_offsets([request], request_timeout=timeout)[group]
+            for group, request in requests.items()
+        },
+        lambda group: f"read the offsets of group {group}",
+        timeout,
+    )
+    offsets = {
+        group: {
+            TopicPartition(place.topic, place.partition): place.offset
+            for place in answer.topic_partitions
+            if place.topic in topics and place.offset >= 0 and not place.error
+        }
+        for group, answer in zip(groups, answers, strict=True)
+    }
+    return {group: places for group, places in offsets.items() if places}
+
+
+def operations(properties: Mapping[str, str], timeout: float, group: str) -> frozenset[str]:
+    """The operations that the credentials may do with the group."""
+    try:
+        [description] = Asking(properties).ask(
+            lambda admin: admin.describe_consumer_groups(
+                [group], include_authorized_operations=True, request_timeout=timeout
+            ),
+            lambda name: f"describe group {name}",
+            timeout,
+        )
+    except TransientError as error:
+        cause = error.__cause__
+        if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            # Nobody may be told what may be done with a group that is not there yet.
+            return frozenset({"READ", "DESCRIBE"})
+        raise
+    return frozenset(operation.name for operation in description.authorized_operations or ())
 
 
 def members(properties: Mapping[str, str], timeout: float, group: str) -> list[str]:

@@ -10,11 +10,15 @@ from kafka_archiver.model.adopted import AdoptedListing, AdoptedPage, AdoptedRea
 from kafka_archiver.model.data_keys import DataKeyDocument
 from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
+from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourPage, HourProof
+from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport
+from kafka_archiver.model.restored_groups import GroupsReport
 from kafka_archiver.model.schemas import SchemaDocument
 from kafka_archiver.model.set_aside import SetAside
+from kafka_archiver.model.snapshots import GroupsSnapshot, TopicsSnapshot
 from kafka_archiver.store import Store
 
 if TYPE_CHECKING:
@@ -40,6 +44,13 @@ AnyDocument = TypeVar(
     AdoptedPage,
     AdoptedListing,
     AdoptedReading,
+    TopicsSnapshot,
+    GroupsSnapshot,
+    RestorePlan,
+    RestorePage,
+    RestoreReport,
+    GroupsReport,
+    OffsetMap,
 )
 
 

@@ -6,16 +6,20 @@ from kafka_archiver.ledger.claims import ClaimDocuments
 from kafka_archiver.ledger.data_keys import DataKeyDocuments
 from kafka_archiver.ledger.derived import DerivedDocuments
 from kafka_archiver.ledger.line import LineDocuments
+from kafka_archiver.ledger.restores import RestoreDocuments
 from kafka_archiver.ledger.schemas import SchemaDocuments
+from kafka_archiver.ledger.snapshots import SnapshotDocuments
 
 
 class Ledger(
     LineDocuments,
     DataKeyDocuments,
     SchemaDocuments,
+    SnapshotDocuments,
     AcknowledgedDocuments,
     ClaimDocuments,
     AdoptedDocuments,
+    RestoreDocuments,
     DerivedDocuments,
 ):
     """The documents of one archive.

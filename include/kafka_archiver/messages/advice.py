@@ -22,6 +22,11 @@ def audit_dag_id(archive: str) -> str:
     return f"audit_{archive}"
 
 
+def restore_dag_id(archive: str) -> str:
+    """Return the id of the DAG that restores an archive."""
+    return f"restore_{archive}"
+
+
 def next_steps(causes: Sequence[Action], again: Action, otherwise: Action) -> tuple[Action, ...]:
     """Return the steps after a failure: the actions of its cause, then the one that goes on, unless one of them does.
 

@@ -56,6 +56,14 @@ class TransientError(ArchiverError):
     """A retry may help: a timeout, a throttled request, a broker that restarts."""
 
 
+class UncertainError(TransientError):
+    """A transaction of a restore may or may not have been committed: only the target's log can tell."""
+
+
+class FencedError(TransientError):
+    """Another writer has taken over a partition that this one writes."""
+
+
 class ConfigError(PermanentError):
     """A setting is wrong; the message names the file, the key, what was expected and what was found."""
 

@@ -1,7 +1,7 @@
 """The exact commands of Kafka's own tools that messages name. Pure."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
 # A shell ignores the comment, so the command can be copied with it.
@@ -13,16 +13,19 @@ class KafkaTools(NamedTuple):
 
     :param brokers: `bootstrap.servers` of the connection.
     :param secured: the brokers ask for TLS or a login.
+    :param user: the name in the connection's credentials; empty if it has none.
     """
 
     brokers: str
     secured: bool = False
+    user: str = ""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
         """The tools for the cluster of a connection."""
         protocol = properties.get("security.protocol", "PLAINTEXT")
-        return cls(properties["bootstrap.servers"], protocol.upper() != "PLAINTEXT")
+        user = properties.get("sasl.username", "")
+        return cls(properties["bootstrap.servers"], protocol.upper() != "PLAINTEXT", user)
 
     def reset_group(self, group: str, topic: str, partition: int, offset: int) -> str:
         """Put a group to an offset of a partition."""
@@ -50,6 +53,44 @@ class KafkaTools(NamedTuple):
         return self._spelt(
             "kafka-configs", "--entity-type", "topics", "--entity-name", topic, "--alter", "--add-config", setting
         )
+
+    def set_topic(self, topic: str, settings: Mapping[str, str], removed: Iterable[str] = ()) -> str:
+        """Change settings of a topic, and remove some of its own."""
+        added = ",".join(f"{name}=[{value}]" if "," in value else f"{name}={value}" for name, value in settings.items())
+        words = (
+            *(("--add-config", added) if added else ()),
+            *(("--delete-config", gone) if (gone := ",".join(removed)) else ()),
+        )
+        return self._spelt("kafka-configs", "--entity-type", "topics", "--entity-name", topic, "--alter", *words)
+
+    def create_topic(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> str:
+        """Create a topic."""
+        configs = (word for name, value in settings.items() for word in ("--config", f"{name}={value}"))
+        return self._spelt(
+            "kafka-topics", "--create", "--topic", topic, "--partitions", partitions,
+            "--replication-factor", replication, *configs,
+        )  # fmt: skip
+
+    def add_partitions(self, topic: str, partitions: int) -> str:
+        """Raise the number of a topic's partitions."""
+        return self._spelt("kafka-topics", "--alter", "--topic", topic, "--partitions", partitions)
+
+    def delete_topic(self, topic: str) -> str:
+        """Delete a topic with its records."""
+        return self._spelt("kafka-topics", "--delete", "--topic", topic)
+
+    def allow(self, operations: Iterable[str], resource: str, name: str, prefixed: bool = False) -> str:
+        """Grant operations to a user, whose name stands for itself in the command.
+
+        :param resource: topic, group, transactional-id; cluster has no name.
+        """
+        words = [word for operation in operations for word in ("--operation", operation)]
+        words += [
+            f"--{resource}",
+            *([name] if name else []),
+            *(["--resource-pattern-type", "prefixed"] if prefixed else []),
+        ]
+        return self._spelt("kafka-acls", "--add", "--allow-principal", f"User:{self.user or 'NAME'}", *words)
 
     def describe_producers(self, topic: str, partition: int) -> str:
         """List the producers of a partition, with the transactions that they have open."""

@@ -5,17 +5,20 @@ Data:   <topic>/<path of the layout>/<name>.<ext>; the name is
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
+        _ledger/<archive>/{topics,groups}/<fingerprint>.json, the snapshots that plans name
         _ledger/<archive>/keys/<id>.json, the wrapped data keys of encrypted plans
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
         _ledger/<archive>/hours/2026-11-21/05[+<page>].json
         _ledger/<archive>/adopted/…, the objects that another tool wrote
+        _ledger/<archive>/restores/<restore>/{plan,map,report,groups}.json, pages/<digest>.json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -197,6 +200,19 @@ def split_schema_document(archive: str, key: str) -> str | None:
     return _hex_name(archive, key, schema_document)
 
 
+def snapshot_document(archive: str, fingerprint: str, name: str) -> str:
+    """The key of a snapshot; `name` is topics or groups, the fingerprint has 32 hexadecimal digits."""
+    return f"{ledger_prefix(archive)}{name}/{fingerprint}.json"
+
+
+def split_snapshot_document(archive: str, key: str) -> tuple[str, str] | None:
+    """The inverse of `snapshot_document`: name and fingerprint; None for any other key."""
+    for name in ("topics", "groups"):
+        if fingerprint := _hex_name(archive, key, partial(snapshot_document, name=name)):
+            return name, fingerprint
+    return None
+
+
 def key_document(archive: str, key_id: str) -> str:
     """The key of a wrapped data key; the id has 32 hexadecimal digits."""
     return f"{ledger_prefix(archive)}keys/{key_id}.json"
@@ -210,6 +226,23 @@ def split_key_document(archive: str, key: str) -> str | None:
 def _hex_name(archive: str, key: str, document: Callable[[str, str], str]) -> str | None:
     name = key.rpartition("/")[2].removesuffix(".json")
     return name if re.fullmatch(r"[0-9a-f]{32}", name) and key == document(archive, name) else None
+
+
+def restores_prefix(archive: str) -> str:
+    """Return the prefix of the documents of all restores, with the closing slash."""
+    return f"{ledger_prefix(archive)}restores/"
+
+
+def restore_document(archive: str, restore: str, name: str) -> str:
+    """Return the key of a restore's document; `name` is plan, map, report, groups, or pages/<digest>."""
+    return f"{restores_prefix(archive)}{encode(restore)}/{name}.json"
+
+
+def split_restore_document(archive: str, key: str) -> tuple[str, str] | None:
+    """Return the restore and the name in the key of a restore's document; None for any other key."""
+    segment, _, name = key.removeprefix(restores_prefix(archive)).removesuffix(".json").partition("/")
+    restore = decode(segment)
+    return (restore, name) if name and key == restore_document(archive, restore, name) else None
 
 
 def acknowledged_prefix(archive: str) -> str:

@@ -357,6 +357,8 @@ class Plan(Document):
     `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
     more than 48 hours at once, those without a record are a stretch in the progress.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
+    `topics_snapshot`, `groups_snapshot`: the fingerprints of the snapshots that were taken at planning; null if none
+    was taken.
     """
 
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
@@ -387,6 +389,8 @@ class Plan(Document):
     data_key: str | None = Field(default=None, exclude_if=lambda key: key is None)
     policies: Choices
     schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
+    topics_snapshot: str | None = Field(default=None, exclude_if=lambda fingerprint: fingerprint is None)
+    groups_snapshot: str | None = Field(default=None, exclude_if=lambda fingerprint: fingerprint is None)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 
     @property

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
+from kafka_archiver.orchestration.metadata import notes
 from kafka_archiver.orchestration.page.lazy import LazyApp
 
 # A proxy may serve Airflow below a path.

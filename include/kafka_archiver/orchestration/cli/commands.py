@@ -16,6 +16,7 @@ from kafka_archiver.orchestration.cli.print_object import DECRYPT, PRINT
 from kafka_archiver.orchestration.cli.rebuild import REBUILD
 from kafka_archiver.orchestration.cli.repair import REPAIR
 from kafka_archiver.orchestration.cli.replay_dead_letters import REPLAY_DEAD_LETTERS
+from kafka_archiver.orchestration.cli.restore import RESTORE
 from kafka_archiver.orchestration.cli.rotate_keys import ROTATE_KEYS
 from kafka_archiver.orchestration.cli.runs import RUNS
 from kafka_archiver.orchestration.cli.show import SHOW
@@ -43,6 +44,7 @@ _COMMANDS = (
     REBUILD,
     REPAIR,
     REPLAY_DEAD_LETTERS,
+    RESTORE,
     ROTATE_KEYS,
 )
 
@@ -54,7 +56,7 @@ def commands() -> list[CLICommand]:
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
             description="Show and maintain archives of Kafka topics. Only acknowledge, adopt, clean, fill, rebuild, "
-            "repair, replay-dead-letters and rotate-keys change an archive.",
+            "repair, replay-dead-letters and rotate-keys change an archive; restore writes to Kafka.",
             subcommands=tuple(map(_for_data_alone, _COMMANDS)),
         )
     ]

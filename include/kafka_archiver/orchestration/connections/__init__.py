@@ -1,6 +1,12 @@
 """Addresses and credentials of brokers, store and registry, from Airflow's connections."""
 
-from kafka_archiver.orchestration.connections.archive import endpoints, open_archive, open_ledger, open_store
+from kafka_archiver.orchestration.connections.archive import (
+    endpoints,
+    open_archive,
+    open_ledger,
+    open_store,
+    target_endpoints,
+)
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
 from kafka_archiver.orchestration.connections.properties import mask_secrets
@@ -16,4 +22,5 @@ __all__ = [
     "open_ledger",
     "open_store",
     "registry_endpoint",
+    "target_endpoints",
 ]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
 from kafka_archiver.jobs.endpoints import Endpoints
-from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
+from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, target_endpoint
 from kafka_archiver.orchestration.connections.keys import master_keys, transform_keys
 from kafka_archiver.orchestration.connections.registry import registry_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
@@ -27,6 +27,17 @@ def endpoints(archive: Archive) -> Endpoints:
         store=store_endpoint(archive),
         keys=transform_keys(archive),
         master_keys=master_keys(archive),
+    )
+
+
+def target_endpoints(archive: Archive, connection: str | None) -> Endpoints:
+    """Look up the addresses and credentials of a restore: the archive's store, and the brokers that are written.
+
+    :param connection: the id of the target's Kafka connection; None: the archive's own.
+    :raises ConfigError: as `endpoints`.
+    """
+    return Endpoints(
+        kafka=target_endpoint(archive, connection), store=store_endpoint(archive), master_keys=master_keys(archive)
     )
 
 

@@ -29,10 +29,19 @@ def kafka_endpoint(archive: Archive) -> dict[str, str]:
     return kafka
 
 
-def _kafka(source: str | Mapping[str, Any]) -> dict[str, str]:
+def target_endpoint(archive: Archive, connection: str | None) -> dict[str, str]:
+    """Return the properties of the brokers that a restore writes to: the archive's own without a connection.
+
+    :param connection: the id of a Kafka connection.
+    :raises ConfigError: as `endpoints`.
+    """
+    return kafka_endpoint(archive) if connection is None else mask_secrets(_kafka(connection, "to"))
+
+
+def _kafka(source: str | Mapping[str, Any], key: str = "source.kafka") -> dict[str, str]:
     if not isinstance(source, str):
         return kafka_properties(source, "the mapping in source.kafka")
-    reference = NamedConnection(source, "source.kafka", ("kafka",))
+    reference = NamedConnection(source, key, ("kafka",))
     return kafka_properties(find_connection(reference).extra_dejson, f"the extra of {reference}")
 
 

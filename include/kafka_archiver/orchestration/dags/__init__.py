@@ -10,15 +10,16 @@ from kafka_archiver.messages.advice import WATCHDOG
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dags.archive import archive_dags
 from kafka_archiver.orchestration.dags.audit import audit_dags
+from kafka_archiver.orchestration.dags.restore import restore_dags
 from kafka_archiver.orchestration.dags.watchdog import watchdog_dag
 
-__all__ = ["archive_dags", "audit_dags", "dags", "raise_errors", "watchdog_dag"]
+__all__ = ["archive_dags", "audit_dags", "dags", "raise_errors", "restore_dags", "watchdog_dag"]
 
 log = logging.getLogger(__name__)
 
 
 def dags(folder: Path | None = None) -> dict[str, DAG]:
-    """Make the DAGs that Airflow asks a DAG file for, by DAG id: two for each archive, and the watchdog.
+    """Make the DAGs that Airflow asks a DAG file for, by DAG id: three for each archive, and the watchdog.
 
     A wrong YAML file stops no other archive. Its error is in the DAG processor's log, and in `raise_errors`.
 
@@ -31,7 +32,7 @@ def dags(folder: Path | None = None) -> dict[str, DAG]:
         if not by_id and not isinstance(error, WrongFileError):
             raise error
         log.error("%s", error)
-    by_id |= audit_dags(folder, only)
+    by_id |= audit_dags(folder, only) | restore_dags(folder, only)
     if only in (None, WATCHDOG):
         by_id[WATCHDOG] = watchdog_dag(folder)
     return by_id

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_archiver.config import Archive
 from kafka_archiver.driver import spark_jobs
 from kafka_archiver.jobs.base import JobDocument
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.dag_run.params import with_params
@@ -35,7 +36,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
     # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
-    operator_extra_links = (PlanLink(), ManifestLink(), SparkLink())
+    operator_extra_links: Sequence[Any] = (PlanLink(), ManifestLink(), SparkLink())
 
     def __init__(self, *, archive: Archive, document: type[JobDocument], **kwargs: Any) -> None:
         super().__init__(
@@ -100,9 +101,14 @@ class ArchiveOperator(SparkSubmitOperator):
 
     def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
         """Return spark-submit for a run, with the package and its temporary files in `folder`."""
+        return self._submission(archive, endpoints(archive), [run], folder, lock)
+
+    def _submission(
+        self, archive: Archive, clients: Endpoints, arguments: Sequence[str], folder: Path, lock: int
+    ) -> SubmitHook:
         return SubmitHook(
             archive,
-            endpoints(archive),
+            clients,
             folder,
             lock,
             conn_id=self._conn_id,
@@ -111,7 +117,7 @@ class ArchiveOperator(SparkSubmitOperator):
             py_files=",".join(
                 str(zipped) for zipped in (build_package(folder), build_mapper(folder, archive)) if zipped
             ),
-            application_args=[self._document.of(archive, [run]).to_argument()],
+            application_args=[self._document.of(archive, arguments).to_argument()],
         )
 
 

@@ -4,8 +4,8 @@ Only this module imports the HTTP client.
 """
 
 import ssl
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -15,6 +15,8 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError, Permanent
 from kafka_archiver.messages.foreign_text import foreign
 
 TIMEOUT_SECONDS = 10.0
+# The key of the YAML that names an archive's registry.
+SETTING = "source.registry"
 _PROPERTIES = (
     "url", "basic.auth.user.info", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
     "ssl.key.password",
@@ -22,44 +24,76 @@ _PROPERTIES = (
 Answer = TypeVar("Answer")
 
 
-class Server:
-    """The HTTP server of a registry. `url`: the base URL of its API, without credentials."""
+class RefusedError(PermanentError):
+    """The registry refuses a change. `code`: its error code."""
 
-    def __init__(self, url: str, client: httpx.Client) -> None:
+    def __init__(self, url: str, request: str, code: int, reason: str) -> None:
+        super().__init__(f"the schema registry at {url} refuses {request}: {foreign(reason)} ({code})")
+        self.code = code
+
+
+class Server:
+    """The HTTP server of a registry.
+
+    `url`: the base URL of its API, without credentials. `setting`: what names it, for messages.
+    """
+
+    def __init__(self, url: str, client: httpx.Client, setting: str = SETTING) -> None:
         self.url = url
         self._client = client
+        self._setting = setting
 
     @classmethod
-    def of(cls, properties: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> "Server":
+    def of(cls, properties: Mapping[str, str], timeout: float = TIMEOUT_SECONDS, setting: str = SETTING) -> "Server":
         """Create from properties with the names of Confluent's clients. Sends no request yet. `timeout`: seconds.
 
         :raises ConfigError: a property is missing, wrong or unknown.
         """
         if unknown := sorted(set(properties) - set(_PROPERTIES)):
-            raise ConfigError(f"source.registry: expected {', '.join(_PROPERTIES)}; found {', '.join(unknown)}")
+            raise ConfigError(f"{setting}: expected {', '.join(_PROPERTIES)}; found {', '.join(unknown)}")
         url = properties.get("url", "").rstrip("/")
-        _require_plain(url)
+        _require_plain(url, setting)
         user, colon, password = properties.get("basic.auth.user.info", "").partition(":")
         if user and not colon:
-            raise ConfigError("source.registry: `basic.auth.user.info` has no colon; expected user:password")
+            raise ConfigError(f"{setting}: `basic.auth.user.info` has no colon; expected user:password")
         auth = httpx.BasicAuth(user, password) if colon else None
-        return cls(url, httpx.Client(auth=auth, timeout=timeout, verify=_trust(properties)))
+        return cls(url, httpx.Client(auth=auth, timeout=timeout, verify=_trust(properties, setting)), setting)
 
     def get(self, path: str, kind: type[Answer], *missing: int) -> Answer | None:
         """The answer; None if the resource does not exist.
 
         :param missing: the registry's error codes for a missing resource.
         """
+        response, answer = self._exchange("GET", path)
+        return self._read(response, answer, kind, missing)
+
+    def send(self, method: str, path: str, kind: type[Answer], body: Any = None, *missing: int) -> Answer | None:
+        """Change something. Returns as `get`.
+
+        :raises RefusedError: the registry refuses the change.
+        """
+        response, answer = self._exchange(method, path, body)
+        code = answer.get("error_code") if isinstance(answer, dict) else None
+        if response.status_code in (409, 422) or (response.status_code == 404 and code and code not in missing):
+            message = str(answer.get("message", "")) if isinstance(answer, dict) else ""
+            raise RefusedError(self.url, f"{method} {path}", int(code or response.status_code), message)
+        return self._read(response, answer, kind, missing)
+
+    def _exchange(self, method: str, path: str, body: Any = None) -> tuple[httpx.Response, Any]:
         try:
-            response = self._client.get(f"{self.url}/{path}", headers={"Accept": "application/json"})
+            response = self._client.request(
+                method, f"{self.url}/{path}", headers={"Accept": "application/json"}, json=body
+            )
         except httpx.TransportError as error:
             raise self._unanswered(error) from error
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise ConfigError(f"source.registry: {self.url} is not a valid URL: {error}") from error
+            raise ConfigError(f"{self._setting}: {self.url} is not a valid URL: {error}") from error
         try:
-            answer = response.json()
+            return response, response.json()
         except (ValueError, RecursionError):
-            answer = None
+            return response, None
+
+    def _read(self, response: httpx.Response, answer: Any, kind: type[Answer], missing: Sequence[int]) -> Answer | None:
         if response.is_success and isinstance(answer, dict | list):
             try:
                 return TypeAdapter(kind).validate_python(answer)
@@ -73,10 +107,10 @@ class Server:
         if status in (401, 403):
             return PermanentError(
                 f"the schema registry at {self.url} refused the credentials (HTTP {status}); correct login and "
-                "password of the connection, or `basic.auth.user.info`, in source.registry"
+                f"password of the connection, or `basic.auth.user.info`, in {self._setting}"
                 if self._client.auth
                 else f"the schema registry at {self.url} needs credentials (HTTP {status}); set login and password of "
-                "the connection, or `basic.auth.user.info`, in source.registry"
+                f"the connection, or `basic.auth.user.info`, in {self._setting}"
             )
         if status == 429 or status >= 500:
             return TransientError(f"the schema registry at {self.url} is not available at the moment (HTTP {status})")
@@ -92,7 +126,7 @@ class Server:
         if tls := _tls_error(error):
             return PermanentError(
                 f"TLS with the schema registry at {self.url} failed ({foreign(str(tls.reason or tls))}); set its "
-                "certificate authority in `ssl.ca.location`, or correct the URL in source.registry"
+                f"certificate authority in `ssl.ca.location`, or correct the URL in {self._setting}"
             )
         if isinstance(error, httpx.RemoteProtocolError | httpx.UnsupportedProtocol):
             return self._strange("the answer is not HTTP, or it is HTTPS and the URL has http")
@@ -109,7 +143,7 @@ def _fault(error: ValidationError) -> str:
     return f"its answer has no `{where}`" if first["type"] == "missing" else f"`{where}` of its answer: {message}"
 
 
-def _require_plain(url: str) -> None:
+def _require_plain(url: str, setting: str) -> None:
     try:
         parts = urlsplit(url)
         right = parts.scheme in ("http", "https") and parts.hostname and not parts.query and parts.port != 0
@@ -117,12 +151,12 @@ def _require_plain(url: str) -> None:
         right = False
     # The messages do not show the URL: it may have a password.
     if not right or "," in url:
-        raise ConfigError("source.registry: `url` is missing or not valid; expected one like https://registry:8081")
+        raise ConfigError(f"{setting}: `url` is missing or not valid; expected one like https://registry:8081")
     if "@" in parts.netloc:
-        raise ConfigError("source.registry: the `url` has credentials; put them in `basic.auth.user.info`")
+        raise ConfigError(f"{setting}: the `url` has credentials; put them in `basic.auth.user.info`")
 
 
-def _trust(properties: Mapping[str, str]) -> ssl.SSLContext | bool:
+def _trust(properties: Mapping[str, str], setting: str) -> ssl.SSLContext | bool:
     authority, certificate = properties.get("ssl.ca.location"), properties.get("ssl.certificate.location")
     if not authority and not certificate:
         return True
@@ -134,7 +168,7 @@ def _trust(properties: Mapping[str, str]) -> ssl.SSLContext | bool:
             context.load_cert_chain(certificate, key, password)
     except OSError as error:
         raise ConfigError(
-            "source.registry: `ssl.ca.location`, `ssl.certificate.location` or `ssl.key.location` cannot be read as "
+            f"{setting}: `ssl.ca.location`, `ssl.certificate.location` or `ssl.key.location` cannot be read as "
             f"PEM: {error}"
         ) from error
     return context

@@ -20,6 +20,7 @@ from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.schemas import FrozenSchemas, freeze_schemas
 from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.snapshots import Snapshots, with_snapshots
 from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.planning.survey import TRIES, OvertakenError, Survey, survey
 from kafka_archiver.planning.time_index import prove_older
@@ -61,12 +62,13 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
             return replace(prepare_work(context, line.unfinished, own), replays=not line.unfinished)
         try:
-            proposed, frozen = _propose(context, interval, origin, line, fill)
+            proposed, frozen, snapshots, before = _propose(context, interval, origin, line, fill)
         except OvertakenError as error:
             overtaken, how = error.message, Advice(error.advice, error.actions)
             continue
         claim_topics(context, line, {partition.topic for partition in proposed.partitions})
         frozen.store(context.ledger)
+        snapshots.store(context.ledger, before)
         proposed = with_data_key(context, proposed)
         if append_plan(context, line, proposed):
             context.ledger.file_plan(proposed)
@@ -109,7 +111,7 @@ def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
     :raises PolicyError: the brokers' state needs a person's decision.
     """
     line = read_line(context)
-    proposed, _ = _propose(context, interval, origin, line)
+    proposed, *_ = _propose(context, interval, origin, line)
     require_unclaimed(context, line, {partition.topic for partition in proposed.partitions})
     return proposed
 
@@ -128,8 +130,8 @@ def count_left_out(context: Context, since: datetime | None) -> dict[TopicPartit
 
 def _propose(
     context: Context, interval: Interval, origin: Origin, line: Line, fill: Fill | None = None
-) -> tuple[Plan, FrozenSchemas]:
-    """Return the plan that would be made now, and its schemas. Writes nothing."""
+) -> tuple[Plan, FrozenSchemas, Snapshots, Plan | None]:
+    """Return the plan that would be made now, its schemas, its snapshots, and the plan before it. Writes nothing."""
     archive = context.archive
     # First, so that a format that cannot be written fails before anything is planned.
     settings = settings_of(archive, context.keys)
@@ -177,7 +179,10 @@ def _propose(
         schemas=frozen.schemas,
         partitions=with_older(partitions, evidence),
     )
-    return plan, frozen
+    snapshots = Snapshots()
+    if origin != "backfill" and fill is None:
+        plan, snapshots = with_snapshots(context, plan, before)
+    return plan, frozen, snapshots, before
 
 
 def _plan_forward(context: Context, observed: Survey, known: Known) -> list[PartitionPlan]:

@@ -1,0 +1,8 @@
+"""The DAGs `restore_…`, one for each archive."""
+
+from airflow.sdk import get_parsing_context
+
+from kafka_archiver.orchestration.dags import restore_dags
+
+# archive_errors.py beside this file shows the errors of wrong YAML files.
+globals().update(restore_dags(only=get_parsing_context().dag_id))

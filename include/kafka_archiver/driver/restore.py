@@ -1,0 +1,92 @@
+"""The work of the job `restore`: one task for each target partition."""
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kafka_archiver.driver.unpacked import unpacked
+from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.jobs.restore import RestoreJob
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.model.restore import RestorePlan
+from kafka_archiver.work.restore.step import (
+    PartitionWork,
+    frozen_plan,
+    progress_line,
+    publish,
+    require_cluster,
+    require_verified,
+    written_records,
+)
+
+log = logging.getLogger(__name__)
+# Between two lines about the progress.
+SECONDS = 10.0
+
+
+def run(job: RestoreJob, endpoints: Endpoints) -> None:
+    """Do a step of the restore."""
+    sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
+    from kafka_archiver.spark.engine import spark_context
+    from kafka_archiver.spark.items import work_on
+
+    work = PartitionWork(
+        archive=job.archive,
+        restore=job.restore,
+        url=job.store,
+        options=job.options(endpoints),
+        endpoints=endpoints,
+        allow=frozenset(job.allow),
+    )
+    ledger, cluster = work.ledger, Cluster(endpoints.kafka)
+    plan = frozen_plan(ledger, job.restore)
+    require_cluster(plan, cluster)
+    targets = plan.targets()
+    context = spark_context(job.archive)
+    if job.step == "verify":
+        report = publish(ledger, plan, work_on(context, targets, work.verify))
+        records = sum(part.records for part in report.partitions)
+        require_verified(report)
+        log.info("verified: %s records in %d partitions are those of the archive", f"{records:,}", len(targets))
+        return
+    limits = plan.limits
+    is_limited = limits.bytes_per_second or limits.records_per_second
+    at_once = max(1, min(len(targets), context.defaultParallelism)) if is_limited else None
+    with telling(plan, cluster):
+        work_on(context, targets, PartitionWork(**{**vars(work), "writers": at_once or 1}).write, at_once)
+
+
+@contextmanager
+def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = log.info) -> Iterator[None]:
+    """Say the progress every few seconds: it is in the target, in the group's offsets."""
+    began, ended, before = time.monotonic(), threading.Event(), list[int]()
+
+    def look() -> None:
+        try:
+            positions = cluster.positions(plan.group, plan.targets())
+        except ArchiverError as error:
+            log.warning("the progress is not known: %s", error)
+            return
+        stamps = [position.stamp for position in positions.values() if position]
+        if not before:
+            before.append(written_records(plan, stamps))
+        say(progress_line(plan, stamps, time.monotonic() - began, before[0]))
+
+    def go_on_looking() -> None:
+        look()
+        while not ended.wait(SECONDS):
+            look()
+
+    thread = threading.Thread(target=go_on_looking, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(60)
+        look()

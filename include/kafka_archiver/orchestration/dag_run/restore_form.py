@@ -1,0 +1,214 @@
+"""The trigger form of the DAG that restores an archive, and the request that it makes.
+
+`airflow archive restore` starts a run with the same keys.
+"""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow.sdk import Param
+
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.restore import (
+    Inexact,
+    RestoreLimits,
+    RestoreOptions,
+    RestoreSelection,
+    SelectedHeader,
+)
+from kafka_archiver.orchestration.dag_run.params import utc
+from kafka_archiver.values.intervals import MS_PER_HOUR, to_ms
+from kafka_archiver.work.restore.plan import RestoreRequest
+
+_TEXT, _NUMBER = {"type": ["null", "string"]}, {"type": ["null", "integer"], "minimum": 0}
+_LIST = {"type": ["null", "array"], "items": {"type": "string"}}
+_FLAG = {"type": "boolean"}
+_HOUR = {"type": ["null", "string"], "format": "date-time"}
+_CHANGES: tuple[Inexact, ...] = ("values_only", "rows", "lost", "timestamps", "headers")
+# Key, default, schema, title, description, section.
+_FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str, str], ...] = (
+    ("restore", None, _TEXT, "Name", "Of this restore in the ledger. The same name goes on with a restore that has "
+     "failed. Without: the time of this run.", "Target"),
+    ("to", None, _TEXT, "Kafka connection", "The cluster that is written. Without: the archive's own.", "Target"),
+    ("topics", None, _LIST, "Topics", "Of the archive; names, or patterns for whole names. Without: all.", "Target"),
+    ("rename", None, _LIST, "Rename", "One in a line: `orders=orders_restored`, or a pattern and its replacement: "
+     r"`(.*)=\1_restored`.", "Target"),
+    ("create", False, _FLAG, "Create topics", "Create topics that do not exist, with the partitions and settings of "
+     "the source if the archive's plans have them.", "Target"),
+    ("append", False, _FLAG, "Append", "Also into topics with records; nobody else may write to them meanwhile.",
+     "Target"),
+    ("partitioner", "same", {"type": "string", "enum": ["same", "murmur2", "crc32"]}, "Partitions", "same: the "
+     "source's. murmur2, crc32: by the key, as Java's producer and librdkafka do.", "Target"),
+    ("partitions", None, {"type": ["null", "array"], "items": {"type": "integer"}}, "Partitions of the source",
+     "Without: all.", "Selection"),
+    ("from", None, _HOUR, "From hour", "The first hour in which records are filed.", "Selection"),
+    ("until", None, _HOUR, "Until hour", "The end of the last hour, not included.", "Selection"),
+    ("start", None, _NUMBER, "From offset", "The first offset of each partition.", "Selection"),
+    ("end", None, _NUMBER, "Until offset", "The end of the offsets, not included.", "Selection"),
+    ("as_of", None, _HOUR, "As of", "Only records with a timestamp before this time.", "Selection"),
+    ("keys", None, _LIST, "Keys", "Only records with one of these keys, one in a line; `base64:…` for bytes.",
+     "Selection"),
+    ("headers", None, _LIST, "Headers", "Only records with all of these headers: `name` or `name=value`.", "Selection"),
+    ("generation", None, _NUMBER, "Generation", "Of topics that were made anew.", "Selection"),
+    ("dead_letters", "with", {"type": "string", "enum": ["with", "without", "only"]}, "Dead letters", "They are whole "
+     "records.", "Selection"),
+    ("allow", None, {"type": ["null", "array"], "items": {"type": "string", "enum": list(_CHANGES)},
+     "examples": list(_CHANGES)}, "Allow", "What need not be exact: docs/RESTORE.md says what each means.", "Limits"),
+    ("bytes_per_second", None, _NUMBER, "Bytes a second", "At most, of the whole restore.", "Limits"),
+    ("records_per_second", None, _NUMBER, "Records a second", "At most, of the whole restore.", "Limits"),
+    ("groups", None, _LIST, "Consumer groups", "Patterns for whole names: put these groups behind the last restored "
+     "record that each had read.", "Groups"),
+    ("groups_from", None, _TEXT, "Offsets of groups from", "The Kafka connection of the source, if it still runs. "
+     "Without: the last snapshot in the archive's plans.", "Groups"),
+    ("replace_groups", False, _FLAG, "Replace offsets of groups", "Also of groups that have other offsets in the "
+     "target.", "Groups"),
+)  # fmt: skip
+KEYS = frozenset(key for key, *_ in _FIELDS)
+
+
+def restore_params() -> dict[str, Param]:
+    """Return the parameters of a DAG that restores, in the order of the form."""
+    return {
+        key: Param(default, **schema, title=title, description=text, section=section)
+        for key, default, schema, title, text, section in _FIELDS
+    }
+
+
+def restore_request(params: Mapping[str, Any], known_topics: Sequence[str], default: str) -> RestoreRequest:
+    """Return the request of a run.
+
+    :param known_topics: those that the archive has.
+    :param default: the name of the restore if the run gives none.
+    :raises ConfigError: a parameter is wrong.
+    """
+    topics = selected_topics(params.get("topics"), known_topics)
+    bounds = {key: params.get(key) for key in ("bytes_per_second", "records_per_second")}
+    return RestoreRequest(
+        restore=params.get("restore") or default,
+        selection=RestoreSelection(
+            topics=topics,
+            partitions=tuple(sorted(params.get("partitions") or ())),
+            generation=params.get("generation"),
+            hours=_hours(params.get("from"), params.get("until")),
+            offsets=_offsets(params.get("start"), params.get("end")),
+            as_of=None if not params.get("as_of") else to_ms(_time("as_of", params["as_of"])),
+            keys=tuple(map(_key, params.get("keys") or ())),
+            headers=tuple(map(_header, params.get("headers") or ())),
+            dead_letters=params.get("dead_letters") or "with",
+        ),
+        rename=dict(_renamed(topics, params.get("rename") or ())),
+        partitioner=params.get("partitioner") or "same",
+        options=RestoreOptions(allow=allowed(params), append=bool(params.get("append"))),
+        limits=RestoreLimits(**{key: limit for key, limit in bounds.items() if limit}),
+    )
+
+
+def allowed(params: Mapping[str, Any]) -> tuple[Inexact, ...]:
+    """Return what a run allows, each once, in one order.
+
+    :raises ConfigError: there is no such change.
+    """
+    asked = params.get("allow") or ()
+    if unknown := sorted(set(asked) - set(_CHANGES)):
+        raise ConfigError(f"allow: expected {', '.join(_CHANGES)}; found {', '.join(unknown)}")
+    return tuple(change for change in _CHANGES if change in asked)
+
+
+def selected_topics(asked: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the topics of names and patterns.
+
+    :raises ConfigError: one of them selects none.
+    """
+    if not asked:
+        return tuple(sorted(known))
+    topics = set[str]()
+    for pattern in asked:
+        expression = _expression("topics", pattern)
+        matching = {name for name in known if name == pattern or expression.fullmatch(name)}
+        if not matching:
+            raise ConfigError(f"topics: the archive has no topic {pattern!r}; it has {', '.join(sorted(known))}")
+        topics |= matching
+    return tuple(sorted(topics))
+
+
+def _renamed(topics: Sequence[str], rules: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the new name of each topic that a rule renames; the first rule that matches counts."""
+    pairs = []
+    for rule in rules:
+        old, separator, new = rule.partition("=")
+        if not separator or not old or not new:
+            raise ConfigError(f"rename: expected FROM=TO, as in orders=orders_restored, found {rule!r}")
+        pairs.append((old, new, _expression("rename", old)))
+    for topic in topics:
+        for old, new, expression in pairs:
+            if topic == old:
+                yield topic, new
+                break
+            if match := expression.fullmatch(topic):
+                yield topic, _expanded(match, new)
+                break
+
+
+def _expanded(match: re.Match[str], new: str) -> str:
+    try:
+        return match.expand(new)
+    except (re.error, IndexError) as error:
+        raise ConfigError(rf"rename: expected a replacement like \1_restored, found {new!r} ({error})") from None
+
+
+def _expression(key: str, pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"{key}: expected a name or a regular expression, found {pattern!r} ({error})") from None
+
+
+def _hours(first: str | None, end: str | None) -> tuple[int, int] | None:
+    if not first and not end:
+        return None
+    if not first or not end:
+        raise ConfigError("expected both `from` and `until`: the first hour, and the end of the last one")
+    start, stop = (to_ms(_time(key, text)) for key, text in (("from", first), ("until", end)))
+    if start % MS_PER_HOUR or stop % MS_PER_HOUR or stop <= start:
+        raise ConfigError(
+            f"expected `from` and `until` on full hours, the first before the second; found {first}, {end}"
+        )
+    return start // MS_PER_HOUR, stop // MS_PER_HOUR
+
+
+def _offsets(start: int | None, end: int | None) -> tuple[int, int] | None:
+    if start is None and end is None:
+        return None
+    bounds = (start or 0, 2**63 - 1 if end is None else end)
+    if bounds[1] <= bounds[0]:
+        raise ConfigError(f"expected `start` before `end`, found the offsets {start} and {end}")
+    return bounds
+
+
+def _time(key: str, text: str) -> Any:
+    try:
+        return utc(text)
+    except ValueError:
+        raise ConfigError(f"{key}: expected a time like 2026-11-21T05:00:00Z, found {text!r}") from None
+
+
+def _key(text: str) -> str:
+    """Return a key in base64."""
+    if not text.startswith("base64:"):
+        return base64.b64encode(text.encode()).decode()
+    try:
+        return base64.b64encode(base64.b64decode(text.removeprefix("base64:"), validate=True)).decode()
+    except ValueError:
+        raise ConfigError(f"keys: expected base64 after `base64:`, found {text[:50]!r}") from None
+
+
+def _header(text: str) -> SelectedHeader:
+    name, separator, value = text.partition("=")
+    return SelectedHeader(name=name, value=base64.b64encode(value.encode()).decode() if separator else None)
+
+
+def conf_of(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a run's conf that are not empty."""
+    return {key: value for key, value in params.items() if key in KEYS and value not in (None, False, "", [], ())}

@@ -1,0 +1,312 @@
+"""What the archive has for a restore: the runs that count, their offsets, and counts from their manifests.
+
+Ten years of runs are read one after the other. What stays in memory of each is its name, a digest, and three numbers
+for each range of offsets.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.keys import split_run
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.restore import (
+    Inexact,
+    RestorePage,
+    RestoreSelection,
+    RestoreSource,
+    SourcePartition,
+)
+from kafka_archiver.reader.runs import THREADS, Plans, Slice, runs_of_hours
+from kafka_archiver.reader.selection import LAST_OFFSET, Selection
+from kafka_archiver.values.gaps import count, unpack
+from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.restore.exact import kind_of
+
+# Ranges of offsets in one page of a plan.
+PAGE = 5_000
+# Manifests in memory at once.
+WINDOW = 64
+Place = tuple[str, int, int]
+
+
+@dataclass
+class _Ranges:
+    """Offsets of one source partition: start, end, and the index of the run."""
+
+    numbers: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def add(self, offsets: Range, run: int) -> None:
+        self.numbers.extend((offsets.start, offsets.end, run))
+
+    def of_runs(
+        self, counting: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    ) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
+        """Return the rows of the runs that count, by offset."""
+        rows = np.frombuffer(self.numbers, np.int64).reshape(-1, 3)
+        rows = rows[counting[rows[:, 2]]]
+        return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+@dataclass
+class Counts:
+    """Counts of one source partition; see `RestoreSource`."""
+
+    records: int = 0
+    exact: bool = True
+    bytes: int = 0
+    dead_letters: int = 0
+    filtered: int = 0
+    absent: int = 0
+    lost: int = 0
+    values_only: int = 0
+    rows: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+
+    def note_times(self, entry: ObjectEntry) -> None:
+        """Note the bounds of an object's timestamps."""
+        first, last = entry.min_timestamp, entry.max_timestamp
+        self.oldest = first if self.oldest is None else min(self.oldest, first)
+        self.newest = last if self.newest is None else max(self.newest, last)
+
+
+@dataclass
+class Gathered:
+    """The runs that count, with what is taken of them. `through`: the number of the last plan that was looked at."""
+
+    ledger: Ledger
+    selection: RestoreSelection
+    through: int
+    runs: list[str]
+    digests: list[str | None]
+    ranges: dict[Place, _Ranges]
+    counts: dict[Place, Counts]
+
+    def sources(self) -> Iterator[tuple[RestoreSource, Iterator[RestorePage]]]:
+        """Yield each source partition without its pages, and its pages. Take all pages before the next one."""
+        counting = np.array([digest is not None for digest in self.digests], bool)
+        for place in sorted(self.ranges):
+            topic, partition, generation = place
+            rows = self.ranges[place].of_runs(counting)
+            if len(rows):
+                source = SourcePartition(topic=topic, partition=partition, generation=generation)
+                taken = RestoreSource(
+                    topic=topic,
+                    partition=partition,
+                    generation=generation,
+                    offsets=int((rows[:, 1] - rows[:, 0]).sum()),
+                    **vars(self.counts.get(place, Counts())),
+                )
+                yield taken, self._pages(source, rows)
+
+    def _pages(
+        self, source: SourcePartition, rows: "np.ndarray[tuple[int, int], np.dtype[np.int64]]"
+    ) -> Iterator[RestorePage]:
+        if (rows[1:, 0] < rows[:-1, 1]).any():
+            raise IntegrityError(
+                f"two committed runs of archive {self.ledger.archive} have the same offsets of {source}: run "
+                f"`airflow archive audit {self.ledger.archive}`"
+            )
+        for first in range(0, len(rows), PAGE):
+            some = rows[first : first + PAGE]
+            numbers = {run: n for n, run in enumerate(dict.fromkeys(some[:, 2].tolist()))}
+            yield RestorePage(
+                archive=self.ledger.archive,
+                source=source,
+                runs=tuple((self.runs[run], self.digests[run] or "") for run in numbers),
+                slices=tuple((start, end, numbers[run]) for start, end, run in some.tolist()),
+            )
+
+
+def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
+    """Read the line of plans, the ends of runs, and the manifests of those that count.
+
+    :raises ConfigError: a topic is not in the archive, nothing is selected, or a partition has several generations.
+    :raises IntegrityError: a document is missing or damaged.
+    """
+    plans = Plans(ledger)
+    runs, kinds = list[str](), list[Inexact | ConfigError | None]()
+    ranges: dict[Place, _Ranges] = {}
+
+    def note(run: str, kind: Inexact | ConfigError | None, slices: Iterable[Slice]) -> None:
+        for part in slices:
+            if not runs or runs[-1] != run:
+                runs.append(run)
+                kinds.append(kind)
+            place = (part.topic, part.partition, part.generation)
+            ranges.setdefault(place, _Ranges()).add(part.offsets, len(runs) - 1)
+
+    if selection.hours is None:
+        for plan in plans.all():
+            note(plan.run, _kind(plan), _slices(selection, plan))
+    else:
+        for run in runs_of_hours(plans, range(*selection.hours), partial(_slices, selection)):
+            effective = ledger.plan(run.name)
+            note(run.name, None if effective is None else _kind(effective), run.slices)
+    _require_one_generation(ranges)
+    digests = _counting(ledger, runs)
+    gathered = Gathered(ledger, selection, plans.last, runs, digests, ranges, {})
+    with ThreadPoolExecutor(THREADS) as pool:
+        numbers = [number for number, digest in enumerate(digests) if digest is not None]
+        for first in range(0, len(numbers), WINDOW):
+            some = numbers[first : first + WINDOW]
+            for number, manifest in zip(some, pool.map(lambda n: _manifest(ledger, runs[n]), some), strict=True):
+                _count(gathered.counts, selection, manifest, kinds[number], ranges)
+    _require_something(gathered, plans)
+    return gathered
+
+
+def _kind(plan: Plan) -> Inexact | ConfigError | None:
+    try:
+        return kind_of(plan.settings)
+    except ConfigError as error:
+        return error
+
+
+def _slices(selection: RestoreSelection, plan: Plan) -> Iterator[Slice]:
+    """Yield the offsets of a plan that are selected."""
+    bounds = Range(*(selection.offsets or (0, LAST_OFFSET)))
+    for part in plan.partitions:
+        is_selected = part.topic in selection.topics and (
+            not selection.partitions or part.partition in selection.partitions
+        )
+        if is_selected and selection.generation in (None, part.generation):
+            for start, end in sorted(part.ranges + part.lost):
+                if start < bounds.end and bounds.start < end:
+                    yield Slice(part.topic, part.partition, part.generation, Range(start, end), plan.number)
+
+
+def _require_one_generation(ranges: Mapping[Place, _Ranges]) -> None:
+    generations: dict[tuple[str, int], list[int]] = {}
+    for topic, partition, generation in sorted(ranges):
+        generations.setdefault((topic, partition), []).append(generation)
+    for (topic, partition), several in generations.items():
+        if len(several) > 1:
+            raise ConfigError(
+                f"{topic}[{partition}] was made anew: the archive has the generations {', '.join(map(str, several))}, "
+                "whose offsets mean other records. Choose one: --generation N"
+            )
+
+
+def _counting(ledger: Ledger, runs: list[str]) -> list[str | None]:
+    """Return the digest of the manifest of each run that counts: the highest committed revision of its interval."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        commits = list(pool.map(ledger.commit, runs))
+    digests = [commit.manifest_digest if commit else None for commit in commits]
+    highest: dict[object, int] = {}
+    for number, (run, digest) in enumerate(zip(runs, digests, strict=True)):
+        start, revision = split_run(run)
+        if digest is not None and (start not in highest or split_run(runs[highest[start]])[1] < revision):
+            highest[start] = number
+    counting = set(highest.values())
+    return [digest if number in counting else None for number, digest in enumerate(digests)]
+
+
+def _manifest(ledger: Ledger, run: str) -> Manifest:
+    manifest = ledger.sound_manifest(run)
+    assert manifest, f"run {run} is committed"
+    return manifest
+
+
+def _count(
+    counts: dict[Place, Counts],
+    selection: RestoreSelection,
+    manifest: Manifest,
+    kind: Inexact | ConfigError | None,
+    ranges: Mapping[Place, _Ranges],
+) -> None:
+    objects: dict[tuple[Place, int], list[tuple[ObjectEntry, bool]]] = {}
+    for is_letter, entries in ((False, manifest.objects), (True, manifest.dead_letters)):
+        for entry in entries:
+            chunk = ((entry.topic, entry.partition, entry.generation), entry.chunk_start)
+            objects.setdefault(chunk, []).append((entry, is_letter))
+    for account in manifest.chunks:
+        place = (account.topic, account.partition, account.generation)
+        wanted = _as_selection(selection, place)
+        if place in ranges and account.start < wanted.offsets.end and wanted.offsets.start < account.end:
+            taken = counts.setdefault(place, Counts())
+            _add(taken, account, objects.get((place, account.start), []), wanted, selection, kind)
+
+
+def _as_selection(selection: RestoreSelection, place: Place) -> Selection:
+    return Selection(
+        topic=place[0],
+        hours=None if selection.hours is None else range(*selection.hours),
+        offsets=Range(*(selection.offsets or (0, LAST_OFFSET))),
+        partitions=frozenset({place[1]}),
+        generation=place[2],
+    )
+
+
+def _add(
+    counts: Counts,
+    account: ChunkAccount,
+    objects: list[tuple[ObjectEntry, bool]],
+    wanted: Selection,
+    selection: RestoreSelection,
+    kind: Inexact | ConfigError | None,
+) -> None:
+    """Add what is taken of one chunk."""
+    choice = selection.dead_letters
+    read = [
+        (entry, is_letter)
+        for entry, is_letter in objects
+        if wanted.may_have(entry) and (choice == "with" or is_letter == (choice == "only"))
+    ]
+    if isinstance(kind, ConfigError) and any(not is_letter for _, is_letter in read):
+        raise kind
+    rows = {True: 0, False: 0}
+    for entry, is_letter in read:
+        rows[is_letter] += _rows(entry, wanted)
+        counts.bytes += entry.bytes
+        counts.note_times(entry)
+    records = rows[True] + rows[False]
+    inside = Range(max(account.start, wanted.offsets.start), min(account.end, wanted.offsets.end))
+    cut = inside != (account.start, account.end)
+    if cut:
+        # Without filtered, lost and other records in between, every offset that is not absent is a record.
+        gaps = unpack(account.start, account.end, account.absent_ranges).clip(inside.start, inside.end)
+        sure = not (account.filtered or account.lost or kind == "rows") and wanted.hours is None and choice == "with"
+        if sure:
+            records = inside.size - count(gaps)
+        counts.exact &= sure
+    counts.exact &= not selection.by_content
+    counts.records += records
+    counts.dead_letters += rows[True]
+    counts.filtered += account.filtered
+    counts.absent += account.absent
+    counts.lost += account.lost
+    if kind == "values_only":
+        counts.values_only += rows[False]
+    if kind == "rows":
+        counts.rows += rows[False]
+
+
+def _rows(entry: ObjectEntry, wanted: Selection) -> int:
+    if wanted.hours is None or wanted.all_hours(entry):
+        return entry.rows
+    return sum(entry.rows_in(hour) for hour in wanted.hours)
+
+
+def _require_something(gathered: Gathered, plans: Plans) -> None:
+    known = {p.topic for p in plans.progress.partitions} | {
+        p.topic for plan in plans.unsettled for p in plan.partitions
+    }
+    if unknown := sorted(set(gathered.selection.topics) - known):
+        raise ConfigError(
+            f"archive {gathered.ledger.archive} has no topic {', '.join(unknown)}; it has "
+            f"{', '.join(sorted(known)) or 'none yet'}"
+        )
+    if not any(counts.records for counts in gathered.counts.values()):
+        raise ConfigError(
+            f"nothing in archive {gathered.ledger.archive} is selected: no committed run has a record of these topics, "
+            "partitions, hours and offsets"
+        )

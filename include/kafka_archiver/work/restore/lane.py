@@ -1,0 +1,197 @@
+"""A lane: the records of one target partition, from the archive, in the order in which they are written.
+
+The order depends on the plan alone: one source partition after the other, each by offset. Only one chunk's objects are
+open at a time, as a copy on disk that was compared with the manifest before its first record is given.
+"""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, SelectedHeader, TargetTopic
+from kafka_archiver.model.restore_progress import START, Place
+from kafka_archiver.reader.chunks import OFFSET, Written
+from kafka_archiver.reader.selection import LAST_OFFSET, Selection
+from kafka_archiver.records.reading.copies import Copies
+from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.values.columns import column
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.restore.exact import kind_of, refusal, writable
+from kafka_archiver.work.restore.partitioners import belongs
+
+
+class LaneBatch(NamedTuple):
+    """Records of one source partition, as the target gets them. `source`: its index in the lane."""
+
+    source: int
+    records: pa.RecordBatch
+
+    def sliced(self, start: int, rows: int | None = None) -> "LaneBatch":
+        """Return some of its records."""
+        return LaneBatch(self.source, self.records.slice(start, rows))
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The records of a target partition. `allowed`: what need not be exact."""
+
+    ledger: Ledger
+    plan: RestorePlan
+    target: TopicPartition
+    allowed: frozenset[Inexact]
+
+    @property
+    def sources(self) -> tuple[RestoreSource, ...]:
+        """Its source partitions, in the order of writing."""
+        return self.plan.sources_of(self.target)
+
+    def batches(self, place: Place = START) -> Iterator[LaneBatch | None]:
+        """Yield the records from a place on. None: the next records may take a while.
+
+        :raises IntegrityError: an object or a document is missing, damaged, or another one.
+        :raises NotExactError: records would be changed, and that is not allowed.
+        """
+        for index, source in enumerate(self.sources):
+            if index < place.source:
+                continue
+            start = place.offset if index == place.source else 0
+            for batch in self._of_source(source, start):
+                yield batch if batch is None else LaneBatch(index, batch)
+
+    def _of_source(self, source: RestoreSource, start: int) -> Iterator[pa.RecordBatch | None]:
+        last: tuple[str, Written] | None = None
+        for page in self.ledger.restore_pages(self.plan.restore, source, start):
+            for first, end, number in page.slices:
+                if end <= start:
+                    continue
+                run, digest = page.runs[number]
+                if last is None or last[0] != run:
+                    yield None
+                    last = (run, self._written(run, digest))
+                yield from self._of_slice(source, last[1], Range(first, end), start)
+
+    def _written(self, run: str, digest: str) -> Written:
+        plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
+        if plan is None or manifest is None or manifest.digest != digest:
+            raise IntegrityError(
+                f"run {run} of archive {self.ledger.archive} has no plan any more, or not the manifest {digest[:12]} "
+                "that the restore's plan names: restore these documents from a version or copy of the store"
+            )
+        return Written(self.ledger, plan, manifest)
+
+    def _of_slice(
+        self, source: RestoreSource, written: Written, part: Range, start: int
+    ) -> Iterator[pa.RecordBatch | None]:
+        place = (source.topic, source.partition, source.generation)
+        selection = self._selection(source, max(start, part.start), part.end)
+        accounts = [
+            account
+            for account in written.manifest.chunks
+            if (account.topic, account.partition, account.generation) == place
+            and account.start < selection.offsets.end
+            and selection.offsets.start < account.end
+        ]
+        for account in sorted(accounts, key=lambda account: account.start):
+            if account.lost and "lost" not in self.allowed:
+                raise refusal("lost", account.lost, str(account.chunk))
+            yield None
+            yield from self._of_chunk(source, written, account, selection)
+
+    def _selection(self, source: RestoreSource, start: int, end: int) -> Selection:
+        asked = self.plan.selection
+        bounds = asked.offsets or (0, LAST_OFFSET)
+        return Selection(
+            topic=source.topic,
+            hours=None if asked.hours is None else range(*asked.hours),
+            offsets=Range(max(start, bounds[0]), min(end, bounds[1])),
+            partitions=frozenset({source.partition}),
+            generation=source.generation,
+        )
+
+    def _of_chunk(
+        self, source: RestoreSource, written: Written, account: ChunkAccount, selection: Selection
+    ) -> Iterator[pa.RecordBatch]:
+        entries = [entry for entry in objects_of(written, account, self.plan) if selection.may_have(entry)]
+        for entry in entries:
+            kind = None if is_dead_letter(entry.key) else kind_of(written.target(entry).settings)
+            if kind and kind not in self.allowed:
+                raise refusal(kind, entry.rows, entry.key)
+        entries.sort(key=lambda entry: entry.first_offset)
+        with Copies() as copies:
+            parts = [self._rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
+            for batch in merged(parts, "offset"):
+                records = self._selected(source, batch)
+                if records.num_rows:
+                    yield records
+
+    def _rows(
+        self, written: Written, entry: ObjectEntry, selection: Selection, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        target = written.target(entry)
+        for batch in batches:
+            rows = selection.rows(batch, entry, target, OFFSET.name)
+            if rows.num_rows:
+                yield writable(rows, entry, f"{entry.topic}[{entry.partition}]", self.allowed)
+
+    @cached_property
+    def _keys(self) -> pa.Array:
+        return pa.array([base64.b64decode(key) for key in self.plan.selection.keys], pa.large_binary())
+
+    @cached_property
+    def _target_topic(self) -> TargetTopic:
+        [topic] = (topic for topic in self.plan.topics if topic.topic == self.target.topic)
+        return topic
+
+    def _selected(self, source: RestoreSource, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the records that their contents select, and that belong in this partition."""
+        asked, topic = self.plan.selection, self._target_topic
+        if asked.as_of is not None:
+            batch = batch.filter(pa.array(column(batch, "timestamp") < asked.as_of))
+        if asked.keys:
+            batch = batch.filter(pc.is_in(batch.column("key"), self._keys))
+        if asked.headers:
+            rows = [has_headers(headers, asked.headers) for headers in batch.column("headers").to_pylist()]
+            batch = batch.filter(pa.array(rows, pa.bool_()))
+        if topic.partitioner != "same" and batch.num_rows:
+            keys = batch.column("key")
+            chosen = belongs(keys, topic.partitioner, topic.partitions, source.partition, self.target.partition)
+            batch = batch.filter(chosen)
+        return batch
+
+
+def objects_of(written: Written, account: ChunkAccount, plan: RestorePlan) -> list[ObjectEntry]:
+    """Return the objects of a chunk that a restore reads: archived records and dead letters, as its selection says."""
+    choice = plan.selection.dead_letters
+    place = (account.topic, account.partition, account.generation, account.start)
+    letters = (
+        entry
+        for entry in written.manifest.dead_letters
+        if (entry.topic, entry.partition, entry.generation, entry.chunk_start) == place
+    )
+    archived = written.objects_of(account) if choice != "only" else []
+    return [*archived, *(letters if choice != "without" else ())]
+
+
+def has_headers(headers: list[dict[str, str | bytes | None]], asked: tuple[SelectedHeader, ...]) -> bool:
+    """Return True if a record has all headers that are asked for."""
+    pairs = {(header["key"], header["value"]) for header in headers}
+    names = {name for name, _ in pairs}
+    return all(
+        header.name in names if header.value is None else (header.name, base64.b64decode(header.value)) in pairs
+        for header in asked
+    )
+
+
+def offsets_of(batch: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Return the source offsets of a batch of a lane."""
+    return column(batch, "offset")

@@ -1,0 +1,84 @@
+"""Make the target ready, or refuse it: what has to be known before the plan of a restore is frozen."""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.target_facts import gather_facts
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.model.restore import RestoreSource
+from kafka_archiver.model.target_facts import TopicDemand
+from kafka_archiver.reader.runs import Plans
+from kafka_archiver.work.restore.groups import snapshot_of_topics
+from kafka_archiver.work.restore.plan import RestoreRequest, group_of
+from kafka_archiver.work.restore.preflight import creation, judge, require
+from kafka_archiver.work.restore.write import TRANSACTIONAL_ID
+
+log = logging.getLogger(__name__)
+
+
+def prepare(
+    ledger: Ledger,
+    cluster: Cluster,
+    request: RestoreRequest,
+    sources: Sequence[RestoreSource],
+    through: int,
+    create: bool = False,
+) -> list[Finding]:
+    """Create missing topics if that is wanted, and judge the target. Returns the warnings.
+
+    :param through: the number of the last plan that counts.
+    :raises PolicyError: the target is not ready, with all reasons and remedies.
+    """
+    demands = demands_of(ledger, request, sources, through)
+    group = group_of(ledger.archive, request.restore)
+    names = [demand.topic for demand in demands]
+    facts = gather_facts(cluster, names, group, TRANSACTIONAL_ID)
+    missing = [demand for demand in demands if demand.topic not in facts.topics]
+    if missing and create:
+        for demand in missing:
+            planned = creation(demand, facts.brokers)
+            log.info("creating topic %s with %d partitions", planned.topic, planned.partitions)
+            cluster.create_topic(planned.topic, planned.partitions, planned.replication, planned.settings)
+        facts = gather_facts(cluster, names, group, TRANSACTIONAL_ID)
+    findings = judge(demands, facts, request.options, datetime.now(UTC))
+    require(findings)
+    return [finding for finding in findings if finding.severity == "warning"]
+
+
+def demands_of(
+    ledger: Ledger, request: RestoreRequest, sources: Sequence[RestoreSource], through: int
+) -> list[TopicDemand]:
+    """Return the needs of a restore in each topic of the target."""
+    snapshot = snapshot_of_topics(ledger, through)
+    demands = []
+    for topic in request.selection.topics:
+        own = [source for source in sources if source.topic == topic]
+        partitions = frozenset(source.partition for source in own)
+        same = request.partitioner == "same"
+        count = max(partitions, default=0) + 1 if same else 1
+        oldest = [source.oldest for source in own if source.oldest is not None and source.oldest >= 0]
+        newest = [source.newest for source in own if source.newest is not None and source.newest >= 0]
+        demands.append(
+            TopicDemand(
+                topic=request.target_of(topic),
+                partitions=count,
+                # By the key, any partition may get records.
+                written=partitions if same else frozenset(range(1_000_000)),
+                oldest=min(oldest, default=None),
+                newest=max(newest, default=None),
+                snapshot=None
+                if snapshot is None
+                else next((known for known in snapshot.topics if known.topic == topic), None),
+            )
+        )
+    return demands
+
+
+def known_topics(ledger: Ledger) -> list[str]:
+    """Return the topics that an archive has, sorted."""
+    plans = Plans(ledger)
+    planned = {partition.topic for plan in plans.unsettled for partition in plan.partitions}
+    return sorted({partition.topic for partition in plans.progress.partitions} | planned)

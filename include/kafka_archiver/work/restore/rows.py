@@ -1,0 +1,67 @@
+"""The records of a lane, taken a few at a time: to compare them with a log, and to send them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.model.restore_progress import Place
+from kafka_archiver.work.restore.digests import payload_bytes
+from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
+
+
+class LaneRows:
+    """The records of a lane from a place on; each is taken once."""
+
+    def __init__(self, lane: Lane, place: Place) -> None:
+        self.lane = lane
+        self._batches = lane.batches(place)
+        self._waiting: LaneBatch | None = None
+
+    def take(self, rows: int) -> Iterator[LaneBatch]:
+        """Yield the next records, up to `rows` of them: fewer at the end of the lane."""
+        while rows and (batch := self._next()):
+            head = batch.sliced(0, rows)
+            self._waiting = self._behind(batch, head.records.num_rows)
+            rows -= head.records.num_rows
+            yield head
+
+    def pieces(self, most_rows: int, most_bytes: int) -> Iterator[LaneBatch | None]:
+        """Yield the remaining records in pieces, each of at most so many records and about so many bytes.
+
+        None: the next piece may take a while.
+        """
+        while True:
+            batch = self._waiting or next(self._batches, _END)
+            self._waiting = None
+            if batch is _END:
+                return
+            if batch is None:
+                yield None
+                continue
+            ends = np.cumsum(payload_bytes(batch.records))
+            rows = max(1, min(most_rows, int(np.searchsorted(ends, most_bytes, side="right"))))
+            self._waiting = self._behind(batch, rows)
+            yield batch.sliced(0, rows)
+
+    def _next(self) -> LaneBatch | None:
+        if self._waiting is None:
+            self._waiting = next((batch for batch in self._batches if batch is not None), None)
+        return self._waiting
+
+    @staticmethod
+    def _behind(batch: LaneBatch, rows: int) -> LaneBatch | None:
+        return batch.sliced(rows) if rows < batch.records.num_rows else None
+
+
+_END = LaneBatch(-1, pa.RecordBatch.from_arrays([], names=[]))
+
+
+def first_place(batch: LaneBatch) -> Place:
+    """Return the place of a batch's first record."""
+    return Place(batch.source, int(offsets_of(batch.records)[0]))
+
+
+def last_place(batch: LaneBatch) -> Place:
+    """Return the place of a batch's last record."""
+    return Place(batch.source, int(offsets_of(batch.records)[-1]))

@@ -1,0 +1,178 @@
+"""The steps of a restore after its plan: what the job does with the target's partitions, wherever that is."""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kafka_archiver.context.keyring import keyring_of
+from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.kafka.target import KafkaTarget
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.model.offset_map import OffsetMap
+from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreReport
+from kafka_archiver.model.restore_progress import RestoreProgress
+from kafka_archiver.store import open_store
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.restore.lane import Lane
+from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.verify import PartitionReader, Verified
+from kafka_archiver.work.restore.write import PartitionWriter
+
+log = logging.getLogger(__name__)
+Stop = Callable[[], bool]
+# Differences that an error names.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class PartitionWork:
+    """What a task needs for a target partition. Can be pickled.
+
+    `url`, `options`: the store. `endpoints`: with the target's brokers. `writers`: how many work at the same time.
+    """
+
+    archive: str
+    restore: str
+    url: str
+    options: Mapping[str, str]
+    endpoints: Endpoints
+    allow: frozenset[Inexact]
+    writers: int = 1
+
+    @property
+    def ledger(self) -> Ledger:
+        """The archive's ledger."""
+        return Ledger(open_store(self.url, dict(self.options)), self.archive, keyring_of(self.endpoints))
+
+    def lane(self, name: TopicPartition) -> Lane:
+        """Return the records of a target partition."""
+        ledger = self.ledger
+        plan = frozen_plan(ledger, self.restore)
+        return Lane(ledger, plan, name, frozenset({*plan.options.allow, *self.allow}))
+
+    def write(self, name: TopicPartition, stop: Stop) -> RestoreProgress:
+        """Write a target partition."""
+        lane = self.lane(name)
+        target = KafkaTarget(self.endpoints.kafka)
+        return PartitionWriter(target, lane, Pace.share(lane.plan.limits, self.writers), stop).run()
+
+    def verify(self, name: TopicPartition, _: Stop) -> Verified:
+        """Read a target partition back."""
+        return PartitionReader(KafkaTarget(self.endpoints.kafka), self.lane(name), time.sleep).run()
+
+
+def frozen_plan(ledger: Ledger, restore: str) -> RestorePlan:
+    """Return the plan of a restore.
+
+    :raises ConfigError: it has none.
+    """
+    plan = ledger.restore_plan(restore)
+    if plan is None:
+        raise ConfigError(f"archive {ledger.archive} has no restore {restore!r}: its `plan` has not ended well")
+    return plan
+
+
+class ClusterId(Protocol):
+    """Brokers that say which cluster they are."""
+
+    def cluster_id(self) -> str:
+        """Return the cluster's own id."""
+
+
+def require_cluster(plan: RestorePlan, cluster: ClusterId) -> None:
+    """Check that the target is the one that was planned.
+
+    :raises PermanentError: it is another cluster.
+    """
+    current = cluster.cluster_id()
+    if current != plan.cluster_id:
+        raise PermanentError(
+            f"the target is cluster {current} now, and restore {plan.restore} was planned for {plan.cluster_id}: "
+            "correct the Kafka connection, or give the restore another name"
+        )
+
+
+def progress_line(plan: RestorePlan, stamps: Collection[str], seconds: float, before: int) -> str:
+    """Return a line about the progress of all partitions.
+
+    :param stamps: the metadata of the group's offsets.
+    :param before: records that were written when the step began, so many seconds ago.
+    """
+    progress = _progress(plan, stamps)
+    records, size = written_records(plan, stamps), sum(part.bytes for part in progress)
+    rate = (records - before) / seconds if seconds else 0.0
+    most = "" if plan.exact else "at most "
+    share = f" ({100 * records // plan.records} %)" if plan.records else ""
+    left = f", {remaining(int((plan.records - records) / rate))} left" if rate > 0 and plan.records > records else ""
+    return f"{records:,} of {most}{plan.records:,} records{share}, {size / 1e6:,.1f} MB, {rate:,.0f} records/s{left}"
+
+
+def written_records(plan: RestorePlan, stamps: Collection[str]) -> int:
+    """Return how many records are written, by the metadata of the group's offsets."""
+    return sum(part.records for part in _progress(plan, stamps))
+
+
+def _progress(plan: RestorePlan, stamps: Collection[str]) -> list[RestoreProgress]:
+    return [part for stamp in stamps if (part := RestoreProgress.from_stamp(stamp)) and part.plan == plan.digest]
+
+
+def remaining(seconds: int) -> str:
+    """Return a duration in words."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> RestoreReport:
+    """Write the offset map and the report.
+
+    :raises IntegrityError: the partitions together have another number of records than the manifests say.
+    :raises TransientError: another process wrote them at the same moment.
+    """
+    reports = tuple(result.report for result in results)
+    report = RestoreReport(
+        archive=plan.archive,
+        restore=plan.restore,
+        plan_digest=plan.digest,
+        at=datetime.now(UTC),
+        verified=all(report.verified for report in reports),
+        partitions=reports,
+    )
+    selected = sum(report.selected for report in reports)
+    if plan.exact and selected != plan.records:
+        raise IntegrityError(
+            f"the manifests promise {plan.records:,} records of restore {plan.restore}, and the objects have "
+            f"{selected:,}: run `airflow archive audit {plan.archive}`"
+        )
+    offsets = OffsetMap(
+        archive=plan.archive,
+        restore=plan.restore,
+        plan_digest=plan.digest,
+        cluster_id=plan.cluster_id,
+        logs=tuple(log_map for result in results for log_map in result.maps),
+    )
+    # The map first: who finds a report that says `verified` finds the map of it.
+    is_first = ledger.put_restore_map(offsets, ledger.restore_map(plan.restore)) and ledger.put_restore_report(
+        report, ledger.restore_report(plan.restore)
+    )
+    if not is_first:
+        raise TransientError("another process verifies this restore at the same moment; the next attempt looks again")
+    return report
+
+
+def require_verified(report: RestoreReport) -> None:
+    """Check that everything is there.
+
+    :raises IntegrityError: a partition differs.
+    """
+    if not report.verified:
+        wrong = [part for part in report.partitions if not part.verified]
+        named = "; ".join(part.difference or f"{part.topic}[{part.partition}] differs" for part in wrong[:_NAMED])
+        raise IntegrityError(
+            f"restore {report.restore} is not verified: {len(wrong)} of {len(report.partitions)} partitions differ "
+            f"from the archive: {named}"
+        )
