@@ -59,8 +59,9 @@ whether Kafka had a record there)}}}}; with --dry-run rows and what follows are 
 @print_answer
 def adopt_folder(args: Namespace) -> Answer:
     """Adopt the objects of a folder, or show what would be adopted."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
     from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.orchestration.folder import config_folder
     from kafka_archiver.work.adopt import adopt, preview
 
     if (args.tool == "zooz") != bool(args.topic):

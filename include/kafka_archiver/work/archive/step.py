@@ -72,7 +72,7 @@ class ArchiveStep:
             return archive_dead_letters(plan, self, policies, self.store, self.ledger)
         logs = self._logs(source, stored)
         aside = set_aside_of(self.ledger, source.run, stored)
-        chunks = readable_chunks(source, policies, logs, stored is not None)
+        chunks: Sequence[Chunk] = readable_chunks(source, policies, logs, stored is not None)
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
         schemas, keys = self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
         job = WriteJob.of(source, policies.bad_record, schemas, keys, aside)
