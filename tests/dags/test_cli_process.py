@@ -51,7 +51,7 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     assert modules["dags"].count("backfill") == 1
     assert " ".join(modules["archive"]) == (
         "list validate import adopt status plan runs show print get decrypt audit doctor acknowledge clean fill "
-        "rebuild repair replay-dead-letters rotate-keys"
+        "rebuild repair replay-dead-letters restore rotate-keys"
     )
 
 

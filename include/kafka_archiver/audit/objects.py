@@ -62,7 +62,7 @@ def of_adopted(finding: Finding) -> Finding:
 
 
 def unproven(adoption: Adoption) -> Finding:
-    """What was adopted is not proved to be all: no damage, but every audit shows it."""
+    """Yield a finding of what was adopted: it is not proved to be all. No damage, but every audit shows it."""
     loose = f"; the offsets of {adoption.loose:,} rows are unknown" * bool(adoption.loose)
     return warning(
         "unproven",

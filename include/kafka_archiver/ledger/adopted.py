@@ -28,7 +28,7 @@ _AHEAD = 8
 
 
 class AdoptedDocuments(Documents):
-    """What an archive has adopted."""
+    """The objects of other tools that an archive has adopted."""
 
     __slots__ = ()
 

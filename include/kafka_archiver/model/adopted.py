@@ -221,7 +221,7 @@ class ReadObject(Value):
 
 
 class AdoptedReading(Document):
-    """What reading the objects of one part of the listing has shown."""
+    """The facts that reading the objects of one part of the listing has shown."""
 
     document: Literal["kafka-archiver/adopted-reading"] = "kafka-archiver/adopted-reading"
     version: Literal[1] = 1

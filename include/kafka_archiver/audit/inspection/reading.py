@@ -59,7 +59,7 @@ class DocumentReader:
         return self._read(line_document(self._ledger.archive, number), lambda: self._ledger.planned(number))
 
     def adoption(self) -> Adoption | None:
-        """What the archive has adopted of another tool."""
+        """The objects that the archive has adopted of another tool."""
         return self._read(adoption_document(self._ledger.archive), self._ledger.adoption)
 
     def adopted_pages(self, adoption: Adoption) -> Iterator[AdoptedPage]:

@@ -31,7 +31,7 @@ class _Part(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What the parts of an object are; the fields of an index; what reads a part alone: its bytes in pieces, those
+    """The kind of an object's parts; the fields of an index; what reads a part alone: its bytes in pieces, those
     before the first part, and the column of offsets.
     """
 

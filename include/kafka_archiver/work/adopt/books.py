@@ -1,4 +1,4 @@
-"""What was read of all objects, on disk: a folder may have millions."""
+"""The facts about all objects, on disk: a folder may have millions."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator

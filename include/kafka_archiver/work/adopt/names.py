@@ -16,7 +16,7 @@ from kafka_archiver.model.adopted import Tool
 
 
 class Named(NamedTuple):
-    """What a key says.
+    """The facts in a key.
 
     :ivar number: the offset of the row `of`; None: the records have their offsets.
     :ivar chain: objects of a partition with the same chain follow each other.

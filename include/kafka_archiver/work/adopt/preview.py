@@ -1,4 +1,4 @@
-"""What an adoption would take, by the listing alone: nothing is read, and nothing is written."""
+"""A preview of an adoption, by the listing alone: nothing is read, and nothing is written."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -43,7 +43,7 @@ class TargetCluster(Protocol):
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What somebody asks for. `rename`: new names of topics by their own names. `partitioner`: of all topics."""
+    """A request to restore. `rename`: new names of topics by their own names. `partitioner`: of all topics."""
 
     restore: str
     selection: RestoreSelection

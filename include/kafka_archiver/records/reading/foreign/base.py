@@ -15,7 +15,7 @@ OFFSET = pa.field("kafka_archiver.offset", pa.int64())
 
 
 class Facts(NamedTuple):
-    """What a file has. The smallest and largest offsets and times of its records; None: the records do not have them.
+    """The content of a file: the smallest and largest offsets and times of its records; None: it does not have them.
 
     :ivar place: topic and partition, if the file says them.
     """
