@@ -28,8 +28,8 @@ from kafka_archiver.values.documents import isoformat
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.ledger.ledger import Ledger
+    from kafka_archiver.model.restore_request import RestoreRequest
     from kafka_archiver.work.restore.forecast import Forecast
-    from kafka_archiver.work.restore.plan import RestoreRequest
 
 
 def _several(flag: str, text: str, metavar: str, dest: str) -> Any:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -12,15 +11,13 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.model.restore import (
     Inexact,
-    Partitioner,
-    RestoreLimits,
     RestoreOptions,
     RestorePage,
     RestorePlan,
-    RestoreSelection,
     RestoreSource,
     TargetTopic,
 )
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.exact import refusal
 from kafka_archiver.work.restore.gather import gather
@@ -39,22 +36,6 @@ class TargetCluster(Protocol):
 
     def high_watermarks(self, names: Sequence[TopicPartition], /) -> Mapping[TopicPartition, LogEnd]:
         """Return the end of each partition's log."""
-
-
-@dataclass(frozen=True)
-class RestoreRequest:
-    """What somebody asks for. `rename`: new names of topics by their own names. `partitioner`: of all topics."""
-
-    restore: str
-    selection: RestoreSelection
-    rename: Mapping[str, str] = field(default_factory=dict)
-    partitioner: Partitioner = "same"
-    options: RestoreOptions = field(default_factory=RestoreOptions)
-    limits: RestoreLimits = field(default_factory=RestoreLimits)
-
-    def target_of(self, topic: str) -> str:
-        """Return the name of the topic that a source topic is written to."""
-        return self.rename.get(topic, topic)
 
 
 # Makes the target ready for what is selected, up to a plan of the archive, or raises what speaks against it.

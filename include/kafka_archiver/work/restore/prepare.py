@@ -9,10 +9,11 @@ from kafka_archiver.kafka.target_facts import gather_facts
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.restore import RestoreSource
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.model.target_facts import TopicDemand
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.work.restore.groups import snapshot_of_topics
-from kafka_archiver.work.restore.plan import RestoreRequest, group_of
+from kafka_archiver.work.restore.plan import group_of
 from kafka_archiver.work.restore.preflight import creation, judge, require
 from kafka_archiver.work.restore.write import TRANSACTIONAL_ID
 
