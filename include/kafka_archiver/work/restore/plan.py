@@ -21,6 +21,7 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     TargetTopic,
 )
+from kafka_archiver.model.restored_schemas import ReframedColumn
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.exact import refusal
 from kafka_archiver.work.restore.gather import gather
@@ -46,7 +47,10 @@ class TargetCluster(Protocol):
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What somebody asks for. `rename`: new names of topics by their own names. `partitioner`: of all topics."""
+    """The request of a person.
+
+    `rename`: new names of topics by their own names. `partitioner`: of all topics. `schema_ids`: as of `RestorePlan`.
+    """
 
     restore: str
     selection: RestoreSelection
@@ -54,6 +58,7 @@ class RestoreRequest:
     partitioner: Partitioner = "same"
     options: RestoreOptions = field(default_factory=RestoreOptions)
     limits: RestoreLimits = field(default_factory=RestoreLimits)
+    schema_ids: tuple[ReframedColumn, ...] = ()
 
     def target_of(self, topic: str) -> str:
         """Return the name of the topic that a source topic is written to."""
@@ -120,6 +125,7 @@ def outline(
         options=request.options,
         limits=request.limits,
         topics=topics,
+        schema_ids=request.schema_ids,
         sources=tuple(sources),
     )
 
