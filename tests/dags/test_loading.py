@@ -32,7 +32,7 @@ def test_each_yaml_file_is_a_dag_and_one_that_audits(archives: Path) -> None:
     assert bag.import_errors == {}
     assert set(bag.dags) == {
         "archiver_watchdog",
-        *(f"{kind}_{name}" for kind in ("archive", "audit") for name in names),
+        *(f"{kind}_{name}" for kind in ("archive", "audit", "restore") for name in names),
     }
 
 
@@ -41,7 +41,7 @@ def test_a_broken_file_is_an_import_error_that_names_file_and_key_and_stops_nobo
     (archives / "broken.yaml").write_text(MINIMAL.format(name="broken") + "sink: {}\n")
     (archives / "late.yaml").write_text(MINIMAL.format(name="late") + "timezone: Mars/Base\n")
     bag = load()
-    assert set(bag.dags) == {"archive_orders", "audit_orders", "archiver_watchdog"}
+    assert set(bag.dags) == {"archive_orders", "audit_orders", "restore_orders", "archiver_watchdog"}
     # Airflow stops all DAGs of a file that has an import error: it must not be the file with the good ones.
     assert list(bag.import_errors) == ["archive_errors.py"]
     error = bag.import_errors["archive_errors.py"]
@@ -89,7 +89,7 @@ def test_of_two_files_with_one_name_neither_is_guessed_to_be_the_right_one(archi
     assert all(f"{file}.yaml: `archive`" in bag.import_errors["archive_errors.py"] for file in ("a", "b"))
 
 
-@pytest.mark.parametrize("dag", ["archive_orders", "audit_orders", "archiver_watchdog"])
+@pytest.mark.parametrize("dag", ["archive_orders", "audit_orders", "restore_orders", "archiver_watchdog"])
 def test_a_task_that_starts_gets_its_own_dag_alone_whatever_is_wrong_elsewhere(
     archives: Path, monkeypatch: pytest.MonkeyPatch, dag: str
 ) -> None:

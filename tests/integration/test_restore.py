@@ -15,9 +15,10 @@ from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.model.restore import RestoreLimits, RestorePlan, RestoreSelection
 from kafka_archiver.model.restore_progress import RestoreProgress
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
-from kafka_archiver.work.restore.plan import RestoreRequest, plan_restore
+from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
 from scripts.stack.kafka import Kafka

@@ -71,11 +71,11 @@ def test_its_failure_reaches_the_task_as_that_of_any_job(tmp_path: Path) -> None
         (["{}", "{}"], "2 arguments"),
         (["no"], "no such document"),
         (["[]"], "no such document"),
-        ([json.dumps({"job": "restore"})], "job 'restore'"),
+        ([json.dumps({"job": "compact"})], "job 'compact'"),
     ],
 )
 def test_a_document_of_no_job_is_refused_with_the_jobs_that_there_are(arguments: list[str], found: str) -> None:
-    with pytest.raises(ConfigError, match=rf"the document of a job \(archive \| count\) .*; found {found}"):
+    with pytest.raises(ConfigError, match=rf"the document of a job \(archive \| restore \| count\) .*; found {found}"):
         read_document(arguments)
 
 

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import FencedError, PermanentError, TransientError
 from kafka_archiver.model.restore import RestoreLimits, RestorePlan, RestoreSelection
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
-from kafka_archiver.work.restore.plan import RestoreRequest, plan_restore
+from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.kafka_twin import KafkaTwin

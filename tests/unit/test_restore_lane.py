@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
@@ -22,7 +23,7 @@ from kafka_archiver.work.restore.digests import RunningDigest, StrongDigest, pay
 from kafka_archiver.work.restore.exact import NotExactError
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.partitioners import murmur2
-from kafka_archiver.work.restore.plan import RestoreRequest, plan_restore
+from kafka_archiver.work.restore.plan import plan_restore
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import FIRST, HOUR, Lake
 

@@ -5,7 +5,9 @@ that had not committed is aborted. After any answer that is not sure, a writer i
 """
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 import confluent_kafka
@@ -175,7 +177,7 @@ class TransactionalWriter:
         producer = self.__dict__.pop("_producer", None)
         if producer is not None:
             producer.purge(blocking=False)
-            if not _in_time(producer.close, CLOSE):
+            if not _in_time(lambda: _closed(producer), CLOSE):
                 _abandoned.append(producer)
 
     def _do(self, what: str, call: Callable[[], Any], began: bool = True) -> Any:
@@ -221,6 +223,13 @@ def _in_time(call: Callable[..., Any], seconds: float) -> bool:
     thread.start()
     thread.join(seconds)
     return not thread.is_alive()
+
+
+def _closed(producer: Any) -> None:
+    # A fenced producer cannot abort, and says so.
+    with suppress(KafkaException, RuntimeError, SystemError, RuntimeWarning), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        producer.close()
 
 
 def _group_metadata(brokers: str, group: str) -> Any:

@@ -28,8 +28,8 @@ from kafka_archiver.values.documents import isoformat
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.ledger.ledger import Ledger
+    from kafka_archiver.model.restore_request import RestoreRequest
     from kafka_archiver.work.restore.forecast import Forecast
-    from kafka_archiver.work.restore.plan import RestoreRequest
 
 
 def _several(flag: str, text: str, metavar: str, dest: str) -> Any:
@@ -78,6 +78,9 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
         _several("--allow", "What need not be exact: values_only, rows, lost, timestamps, headers", "WHAT", "allow"),
         option("--bytes-per-second", type=positive, metavar="N", help="At most, of the whole restore"),
         option("--records-per-second", type=positive, metavar="N", help="At most, of the whole restore"),
+        option("--registry", metavar="CONNECTION", help="Register the archive's schemas at this registry"),
+        option("--schema-ids", choices=("same", "new"), default="same", metavar="same|new",
+               help="The ids that the records have (default), or the registry's, which the records get"),
         _several("--groups", "Put these consumer groups behind what they had read; a pattern", "PATTERN", "groups"),
         option("--groups-from", metavar="CONNECTION", help="The source's brokers tell where groups stand"),
         option("--replace-groups", action="store_true", help="Also groups that have other offsets in the target"),

@@ -8,9 +8,10 @@ from kafka_archiver.kafka.target_facts import gather_facts
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.restore import RestoreSource
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.work.restore.exact import NotExactError
 from kafka_archiver.work.restore.gather import gather
-from kafka_archiver.work.restore.plan import RestoreRequest, group_of, require_exact
+from kafka_archiver.work.restore.plan import group_of, require_exact
 from kafka_archiver.work.restore.preflight import judge
 from kafka_archiver.work.restore.prepare import demands_of
 from kafka_archiver.work.restore.write import TRANSACTIONAL_ID

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -12,15 +11,13 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.model.restore import (
     Inexact,
-    Partitioner,
-    RestoreLimits,
     RestoreOptions,
     RestorePage,
     RestorePlan,
-    RestoreSelection,
     RestoreSource,
     TargetTopic,
 )
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.exact import refusal
 from kafka_archiver.work.restore.gather import gather
@@ -37,24 +34,11 @@ class TargetCluster(Protocol):
     def topics(self, selection: Sequence[str], /) -> list[Topic]:
         """Return topics. :raises PermanentError: one does not exist."""
 
+    def topic_settings(self, topics: Sequence[str], /) -> Mapping[str, Mapping[str, str]]:
+        """Return every setting of topics. :raises PermanentError: the credentials may not describe them."""
+
     def high_watermarks(self, names: Sequence[TopicPartition], /) -> Mapping[TopicPartition, LogEnd]:
         """Return the end of each partition's log."""
-
-
-@dataclass(frozen=True)
-class RestoreRequest:
-    """A request to restore. `rename`: new names of topics by their own names. `partitioner`: of all topics."""
-
-    restore: str
-    selection: RestoreSelection
-    rename: Mapping[str, str] = field(default_factory=dict)
-    partitioner: Partitioner = "same"
-    options: RestoreOptions = field(default_factory=RestoreOptions)
-    limits: RestoreLimits = field(default_factory=RestoreLimits)
-
-    def target_of(self, topic: str) -> str:
-        """Return the name of the topic that a source topic is written to."""
-        return self.rename.get(topic, topic)
 
 
 # Makes the target ready for what is selected, up to a plan of the archive, or raises what speaks against it.
@@ -117,6 +101,7 @@ def outline(
         options=request.options,
         limits=request.limits,
         topics=topics,
+        schema_ids=request.schema_ids,
         sources=tuple(sources),
     )
 
@@ -156,10 +141,20 @@ def target_topics(cluster: TargetCluster, request: RestoreRequest) -> tuple[Targ
                 topic=name,
                 topic_id=topic.id,
                 partitioner=request.partitioner,
+                append_time=request.options.allows("timestamps") and _is_append_time(cluster, name),
                 starts=tuple(ends[partition].offset for partition in topic.names),
             )
         )
     return tuple(targets)
+
+
+def _is_append_time(cluster: TargetCluster, topic: str) -> bool:
+    """Return True if the brokers set the timestamps of a topic, as far as the credentials may know it."""
+    try:
+        settings = cluster.topic_settings([topic])[topic]
+    except PermanentError:
+        return False
+    return settings.get("message.timestamp.type", "CreateTime") != "CreateTime"
 
 
 def require_exact(sources: Sequence[RestoreSource], options: RestoreOptions) -> None:
