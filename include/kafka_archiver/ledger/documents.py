@@ -15,6 +15,7 @@ from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourPage, HourProof
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport
 from kafka_archiver.model.restored_groups import GroupsReport
+from kafka_archiver.model.restored_schemas import RestoreSchemas
 from kafka_archiver.model.schemas import SchemaDocument
 from kafka_archiver.model.set_aside import SetAside
 from kafka_archiver.model.snapshots import GroupsSnapshot, TopicsSnapshot
@@ -44,6 +45,7 @@ AnyDocument = TypeVar(
     RestorePage,
     RestoreReport,
     GroupsReport,
+    RestoreSchemas,
     OffsetMap,
 )
 

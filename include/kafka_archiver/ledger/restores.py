@@ -9,8 +9,9 @@ from kafka_archiver.model.keys import restore_document, restores_prefix, split_r
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport, RestoreSource
 from kafka_archiver.model.restored_groups import GroupsReport
+from kafka_archiver.model.restored_schemas import RestoreSchemas
 
-OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport, OffsetMap, GroupsReport)
+OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport, OffsetMap, GroupsReport, RestoreSchemas)
 
 
 class RestoreDocuments(Documents):
@@ -76,6 +77,15 @@ class RestoreDocuments(Documents):
         """Replace the report about groups that was read. Return False if another process was faster."""
         key = restore_document(self.archive, report.restore, "groups")
         return self._replace(key, self._bytes(report), before)
+
+    def restore_schemas(self, restore: str) -> Stored[RestoreSchemas]:
+        """Return the schemas that a restore registers, to be replaced."""
+        return self._of_restore(RestoreSchemas, restore, "schemas")
+
+    def put_restore_schemas(self, schemas: RestoreSchemas, before: Stored[RestoreSchemas]) -> bool:
+        """Replace the schemas that were read. Return False if another process was faster."""
+        key = restore_document(self.archive, schemas.restore, "schemas")
+        return self._replace(key, self._bytes(schemas), before)
 
     def restores(self) -> list[str]:
         """Return the names of all restores that have a plan. Lists the store: for reports only."""

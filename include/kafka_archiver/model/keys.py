@@ -10,7 +10,7 @@ Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
         _ledger/<archive>/hours/2026-11-21/05[+<page>].json
-        _ledger/<archive>/restores/<restore>/{plan,map,report,groups}.json, pages/<digest>.json
+        _ledger/<archive>/restores/<restore>/{plan,map,report,groups,schemas}.json, pages/<digest>.json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 
@@ -233,7 +233,7 @@ def restores_prefix(archive: str) -> str:
 
 
 def restore_document(archive: str, restore: str, name: str) -> str:
-    """Return the key of a restore's document; `name` is plan, map, report, groups, or pages/<digest>."""
+    """Return the key of a restore's document; `name` is plan, map, report, groups, schemas, or pages/<digest>."""
     return f"{restores_prefix(archive)}{encode(restore)}/{name}.json"
 
 

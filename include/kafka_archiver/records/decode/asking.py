@@ -15,6 +15,9 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError, Permanent
 from kafka_archiver.messages.foreign_text import foreign
 
 TIMEOUT_SECONDS = 10.0
+NO_CONTENT, NOT_FOUND = 204, 404
+# Answers that say what is wrong with the request, and not with the server: 405 and 501 if it does not know it.
+_REFUSALS = frozenset({NOT_FOUND, 405, 409, 422, 501})
 # The key of the YAML that names an archive's registry.
 SETTING = "source.registry"
 _PROPERTIES = (
@@ -74,7 +77,9 @@ class Server:
         """
         response, answer = self._exchange(method, path, body)
         code = answer.get("error_code") if isinstance(answer, dict) else None
-        if response.status_code in (409, 422) or (response.status_code == 404 and code and code not in missing):
+        if response.status_code == NO_CONTENT:
+            return None
+        if response.status_code in _REFUSALS and not (response.status_code == NOT_FOUND and code in missing):
             message = str(answer.get("message", "")) if isinstance(answer, dict) else ""
             raise RefusedError(self.url, f"{method} {path}", int(code or response.status_code), message)
         return self._read(response, answer, kind, missing)

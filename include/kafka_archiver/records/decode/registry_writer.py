@@ -13,7 +13,7 @@ from kafka_archiver.records.decode.registry import Registry
 Mode = Literal["READWRITE", "READONLY", "READONLY_OVERRIDE", "FORWARD", "IMPORT"]
 _NO_SUBJECT, _NO_MODE = 40401, 40409
 # A registry that has no modes says so in its own way.
-_HIDDEN = frozenset({404, 405})
+_HIDDEN = frozenset({404, 405, 501})
 
 
 class _Id(BaseModel):
@@ -69,22 +69,24 @@ class RegistryWriter:
         return body | {"references": references} if references else body
 
     def mode(self, subject: str) -> Mode | None:
-        """Return the mode that a subject has of its own; None: it has none.
+        """Return the mode that a subject has of its own; None: it has none, or the registry has no modes at all.
 
-        :raises RefusedError: the registry has no modes.
+        :raises RefusedError: the registry has no modes, and says so.
         """
         answer = self._server.send("GET", _mode_path(subject), _Mode, None, _NO_SUBJECT, _NO_MODE)
         return answer.mode if answer else None
 
-    def set_mode(self, subject: str, mode: Mode | None) -> None:
+    def set_mode(self, subject: str, mode: Mode | None, force: bool = False) -> None:
         """Set the mode of a subject; None: take away the one that it has of its own.
 
+        :param force: also IMPORT for a subject that has schemas.
         :raises RefusedError: IMPORT for a subject that has schemas.
         """
         if mode is None:
             self._server.send("DELETE", _mode_path(subject), object, None, _NO_SUBJECT, _NO_MODE)
         else:
-            self._server.send("PUT", _mode_path(subject), _Mode, {"mode": mode})
+            path = _mode_path(subject) + "?force=true" * force
+            self._server.send("PUT", path, _Mode, {"mode": mode})
 
 
 def _mode_path(subject: str) -> str:
