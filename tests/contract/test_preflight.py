@@ -146,7 +146,7 @@ def test_a_topic_is_created_as_the_source_was_and_safe_for_the_restore(kafka: Ka
     assert problems(kafka, topic) == []
     facts = facts_of(kafka, topic)
     assert len(facts.topics[topic].logs) == 3
-    run(settings_of_source(planned, facts).command, tools)
+    run(settings_of_source(planned, facts.tools).command, tools)
     assert until(lambda: cluster.own_settings([topic])[topic].get("cleanup.policy") == "compact")
     # The broker has one node: it cannot have two replicas in sync.
     assert cluster.own_settings([topic])[topic] == {**own, "min.insync.replicas": "1"}

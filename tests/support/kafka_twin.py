@@ -271,6 +271,9 @@ class KafkaTwin:
     def own_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         return {name: dict(self.settings.get(name, {})) for name in topics}
 
+    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return self.own_settings(topics)
+
     def replication(self, topics: Collection[str]) -> dict[str, int]:
         return dict.fromkeys(topics, 1)
 

@@ -34,6 +34,9 @@ class TargetCluster(Protocol):
     def topics(self, selection: Sequence[str], /) -> list[Topic]:
         """Return topics. :raises PermanentError: one does not exist."""
 
+    def topic_settings(self, topics: Sequence[str], /) -> Mapping[str, Mapping[str, str]]:
+        """Return every setting of topics. :raises PermanentError: the credentials may not describe them."""
+
     def high_watermarks(self, names: Sequence[TopicPartition], /) -> Mapping[TopicPartition, LogEnd]:
         """Return the end of each partition's log."""
 
@@ -137,10 +140,20 @@ def target_topics(cluster: TargetCluster, request: RestoreRequest) -> tuple[Targ
                 topic=name,
                 topic_id=topic.id,
                 partitioner=request.partitioner,
+                append_time=request.options.allows("timestamps") and _is_append_time(cluster, name),
                 starts=tuple(ends[partition].offset for partition in topic.names),
             )
         )
     return tuple(targets)
+
+
+def _is_append_time(cluster: TargetCluster, topic: str) -> bool:
+    """Return True if the brokers set the timestamps of a topic, as far as the credentials may know it."""
+    try:
+        settings = cluster.topic_settings([topic])[topic]
+    except PermanentError:
+        return False
+    return settings.get("message.timestamp.type", "CreateTime") != "CreateTime"
 
 
 def require_exact(sources: Sequence[RestoreSource], options: RestoreOptions) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafka_archiver.messages.actions import Action, command, words
 from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.model.restore import RestoreOptions
 from kafka_archiver.model.target_facts import TargetFacts, TopicCreation, TopicDemand, TopicFacts
@@ -89,11 +90,11 @@ def creation(demand: TopicDemand, brokers: int) -> TopicCreation:
     return TopicCreation(demand.topic, partitions, replication, dict(sorted(settings.items())), later)
 
 
-def settings_of_source(creation: TopicCreation, facts: TargetFacts) -> Action:
+def settings_of_source(creation: TopicCreation, tools: KafkaTools) -> Action:
     """Return the command that gives a created topic the source's settings, once the restore is over."""
     changed = {name: value for name, value in creation.later.items() if value is not None}
     removed = [name for name, value in creation.later.items() if value is None]
-    return command(facts.tools.set_topic(creation.topic, changed, removed), "once the restored records may be removed")
+    return command(tools.set_topic(creation.topic, changed, removed), "once the restored records may be removed")
 
 
 def _missing(demand: TopicDemand, facts: TargetFacts) -> Finding:
