@@ -1,7 +1,9 @@
 """A topic is lost, with its settings and its consumers' offsets: all of it is there again, from the archive alone."""
 
+import logging
 import time
 import uuid
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -11,12 +13,14 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.restore import RestoreSelection
+from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.restore.forecast import forecast
 from kafka_archiver.work.restore.groups import GroupMover, snapshot_of_groups, translate_groups, verified_map
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
-from kafka_archiver.work.restore.plan import RestoreRequest, outline, plan_restore
-from kafka_archiver.work.restore.prepare import TargetPreparation, WithCreated
+from kafka_archiver.work.restore.plan import plan_restore
+from kafka_archiver.work.restore.prepare import prepare
 from kafka_archiver.work.restore.step import publish
 from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
@@ -48,7 +52,9 @@ def read_in_group(brokers: str, group: str, topic: str, count: int) -> list[byte
     return values
 
 
-def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(services: Services) -> None:
+def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(
+    services: Services, caplog: pytest.LogCaptureFixture
+) -> None:
     brokers, group = services.kafka.bootstrap_servers, f"app-{uuid.uuid4().hex[:6]}"
     topic = new_topic(brokers, 2, **{name.replace(".", "_"): value for name, value in OWN.items()})
     produce(brokers, topic, RECORDS, "commit")
@@ -63,13 +69,15 @@ def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(services
     until(lambda: cluster.topic_ids([topic])[topic] is None)
 
     request = RestoreRequest("r", RestoreSelection(topics=(topic,)))
-    preparation = TargetPreparation(ledger, cluster, request)
-    [missing] = preparation.missing()
-    assert outline(ledger, WithCreated(cluster, [missing]), request).records == len(RECORDS)
+    outlook = forecast(ledger, cluster, request)
+    assert [(finding.kind, finding.severity) for finding in outlook.findings] == [("topic missing", "problem")]
     assert cluster.topic_ids([topic])[topic] is None
-    assert preparation.create() == [missing]
-    assert preparation.create() == []
-    plan = plan_restore(ledger, cluster, request, preparation.check)
+
+    def ready(sources: Any, through: int, wanted: RestoreRequest = request) -> None:
+        assert prepare(ledger, cluster, wanted, sources, through, create=True) == []
+
+    with caplog.at_level(logging.INFO):
+        plan = plan_restore(ledger, cluster, request, ready)
     assert plan.topics[0].topic_id not in ("", lost)
     target, results = KafkaTarget({"bootstrap.servers": brokers}, patience=20), []
     for name in plan.targets():
@@ -91,10 +99,9 @@ def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(services
     unread = read_in_group(brokers, group, topic, len(RECORDS) - len(already))
     assert sorted([*already, *unread]) == sorted(record.value or b"" for record in RECORDS)
 
-    # Once it is over, the topic gets the settings back that the source had.
+    # Once it is over, the topic gets the settings back that the source had, when a person says so.
     assert cluster.own_settings([topic])[topic]["retention.ms"] == "-1"
-    [later] = preparation.later
-    assert "--add-config retention.ms=3155760000000 --delete-config " in later.command
+    assert "--add-config retention.ms=3155760000000 --delete-config " in caplog.text
     again = RestoreRequest("again", RestoreSelection(topics=(topic,)))
     with pytest.raises(PolicyError, match=r"has offsets \[0, \d+\).*--append"):
-        plan_restore(ledger, cluster, again, TargetPreparation(ledger, cluster, again).check)
+        plan_restore(ledger, cluster, again, lambda sources, through: ready(sources, through, again))

@@ -10,11 +10,12 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.restore import RestoreSource
 from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.model.snapshots import TopicSnapshot
 from kafka_archiver.model.target_facts import TopicDemand
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.work.restore.groups import snapshot_of_topics
 from kafka_archiver.work.restore.plan import group_of
-from kafka_archiver.work.restore.preflight import creation, judge, require
+from kafka_archiver.work.restore.preflight import creation, judge, require, settings_of_source
 from kafka_archiver.work.restore.write import TRANSACTIONAL_ID
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,9 @@ def prepare(
             planned = creation(demand, facts.brokers)
             log.info("creating topic %s with %d partitions", planned.topic, planned.partitions)
             cluster.create_topic(planned.topic, planned.partitions, planned.replication, planned.settings)
+            if planned.later:
+                # Not by itself: with the source's retention the brokers would remove what was just restored.
+                log.info("%s", settings_of_source(planned, cluster.tools))
         facts = gather_facts(cluster, names, group, TRANSACTIONAL_ID)
     findings = judge(demands, facts, request.options, datetime.now(UTC))
     require(findings)
@@ -54,6 +58,7 @@ def demands_of(
 ) -> list[TopicDemand]:
     """Return the needs of a restore in each topic of the target."""
     snapshot = snapshot_of_topics(ledger, through)
+    snapshots = {known.topic: known for known in snapshot.topics} if snapshot else {}
     demands = []
     for topic in request.selection.topics:
         own = [source for source in sources if source.topic == topic]
@@ -70,12 +75,17 @@ def demands_of(
                 written=partitions if same else frozenset(range(1_000_000)),
                 oldest=min(oldest, default=None),
                 newest=max(newest, default=None),
-                snapshot=None
-                if snapshot is None
-                else next((known for known in snapshot.topics if known.topic == topic), None),
+                largest=largest_of(snapshots.get(topic)),
+                snapshot=snapshots.get(topic),
             )
         )
     return demands
+
+
+def largest_of(snapshot: TopicSnapshot | None) -> int | None:
+    """Return the largest record that the source's topic took, if it had a setting of its own; None: unknown."""
+    largest = snapshot.settings.get("max.message.bytes") if snapshot else None
+    return int(largest) if largest else None
 
 
 def known_topics(ledger: Ledger) -> list[str]:
