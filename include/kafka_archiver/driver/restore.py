@@ -57,6 +57,10 @@ def run(job: RestoreJob, endpoints: Endpoints) -> None:
     limits = plan.limits
     is_limited = limits.bytes_per_second or limits.records_per_second
     at_once = max(1, min(len(targets), context.defaultParallelism)) if is_limited else None
+    if plan.schema_ids and not any(cluster.positions(plan.group, targets).values()):
+        # Before the first write of any partition: what was written cannot be taken back.
+        counts = work_on(context, targets, work.check_frames)
+        log.info("the schema ids of %s records are known", f"{sum(counts):,}")
     with telling(plan, cluster):
         work_on(context, targets, PartitionWork(**{**vars(work), "writers": at_once or 1}).write, at_once)
 

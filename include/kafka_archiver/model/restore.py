@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from kafka_archiver.model.restored_schemas import ReframedColumn
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import TopicPartition
@@ -199,7 +200,8 @@ class RestorePlan(Document):
     """The frozen plan of a restore. `sources`: sorted, one generation of each partition.
 
     `cluster_id`: of the target. `group`: the group of the target whose offsets are the restore's progress.
-    `through`: the number of the archive's last plan that counted.
+    `through`: the number of the archive's last plan that counted. `schema_ids`: keys and values whose records get other
+    schema ids: those of the target's registry.
     """
 
     document: Literal["kafka-archiver/restore-plan"] = "kafka-archiver/restore-plan"
@@ -214,6 +216,7 @@ class RestorePlan(Document):
     options: RestoreOptions = RestoreOptions()
     limits: RestoreLimits = RestoreLimits()
     topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1), AfterValidator(_distinct_topics)]
+    schema_ids: tuple[ReframedColumn, ...] = Field(default=(), exclude_if=lambda columns: not columns)
     sources: Annotated[tuple[RestoreSource, ...], AfterValidator(_sorted_sources)]
 
     @property

@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_archiver.model.restore import Partitioner, RestoreLimits, RestoreOptions, RestoreSelection
+from kafka_archiver.model.restored_schemas import ReframedColumn
 
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What somebody asks for. `rename`: new names of topics by their own names. `partitioner`: of all topics."""
+    """The request of a person.
+
+    `rename`: new names of topics by their own names. `partitioner`: of all topics. `schema_ids`: as of `RestorePlan`.
+    """
 
     restore: str
     selection: RestoreSelection
@@ -16,6 +20,7 @@ class RestoreRequest:
     partitioner: Partitioner = "same"
     options: RestoreOptions = field(default_factory=RestoreOptions)
     limits: RestoreLimits = field(default_factory=RestoreLimits)
+    schema_ids: tuple[ReframedColumn, ...] = ()
 
     def target_of(self, topic: str) -> str:
         """Return the name of the topic that a source topic is written to."""

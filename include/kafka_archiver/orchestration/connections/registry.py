@@ -26,6 +26,15 @@ def registry_endpoint(archive: Archive) -> dict[str, str] | None:
     return mask_secrets(properties)
 
 
+def target_registry(connection: str) -> dict[str, str]:
+    """Return the properties of a registry to which a restore registers schemas.
+
+    :raises ConfigError: the connection is missing, of another type or incomplete.
+    """
+    reference = NamedConnection(connection, "registry", ("http",))
+    return mask_secrets(_registry(find_connection(reference), str(reference)))
+
+
 def _registry(connection: Connection, where: str) -> dict[str, str]:
     host = connection.host or ""
     address = urlsplit(host if "://" in host else f"{connection.schema or 'http'}://{host}")

@@ -58,6 +58,10 @@ _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str, str], ...] = (
      "examples": list(_CHANGES)}, "Allow", "What need not be exact: docs/RESTORE.md says what each means.", "Limits"),
     ("bytes_per_second", None, _NUMBER, "Bytes a second", "At most, of the whole restore.", "Limits"),
     ("records_per_second", None, _NUMBER, "Records a second", "At most, of the whole restore.", "Limits"),
+    ("registry", None, _TEXT, "Schema registry", "The http connection of the target's registry: the archive's schemas "
+     "are registered there. Without: the records' bytes stay, and no schema is registered.", "Schemas"),
+    ("schema_ids", "same", {"type": "string", "enum": ["same", "new"]}, "Schema ids", "same: those that the records "
+     "have (mode IMPORT of empty subjects). new: the registry's, which the records get.", "Schemas"),
     ("groups", None, _LIST, "Consumer groups", "Patterns for whole names: put these groups behind the last restored "
      "record that each had read.", "Groups"),
     ("groups_from", None, _TEXT, "Offsets of groups from", "The Kafka connection of the source, if it still runs. "

@@ -1,8 +1,10 @@
 """One archive, one DAG that restores: plan → restore → verify → translate_groups."""
 
 import logging
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, chain, get_current_context, task
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
@@ -11,13 +13,18 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
-from kafka_archiver.orchestration.connections import open_ledger, target_endpoints
+from kafka_archiver.orchestration.connections import open_ledger, target_endpoints, target_registry
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dag_run.restore_form import KEYS, restore_params, restore_request
 from kafka_archiver.orchestration.dags.archive import archives_of_dags, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.submit.restore_operator import RestoreOperator, restore_of
+
+if TYPE_CHECKING:
+    from kafka_archiver.ledger.ledger import Ledger
+    from kafka_archiver.model.restored_schemas import ReframedColumn
+    from kafka_archiver.model.restore_request import RestoreRequest
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +66,21 @@ def restore_dag(archive: Archive, text: str, job: Path) -> DAG:
     return with_params(dag, restore_params())
 
 
+def register_schemas(
+    ledger: "Ledger", request: "RestoreRequest", params: Mapping[str, Any]
+) -> "tuple[ReframedColumn, ...]":
+    """Register the schemas of what is restored. Return the columns whose records get other ids."""
+    from kafka_archiver.reader.runs import Plans
+    from kafka_archiver.records.decode.registry_writer import RegistryWriter
+    from kafka_archiver.work.restore.schemas import SchemaRegistration
+
+    writer = RegistryWriter.of(target_registry(params["registry"]), "registry")
+    registration = SchemaRegistration(ledger, request.restore, writer)
+    document = registration.run(Plans(ledger).all(), request.selection.topics, params["schema_ids"])
+    log.info("%d schemas are registered at %s", len(document.schemas), writer.url)
+    return document.reframed
+
+
 def restore_tasks(archive: Archive, job: Path) -> list[Any]:
     """Make the tasks in their order, not yet chained."""
 
@@ -77,6 +99,8 @@ def restore_tasks(archive: Archive, job: Path) -> list[Any]:
         ledger = open_ledger(archive)
         request = restore_request(params, known_topics(ledger), f"{context['dag_run'].run_after:%Y%m%dT%H%M%SZ}")
         cluster = Cluster(target_endpoints(archive, params["to"]).kafka)
+        if params["registry"] and not ledger.restore_plan(request.restore):
+            request = replace(request, schema_ids=register_schemas(ledger, request, params))
 
         def ready(sources: Any, through: int) -> None:
             for finding in prepare(ledger, cluster, request, sources, through, params["create"]):

@@ -15,19 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, PermanentError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, SelectedHeader, TargetTopic
 from kafka_archiver.model.restore_progress import START, Place
 from kafka_archiver.reader.chunks import OFFSET, Written
 from kafka_archiver.reader.selection import LAST_OFFSET, Selection
+from kafka_archiver.records.decode.reframe import Reframer
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.exact import kind_of, refusal, writable
 from kafka_archiver.work.restore.partitioners import belongs
+
+
+class UnknownFrameError(PermanentError):
+    """A record whose schema id is missing, truncated or not one of the archive's."""
 
 
 class LaneBatch(NamedTuple):
@@ -152,6 +157,14 @@ class Lane:
         [topic] = (topic for topic in self.plan.topics if topic.topic == self.target.topic)
         return topic
 
+    @cached_property
+    def _reframers(self) -> dict[str, Reframer]:
+        """The rewriters of schema ids, by source topic."""
+        by_topic: dict[str, dict[str, dict[int, int]]] = {}
+        for framed in self.plan.schema_ids:
+            by_topic.setdefault(framed.topic, {})[framed.column] = dict(framed.ids)
+        return {topic: Reframer(ids) for topic, ids in by_topic.items()}
+
     def _selected(self, source: RestoreSource, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the records that their contents select, and that belong in this partition."""
         asked, topic = self.plan.selection, self._target_topic
@@ -162,11 +175,25 @@ class Lane:
         if asked.headers:
             rows = [has_headers(headers, asked.headers) for headers in batch.column("headers").to_pylist()]
             batch = batch.filter(pa.array(rows, pa.bool_()))
+        if (reframer := self._reframers.get(source.topic)) and batch.num_rows:
+            batch = _reframed(reframer, batch, source)
         if topic.partitioner != "same" and batch.num_rows:
             keys = batch.column("key")
             chosen = belongs(keys, topic.partitioner, topic.partitions, source.partition, self.target.partition)
             batch = batch.filter(chosen)
         return batch
+
+
+def _reframed(reframer: Reframer, batch: pa.RecordBatch, source: RestoreSource) -> pa.RecordBatch:
+    changed, reasons = reframer.records(batch)
+    if reasons:
+        row, reason = min(reasons.items())
+        raise UnknownFrameError(
+            f"{source} offset {offsets_of(batch)[row]} names no schema that the target's registry has: {reason}; and "
+            f"{len(reasons) - 1} more records of the same batch. Restore without it (--dead-letters without, if it is "
+            "one; --start, --end), or the bytes as they are (without --registry)"
+        )
+    return changed
 
 
 def objects_of(written: Written, account: ChunkAccount, plan: RestorePlan) -> list[ObjectEntry]:

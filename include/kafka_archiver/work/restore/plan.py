@@ -101,6 +101,7 @@ def outline(
         options=request.options,
         limits=request.limits,
         topics=topics,
+        schema_ids=request.schema_ids,
         sources=tuple(sources),
     )
 

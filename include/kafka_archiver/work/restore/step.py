@@ -20,7 +20,7 @@ from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.verify import PartitionReader, Verified
-from kafka_archiver.work.restore.write import PartitionWriter
+from kafka_archiver.work.restore.write import PartitionWriter, StoppedError
 
 log = logging.getLogger(__name__)
 Stop = Callable[[], bool]
@@ -54,6 +54,13 @@ class PartitionWork:
         plan = frozen_plan(ledger, self.restore)
         return Lane(ledger, plan, name, frozenset({*plan.options.allow, *self.allow}))
 
+    def check_frames(self, name: TopicPartition, stop: Stop) -> int:
+        """Read the records of a target partition and check that each names a schema that is known. Return their number.
+
+        :raises UnknownFrameError: one does not. Nothing was written yet.
+        """
+        return checked_frames(self.lane(name), stop)
+
     def write(self, name: TopicPartition, stop: Stop) -> RestoreProgress:
         """Write a target partition."""
         lane = self.lane(name)
@@ -63,6 +70,16 @@ class PartitionWork:
     def verify(self, name: TopicPartition, _: Stop) -> Verified:
         """Read a target partition back."""
         return PartitionReader(KafkaTarget(self.endpoints.kafka), self.lane(name), time.sleep).run()
+
+
+def checked_frames(lane: Lane, stop: Stop) -> int:
+    """Return the number of a lane's records, once the schema ids of all of them were looked at."""
+    count = 0
+    for batch in lane.batches():
+        count += 0 if batch is None else batch.records.num_rows
+        if stop():
+            raise StoppedError(f"{lane.target}: stopped before the first record was written")
+    return count
 
 
 def frozen_plan(ledger: Ledger, restore: str) -> RestorePlan:
