@@ -23,8 +23,8 @@ from kafka_archiver.orchestration.submit.restore_operator import RestoreOperator
 
 if TYPE_CHECKING:
     from kafka_archiver.ledger.ledger import Ledger
-    from kafka_archiver.model.restored_schemas import ReframedColumn
     from kafka_archiver.model.restore_request import RestoreRequest
+    from kafka_archiver.model.restored_schemas import ReframedColumn
 
 log = logging.getLogger(__name__)
 
