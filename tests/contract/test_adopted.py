@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import Archive
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.model.adopted import Adoption, Tool
 from kafka_archiver.model.keys import adoption_document
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lines import json_lines
 from kafka_archiver.reader.lookup import Lookup
+from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
-from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.adopt import adopt, preview
 from tests.support.foreign import ENVELOPE, Sent, blocks, encoded, enveloped, mak, sent
+from tests.support.lake import Lake
 
 pytestmark = pytest.mark.contract
 NOW = datetime(2026, 11, 21, 5, tzinfo=UTC)
@@ -366,3 +368,30 @@ def test_the_audit_finds_what_changed_since_and_says_that_nothing_is_proved() ->
     assert report_of(store, True).verdict == "clean"
     store.delete(f"_ledger/old/adopted/objects/orders+0/{0:06d}.json")
     assert {f.kind for f in report_of(store, False).damage} == {"unreadable"}
+
+
+def test_every_store_lists_and_keeps_them_alike(store: Store) -> None:
+    files = [sent(range(4)), sent(range(4, 9)), sent(range(9, 10))]
+    for key, data in (confluent("avro", records) for records in files):
+        store.put(key, data)
+    ledger = Ledger(store, "old")
+    adoption = adopt(ledger, "topics/", "confluent", None, NOW)
+    assert adopt(ledger, "topics/", "confluent", None, NOW) == adoption
+    assert (adoption.partitions[0].placed, adoption.loose) == (10, 0)
+    assert values(read(ledger, offsets=(2, 10))) == list(range(2, 10))
+    assert {stat.key for stat in store.list("_ledger/")} == {
+        "_ledger/old/adopted/adoption.json",
+        "_ledger/old/adopted/objects/orders+0/000000.json",
+    }
+
+
+def test_an_archive_that_has_adopted_plans_nothing_and_one_with_runs_adopts_nothing() -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)}, name="old")
+    lake.store.put(*confluent("json", sent(range(3))))
+    adopt(lake.ledger, "topics/", "confluent", None, NOW)
+    with pytest.raises(PolicyError, match=r"has adopted .* which confluent wrote, and archives nothing: give"):
+        lake.run(0)
+    other = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)}, name="old")
+    other.run(0)
+    with pytest.raises(ConfigError, match="archive old has runs of its own: adopt into an archive of another name"):
+        adopt(other.ledger, "topics/", "confluent", None, NOW)

@@ -20,6 +20,7 @@ from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
@@ -473,6 +474,27 @@ def test_the_local_names_of_one_machine_are_the_same_site(page: Page, monkeypatc
 
 
 # What the pages say.
+
+
+def test_an_archive_shows_what_it_has_adopted_and_that_nobody_proved_it(page: Page, context: Context) -> None:
+    context.ledger.create_adoption(
+        Adoption(
+            archive="orders",
+            tool="lenses",
+            adopted_from="s3://b/demo/",
+            folder="demo/",
+            adopted_at=datetime(2026, 11, 21, tzinfo=UTC),
+            unknown=(),
+            objects=3,
+            rows=40,
+            bytes=500,
+            left_out={},
+            examples=(),
+            partitions=(),
+        )
+    )
+    text = page.user("viewer").get("/archiver/archives/orders").text
+    assert "<dt>Adopted from lenses</dt><dd>40 rows in 3 objects, unproven: in no hour</dd>" in text
 
 
 def test_the_list_has_the_figures_and_links_to_each_archive(

@@ -9,8 +9,8 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import (
-    adopted_prefix,
     audit_document,
+    is_adopted_document,
     line_document,
     probe_prefix,
     progress_document,
@@ -190,6 +190,7 @@ def is_known(archive: str, key: str) -> bool:
         or split_snapshot_document(archive, key)
         or split_acknowledged_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
-        # Adopted objects, and test objects of `airflow archive doctor`, running or killed.
-        or key.startswith((adopted_prefix(archive), probe_prefix(archive)))
+        or is_adopted_document(archive, key)
+        # Test objects of `airflow archive doctor`, running or killed.
+        or key.startswith(probe_prefix(archive))
     )

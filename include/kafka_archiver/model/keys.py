@@ -35,6 +35,7 @@ _OBJECT = re.compile(
 _REVISION = re.compile(r"\+r([1-9]\d*)(?:\+k\d+)?(?:\+s\d+)?(?:\.[^/]*)?$")
 _SCHEMAS = re.compile(r"((?:\+k\d+)?(?:\+s\d+)?)(?:\.[^/]*)?$")
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
+_ADOPTED = re.compile(r"adoption\.json|(?:objects/[^/]+\+\d+|work/listing|work/reading)/\d{6,}\.json|work/begun\.json")
 # Names of the archiver's own folders; no topic's folder has them.
 RESERVED = frozenset({LEDGER, DEAD_LETTER})
 # For records without a usable time: Hive, Spark and DuckDB read it as a null partition value.
@@ -286,6 +287,12 @@ def adoption_begun_document(archive: str) -> str:
 def adopted_work_document(archive: str, name: str, number: int) -> str:
     """The key of a part of an adoption that is not finished; `name` is listing or reading."""
     return f"{adopted_prefix(archive)}work/{name}/{number:06d}.json"
+
+
+def is_adopted_document(archive: str, key: str) -> bool:
+    """Return True if a key may be that of a document about adopted objects, of a finished adoption or another one."""
+    prefix = adopted_prefix(archive)
+    return key.startswith(prefix) and _ADOPTED.fullmatch(key.removeprefix(prefix)) is not None
 
 
 def claim_document(topic: str) -> str:

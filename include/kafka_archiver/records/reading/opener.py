@@ -15,8 +15,6 @@ from kafka_archiver.records.formats import dead_letter, get_format
 from kafka_archiver.records.formats.base import PLACE, JoinsValues, Target
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.files import PIECE, Fetch, ObjectFile, RangeFile, Sips
-from kafka_archiver.records.reading.foreign import foreign_format
-from kafka_archiver.records.reading.foreign.base import foreign_target
 
 if TYPE_CHECKING:
     from kafka_archiver.encryption.opened import OpenedObject
@@ -83,6 +81,10 @@ def open_adopted(item: AdoptedObject, fetch: Fetch) -> Iterator[pa.RecordBatch]:
     :param fetch: of `Copies`, which compare the object with its checksum first.
     :raises IntegrityError: the object has not the rows that it had when it was adopted.
     """
+    # Imported late: executors need not have all of its libraries.
+    from kafka_archiver.records.reading.foreign import foreign_format
+    from kafka_archiver.records.reading.foreign.base import foreign_target
+
     target = foreign_target(item.topic, item.partition, item.key, item.format, item.codec)
     source = io.BufferedReader(ObjectFile(item.key, fetch, item.bytes), _READ)
     rows = 0
