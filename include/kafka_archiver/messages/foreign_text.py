@@ -43,6 +43,12 @@ def record_value(text: str, most: int = _MOST) -> str:
     return f"{_BEGIN}{foreign(text, most)}{_END}"
 
 
+def foreign_beside_values(reason: str) -> str:
+    """Return a reason as `foreign` does, with the marks of the values in it."""
+    values = [*_MARKED.findall(reason), ""]
+    return "".join(foreign(text) + value for text, value in zip(_MARKED.split(reason), values, strict=True))
+
+
 def without_marks(reason: str, shows_values: bool) -> str:
     """Return a reason with its values, or without.
 
