@@ -807,6 +807,7 @@ class Model(RuleBasedStateMachine):
                 self.frozen.clear()
                 self._finish_everything()
                 self._fill_everything()
+                self.oracle.check_lookup(self._ledger(self.store))
         finally:
             for actor in self.frozen:
                 actor.kill()
