@@ -124,8 +124,8 @@ class WatchedEngine:
     limits: Limits
     actor: Actor
 
-    # Why a record of a chunk ends this process, by offset.
-    fatal: Callable[[Chunk, Iterable[int]], Mapping[int, str]] = lambda chunk, offsets: {}
+    # Why records end this process, by offset; of their values.
+    fatal: Callable[[Mapping[int, bytes | None]], Mapping[int, str]] = lambda values: {}
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         settings = plan.settings.model_copy(update={"content": "record"} if job.bad_record == "dead_letter" else {})
@@ -157,8 +157,8 @@ class WatchedEngine:
     def _decoded(self, chunk: Chunk, batches: Iterable[pa.RecordBatch], job: WriteJob) -> Iterator[pa.RecordBatch]:
         """Yield the batches, until one has a record that ends the process that decodes it."""
         for batch in batches:
-            decoded = set(batch.column("offset").to_pylist()) - job.set_aside(chunk).keys()
-            if fatal := self.fatal(chunk, decoded):
+            values = zip(batch.column("offset").to_pylist(), batch.column("value").to_pylist(), strict=True)
+            if fatal := self.fatal({o: value for o, value in values if o not in job.set_aside(chunk)}):
                 raise FatalRecordsError(
                     RecordAside(topic=chunk.topic, partition=chunk.partition, offset=offset, reason=reason)
                     for offset, reason in sorted(fatal.items())

@@ -7,7 +7,7 @@ actors: each may stop before any call, be overtaken by others, continue hours la
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,6 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
-from kafka_archiver.model.plan import Chunk
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, from_ms
@@ -87,6 +86,7 @@ EXCUSES = (
     (r"no process survives this record", "deadly"),
     (r"raised ValueError|ValueError: no|is null or missing|are null or missing", "always"),
     (r"was written by an earlier attempt", "retention|recreated"),
+    (r"is not rebuilt: ", "always"),
     (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another run meanwhile", "always"),
     (r"before the end of|it does not exist", "recreated|isolation|leader"),
@@ -448,12 +448,17 @@ class Model(RuleBasedStateMachine):
         policies=POLICIES,
         fates=FATES,
         again=st.booleans(),
+        fewer=st.booleans(),
     )
-    def rebuild(self, which: int, hour: bool, keep: bool, policies: str, fates: list[Any], again: bool) -> None:
+    def rebuild(
+        self, which: int, hour: bool, keep: bool, policies: str, fates: list[Any], again: bool, fewer: bool = False
+    ) -> None:
         interval = self.intervals[which % len(self.intervals)]
 
         def planned(context: Context) -> PlannedWork:
-            return rebuild_hour(context, interval.start, keep) if hour else rebuild_run(context, interval.id, keep)
+            if hour:
+                return rebuild_hour(context, interval.start, keep, fewer)
+            return rebuild_run(context, interval.id, keep, fewer)
 
         self._go(interval, "scheduled", policies, fates, again, 0, planned)
 
@@ -693,12 +698,12 @@ class Model(RuleBasedStateMachine):
             lambda: close_hours(context, work.runs),
         ]
 
-    def _fatal(self, most: int) -> Callable[[Chunk, Iterable[int]], dict[int, str]]:
+    @staticmethod
+    def _fatal(most: int) -> Callable[[Mapping[int, bytes | None]], dict[int, str]]:
         """Return what finds the first deadly records: as many as end the process of this attempt."""
 
-        def fatal(chunk: Chunk, offsets: Iterable[int]) -> dict[int, str]:
-            entries = self.twin.log(chunk.name).entries
-            deadly = (o for o in sorted(offsets) if (r := entries[o].record) and is_deadly(r.value))
+        def fatal(values: Mapping[int, bytes | None]) -> dict[int, str]:
+            deadly = (offset for offset, value in sorted(values.items()) if is_deadly(value))
             return dict.fromkeys(itertools.islice(deadly, most), f"no process survives this record: {most}")
 
         return fatal
@@ -802,6 +807,7 @@ class Model(RuleBasedStateMachine):
                 self.frozen.clear()
                 self._finish_everything()
                 self._fill_everything()
+                self.oracle.check_lookup(self._ledger(self.store))
         finally:
             for actor in self.frozen:
                 actor.kill()

@@ -14,10 +14,12 @@ from itertools import accumulate
 from typing import Any
 
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
+from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.outcomes import EPOCH, HOUR, Outcome, Row, hour_of, is_deadly, outcome
@@ -302,6 +304,52 @@ class Oracle:
             known = json.loads(data)["chunks"] if entry.sidecar_of else parse(data, key, plan)
             self._read[entry.key, etag] = known
         return [dict(row) if isinstance(row, dict) else row for row in known]
+
+    def check_lookup(self, ledger: Ledger) -> None:
+        """Check that each offset of the runs that count gives its record, or what the account says of it."""
+        plans, looked = self.plans(), 0
+        committed = [run for run in plans if (end := self.ledger.commit(run)) and end.outcome == "committed"]
+        for run in self._current(plans, committed).values():
+            plan, manifest = plans[run], self.ledger.manifest(run)
+            assert manifest is not None
+            fates = _fates(plan, manifest)
+            for account in manifest.chunks:
+                [topic_id] = (p.topic_id for p in plan.partitions if p.name == account.chunk.name)
+                log = self.twin.logs[topic_id][account.partition]
+                # Of many offsets, some.
+                for offset in range(account.start, account.end, 1 + (account.end - account.start) // 4):
+                    looked += 1
+                    fate = fates[topic_id, account.partition, offset]
+                    self._check_looked_up(ledger, plan, account, offset, log.entries[offset], fate)
+
+    @staticmethod
+    def _check_looked_up(
+        ledger: Ledger, plan: Plan, account: ChunkAccount, offset: int, entry: Entry, fate: str
+    ) -> None:
+        lookup = Lookup(ledger, account.chunk.name, account.generation)
+        where = f"{plan.run}: {account.chunk.name} offset {offset}, {fate}, {account}"
+        try:
+            batches = [*lookup.records(offset)]
+        except ConfigError as error:
+            text = str(error)
+            said = {"lost": "lost: Kafka had dropped it", "absent": "Kafka had no record there"}.get(fate)
+            left_out = (account.dead_lettered and "is a dead letter") or (account.filtered and "filtered it") or ""
+            known = (
+                [said]
+                if said
+                else ["values without their offsets", "filtered it, or lost with", "was filtered, or lost", left_out]
+            )
+            assert any(words and words in text for words in known) or (account.filtered and "filtered it" in text), (
+                f"{where}: {text}"
+            )
+            return
+        assert fate == "kept", f"{where}: {batches}"
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        assert rows, where
+        for row in rows:
+            assert row.get("offset", offset) == offset, f"{where}: {row}"
+            if "key" in row and plan.settings.transform is None and entry.record:
+                assert row["value"] == entry.record.value, f"{where}: {row}"
 
     # All runs: no offset twice, no gap between two runs.
 

@@ -79,9 +79,10 @@ class Lookup:
                         return
             if not shown:
                 raise self._none_at(run, account, first)
-            offset = account.end
             following = Lookup(self.ledger, self.name, account.generation)
             try:
+                # Between two runs there may be offsets that no run has.
+                offset = plans.next_offset(self.name, account.end, account.generation)
                 run, account = following._account(plans, offset)
             except ConfigError:
                 return

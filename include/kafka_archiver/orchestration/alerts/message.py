@@ -87,8 +87,17 @@ class Message:
     @property
     def lines(self) -> list[str]:
         """The text below the title. What others wrote in it is only text, also for a chat service."""
+        return [*map(without_markup, self._words), *self._places]
+
+    @property
+    def _words(self) -> list[str]:
+        """The lines that may quote others."""
+        return list(filter(None, (self.cause, *self.bad)))
+
+    @property
+    def _places(self) -> list[str]:
+        """The lines about what to do, and where to look."""
         return [
-            *map(without_markup, filter(None, (self.cause, *self.bad))),
             *(f"What to do: {step}" for step in self.do),
             *([f"Log: {self.link}"] if self.link else []),
             *([f"Page: {self.page}"] if self.page else []),
@@ -128,4 +137,4 @@ class Message:
 
     def as_html(self) -> str:
         """Return the message as the body of an email."""
-        return "".join(f"<p>{html.escape(line)}</p>" for line in [self.title, *self.lines])
+        return "".join(f"<p>{html.escape(line)}</p>" for line in (self.title, *self._words, *self._places))
