@@ -24,16 +24,8 @@ def build_wheel(folder: Path) -> Path:
         leftovers = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "include" / "kafka_archiver", Path(copy, "include", "kafka_archiver"), ignore=leftovers)
         # setuptools is among the packages of .venv, so nothing is downloaded.
-        command: list[str | Path] = [
-            BIN / "uv",
-            "build",
-            "--quiet",
-            "--wheel",
-            "--no-build-isolation",
-            "--python",
-            BIN / "python",
-        ]
-        subprocess.run([*command, "--out-dir", folder, copy], check=True)
+        tool: list[str | Path] = [BIN / "uv", "build", "--quiet", "--wheel", "--no-build-isolation"]
+        subprocess.run([*tool, "--python", BIN / "python", "--out-dir", folder, copy], check=True)
     [wheel] = folder.glob("kafka_archiver-*.whl")
     return wheel
 

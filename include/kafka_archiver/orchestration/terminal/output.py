@@ -140,7 +140,8 @@ def _cell(value: Cell) -> str:
 def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
     """Make a command of a function. Standard output has its data alone.
 
-    On an ArchiverError or a missing package, print the message alone and exit with 1; other errors keep their traceback.
+    On an ArchiverError or a missing package, print the message alone and exit with 1. Other errors keep their
+    traceback.
     """
 
     @for_data_alone
