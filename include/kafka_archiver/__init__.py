@@ -4,7 +4,8 @@
 docs/INSTALL.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,8 @@ def airflow_dags(folder: str | Path | None = None) -> "dict[str, DAG]":
     :param folder: of the YAML files. None: the folder in ARCHIVER_CONFIG_DIR, or `archives` in Airflow's DAGs folder.
     :raises ConfigError: the folder cannot be read. Wrong YAML files are in the log, and in `airflow_dag_errors`.
     """
-    from kafka_archiver.orchestration import dags
-
+    with _airflow_extra():
+        from kafka_archiver.orchestration import dags
     return dags.dags(Path(folder) if folder else None)
 
 
@@ -49,6 +50,15 @@ def airflow_dag_errors(folder: str | Path | None = None) -> None:
     :param folder: as of `airflow_dags`.
     :raises ConfigError: all errors.
     """
-    from kafka_archiver.orchestration import dags
-
+    with _airflow_extra():
+        from kafka_archiver.orchestration import dags
     dags.raise_errors(Path(folder) if folder else None)
+
+
+@contextmanager
+def _airflow_extra() -> Iterator[None]:
+    """Say what to install if a package is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{error}: pip install 'kafka-archiver[airflow]'", name=error.name) from error

@@ -16,6 +16,7 @@ from kafka_archiver.orchestration.cli.print_object import DECRYPT, PRINT
 from kafka_archiver.orchestration.cli.rebuild import REBUILD
 from kafka_archiver.orchestration.cli.repair import REPAIR
 from kafka_archiver.orchestration.cli.replay_dead_letters import REPLAY_DEAD_LETTERS
+from kafka_archiver.orchestration.cli.requirements import REQUIREMENTS
 from kafka_archiver.orchestration.cli.restore import RESTORE
 from kafka_archiver.orchestration.cli.rotate_keys import ROTATE_KEYS
 from kafka_archiver.orchestration.cli.runs import RUNS
@@ -38,6 +39,7 @@ _COMMANDS = (
     DECRYPT,
     AUDIT,
     DOCTOR,
+    REQUIREMENTS,
     ACKNOWLEDGE,
     CLEAN,
     FILL,

@@ -140,7 +140,8 @@ def _cell(value: Cell) -> str:
 def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
     """Make a command of a function. Standard output has its data alone.
 
-    On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback.
+    On an ArchiverError or a missing package, print the message alone and exit with 1. Other errors keep their
+    traceback.
     """
 
     @for_data_alone
@@ -150,6 +151,11 @@ def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace]
             function(args)
         except ArchiverError as error:
             print(error, file=sys.stderr)
+            raise SystemExit(1) from error
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("kafka_archiver"):
+                raise
+            print(f"{error}: pip install 'kafka-archiver[airflow]'", file=sys.stderr)
             raise SystemExit(1) from error
 
     return command
