@@ -716,6 +716,23 @@ def test_airflows_tabs_show_the_archive_of_a_dag_and_the_accounts_of_a_dag_run(
     assert viewer.get("/archiver/archives/orders/runs/20200101T000000Z").text.count("has no run 20200101T000000Z") == 1
 
 
+def test_a_year_is_a_table_of_days_each_with_the_state_of_its_worst_hour(page: Page) -> None:
+    client = page.user("viewer")
+    text = client.get("/archiver/archives/orders/year?last=2026-11-20").text
+    assert re.search(r'<td class="complete"><a href="/archiver/archives/orders\?last=2026-11-20#hours"', text)
+    assert "2026-11-20: 2 hours complete" in text
+    assert text.count('<tr><th scope="row">20') == 13
+    assert client.get("/archiver/archives/orders/year?last=0001-01-01").status_code == 200
+
+
+def test_the_page_lists_what_people_did(page: Page) -> None:
+    client = page.user("user")
+    assert do(client, "run").status_code == 303
+    until(lambda: "Actions of people" in client.get("/archiver/archives/orders").text)
+    text = client.get("/archiver/archives/orders").text
+    assert re.search(r"<td>run</td><td class=\"words\">started: manual__", text)
+
+
 def test_who_may_trigger_the_dag_looks_at_records_and_every_look_is_noted(
     page: Page, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
 
 from kafka_archiver.context.history import PartitionAccount, RunDetails
-from kafka_archiver.messages.advice import audit_dag_id, dag_id
+from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import FATES, ObjectEntry
 from kafka_archiver.model.plan import PartitionPlan
@@ -113,10 +113,10 @@ def accounts_router(observatory: Observatory, details: Details) -> APIRouter:
     def _archive_of(request: Request, user: Any, dag: str) -> str | None:
         """Return the archive of a DAG that this user may see; None: it belongs to none."""
         who = visitor(request, user)
-        names = [name for name in observatory.archives().valid if dag in (dag_id(name), audit_dag_id(name))]
-        for name in names:
-            require_visible(observatory, who, name)
-            return name
+        for name in observatory.archives().valid:
+            if dag in (dag_id(name), audit_dag_id(name), restore_dag_id(name)):
+                require_visible(observatory, who, name)
+                return name
         return None
 
     return router

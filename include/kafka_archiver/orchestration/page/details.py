@@ -1,14 +1,16 @@
 """The page's details of one archive beyond its snapshot: read in the background, kept for seconds."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.context.history import RunDetails, RunSummary, last_runs, run_details
 from kafka_archiver.messages.actions import Action
+from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
+from kafka_archiver.orchestration.metadata.audit_log import AuditEntry, last_actions
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache, Near
@@ -18,7 +20,7 @@ from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import Preview, is_planned_since, preview
 
-DAYS, RUNS, PLANS = 28, 10, 24
+DAYS, YEAR, RUNS, PLANS, ACTIONS = 28, 366, 10, 24, 15
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
 PATIENCE, FRESH = 12.0, 15.0
 # Somebody looks at one archive: an answer older than so many seconds is read again at once, and awaited for so many.
@@ -49,6 +51,7 @@ class Detail(NamedTuple):
     histories: dict[TopicPartition, PartitionHistory]
     facts: Facts
     unread: str = ""
+    actions: Sequence[AuditEntry] = ()
 
 
 class Details:
@@ -66,6 +69,10 @@ class Details:
     def again(self, archive: str) -> None:
         """Read everything of this archive again at the next request."""
         self._cache.forget(lambda key: key[1] == archive)
+
+    def year(self, archive: str, last: date) -> Lookup[Coverage] | None:
+        """Return the hours of the year up to `last`."""
+        return self._get((self._year, archive, last))
 
     def hour(self, archive: str, hour: int) -> Lookup[HourDetail] | None:
         """Return one hour in full."""
@@ -95,9 +102,11 @@ class Details:
     def _detail(self, archive: Archive, last: date) -> Detail:
         facts = facts_of(archive, datetime.now(UTC))
         try:
-            return self._of_ledger(archive, last, facts)
+            detail = self._of_ledger(archive, last, facts)
         except ArchiverError as error:
-            return Detail(None, [], {}, facts, str(error))
+            detail = Detail(None, [], {}, facts, str(error))
+        dags = (dag_id(archive.archive), audit_dag_id(archive.archive), restore_dag_id(archive.archive))
+        return detail._replace(actions=last_actions(dags, ACTIONS))
 
     def _of_ledger(self, archive: Archive, last: date, facts: Facts) -> Detail:
         context, moment = self._observatory.open(archive), datetime.now(UTC)
@@ -110,6 +119,9 @@ class Details:
         }
         at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(moment))
         return Detail(read_coverage(context, last, DAYS, self._heads, at_work), runs, past, facts)
+
+    def _year(self, archive: Archive, last: date) -> Coverage:
+        return read_coverage(self._observatory.open(archive), last, YEAR, self._heads)
 
     def _hour(self, archive: Archive, hour: int) -> HourDetail:
         return read_hour(self._observatory.open(archive), hour)

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kafka_archiver.messages.wording import count, size, span
-from kafka_archiver.state.coverage import HourCell, State
+from kafka_archiver.state.coverage import DayCell, HourCell, State
 from kafka_archiver.state.health.judge import STALE
 
 HERE = Path(__file__).parent
@@ -66,6 +66,7 @@ def environment() -> Environment:
     templates.filters |= {
         "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
         "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
+        "day": _day,
         "path": lambda text: quote(text, safe=""),
     }  # fmt: skip
     templates.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]
@@ -98,6 +99,13 @@ def _rate(rate: float | None) -> str:
 
 def _hour(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H}"
+
+
+def _day(cell: DayCell) -> str:
+    """Return the words of a day: its hours by state, and its records."""
+    hours = [f"{count(number, 'hour')} {_SIGNS[state][1]}" for state, number in cell.hours.items() if state in _SIGNS]
+    records = [count(cell.rows, "record")] if cell.rows else []
+    return f"{cell.day}: {', '.join([*hours, *records]) or 'no run has looked at it'}"
 
 
 def _words(cell: HourCell) -> str:

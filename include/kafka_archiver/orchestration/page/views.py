@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import NEAR, Details, Lookup, window
+from kafka_archiver.orchestration.page.details import FIRST, NEAR, YEAR, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.state.overview import Snapshot
@@ -154,6 +154,24 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
             choices=choices(),
             **forms_of(who, name),
+        )
+
+    @router.get("/archives/{name}/year")
+    def year(request: Request, user: MaybeUser, name: str, last: date | None = None) -> Response:
+        """Show the days of a year, each with the state of its worst hour."""
+        require_visible(observatory, visitor(request, user), name)
+        today = datetime.now(UTC).date()
+        shown = max(min(last or today, today), FIRST + timedelta(days=YEAR))
+        answer = details.year(name, shown)
+        return render(
+            request,
+            "year.html",
+            name=name,
+            coverage=answer.value if answer else None,
+            error=answer.error if answer else None,
+            **_freshness(answer),
+            earlier=shown - timedelta(days=YEAR),
+            later=min(shown + timedelta(days=YEAR), today) if shown < today else None,
         )
 
     @router.get("/archives/{name}/hours/{hour}")

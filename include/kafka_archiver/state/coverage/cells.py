@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -34,6 +34,21 @@ class ProofHead(BaseModel):
     objects: int = 0
     late_rows: int = 0
     lost_rows: int = 0
+
+
+# The worst first: a day has the state of its worst hour.
+_WORST: tuple[State, ...] = (
+    "damaged", "lost", "incomplete", "unfinished", "running", "open", "letters", "late", "complete", "none",
+)  # fmt: skip
+
+
+class DayCell(NamedTuple):
+    """One day. `state`: of its worst hour. `hours`: how many hours are in each state, the worst first."""
+
+    day: date
+    state: State
+    hours: Mapping[State, int]
+    rows: int
 
 
 class HourCell(Value):
@@ -74,6 +89,17 @@ class Coverage(Value):
         """The days from the first one of which anything is known; at least the last seven."""
         first = next((at for at, cell in enumerate(self.hours) if cell.state != "none"), len(self.hours)) // 24
         return self.days[max(min(first, len(self.days) - LEAST), 0) :]
+
+    @property
+    def months(self) -> Sequence[tuple[str, Sequence[DayCell | None]]]:
+        """The days by month, like `2026-11`; 31 each, None for a day that is not read or that the month lacks."""
+        months: dict[str, list[DayCell | None]] = {}
+        for day, hours in self.days:
+            states = Counter(cell.state for cell in hours)
+            ordered = {state: states[state] for state in _WORST if states[state]}
+            cell = DayCell(day, next(iter(ordered)), ordered, sum(hour.rows for hour in hours))
+            months.setdefault(f"{day:%Y-%m}", [None] * 31)[day.day - 1] = cell
+        return list(months.items())
 
     @property
     def counts(self) -> Mapping[str, int]:
