@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import probe_prefix
+from kafka_archiver.state.doctor.brokers import check_groups
 from kafka_archiver.state.doctor.examine import check_neighbours, examine
 from kafka_archiver.state.doctor.retention import check_retention, check_times, longest_interval
 from kafka_archiver.state.doctor.spark import check_submit
@@ -17,7 +19,9 @@ from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store
+from kafka_archiver.values.ranges import TopicPartition
 from tests.support.faulty_s3 import Checksums, Fault, FaultyS3, refuse
+from tests.support.kafka_twin import KafkaTwin
 from tests.support.values import FIVE
 from tests.unit.conftest import OpenFaulty
 
@@ -215,6 +219,25 @@ def test_what_submits_a_job(tmp_path: Path) -> None:
 def neighbour(name: str, source: str, place: str = "") -> Archive:
     text = f"archive: {name}\nsource: {{{source}}}\nstore: {{url: 's3://lake/{place or name}'}}\n"
     return parse_archive(text, name)
+
+
+def test_groups_of_which_plans_keep_no_offsets_are_named() -> None:
+    twin = KafkaTwin(lambda: 0)
+    twin.create_topic("orders")
+    archive = Archive.model_validate(
+        {
+            "archive": "orders",
+            "source": {"topics": ["orders"], "snapshot_groups": ["app-.*"]},
+            "store": {"url": "memory://x"},
+        }
+    )
+    cluster: Any = twin
+    assert [finding.severity for finding in check_groups(archive, cluster, ["orders"])] == ["warning"]
+    twin.reset_group("app-1", {TopicPartition("orders", 0): 1})
+    [finding] = check_groups(archive, cluster, ["orders"])
+    assert (finding.severity, finding.observed) == (
+        "ok", "1 groups with offsets match source.snapshot_groups: app-1",
+    )  # fmt: skip
 
 
 def test_two_archives_in_one_place() -> None:

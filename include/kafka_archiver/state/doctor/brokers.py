@@ -24,7 +24,28 @@ def check_brokers(archive: Archive, cluster: Cluster) -> Generator[Finding, None
     topics = yield from _topics(archive, cluster)
     for topic in topics:
         yield from tried(f"settings of {topic}", lambda: _settings(archive, cluster, topic))  # noqa: B023 - consumed at once
+    yield from check_groups(archive, cluster, topics)
     return topics
+
+
+def check_groups(archive: Archive, cluster: Cluster, topics: list[str]) -> Iterator[Finding]:
+    """Check that plans can have the offsets of the groups that `source.snapshot_groups` names."""
+    patterns, name = archive.source.snapshot_groups, "snapshot of groups"
+    if not patterns:
+        return
+    means = "after the loss of the cluster, nobody knows where these groups stood"
+    try:
+        groups = cluster.offsets_of_groups(patterns, topics)
+    except ArchiverError as error:
+        yield warning(name, str(error), means, "grant Describe on the groups, or correct source.snapshot_groups")
+        return
+    if groups:
+        yield ok(
+            name, f"{len(groups)} groups with offsets match source.snapshot_groups: {', '.join(sorted(groups)[:10])}"
+        )
+    else:
+        shown = ", ".join(patterns)
+        yield warning(name, f"no group with offsets in these topics matches {shown}", means, "correct the pattern")
 
 
 def _topics(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list[str]]:
@@ -60,7 +81,7 @@ def _settings(archive: Archive, cluster: Cluster, topic: str) -> Iterator[Findin
             f"settings of {topic}",
             str(error),
             "it is unknown whether the topic keeps its records until they are archived",
-            "grant DescribeConfigs on the topic; runs do not need it",
+            "grant DescribeConfigs on the topic; runs do not need it, but a restore would create the topic as it was",
         )
         return
     yield from check_retention(topic, settings, archive.schedule, cluster.tools)
