@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install up down status demo test attack bench lint lock
+.PHONY: help install up down status demo test attack bench lint wheel lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ lint: install ## Check style, docstrings, spelling, types and the import contrac
 	@$(VENV)/codespell
 	@$(VENV)/mypy
 	@$(VENV)/lint-imports
+
+wheel: install ## Build the wheel into dist/
+	@$(VENV)/python -m scripts.wheel
 
 lock: install ## Regenerate requirements.txt from pyproject.toml
 	@$(VENV)/uv pip compile --quiet --extra dev --python-version 3.11 --no-emit-index-url --no-emit-find-links \

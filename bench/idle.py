@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="measured runs of each archive (default: 3)")
     options = parser.parse_args()
     names = [f"idle{number:03d}" for number in range(options.archives)]
-    with services(fresh=True, needed_gib=2) as started, _airflow(started, names) as airflow:
+    with services(fresh=True, needed_gib=2) as started, airflow_with(started, names) as airflow:
         api = RestApi(airflow.url)
         _wait(lambda: all(api.ask("GET", f"/dags/archive_{name}", missing_ok=True) for name in names))
         for name in names:
@@ -95,7 +95,8 @@ def _wait(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def _airflow(started: Services, names: list[str]) -> Iterator[Airflow]:
+def airflow_with(started: Services, names: list[str], partitions: int = 1) -> Iterator[Airflow]:
+    """Start an Airflow with an archive for each name, of a new topic of the same name."""
     archives = started.directory / "idle" / "archives"
     archives.mkdir(parents=True, exist_ok=True)
     for left in archives.iterdir():
@@ -103,7 +104,7 @@ def _airflow(started: Services, names: list[str]) -> Iterator[Airflow]:
     for name in names:
         (archives / f"{name}.yaml").write_text(YAML.format(name=name))
     admin = AdminClient({"bootstrap.servers": started.kafka.bootstrap_servers})
-    for creation in admin.create_topics([NewTopic(name, 1) for name in names]).values():
+    for creation in admin.create_topics([NewTopic(name, partitions) for name in names]).values():
         creation.result(30)
     airflow = Airflow(
         started.directory / "idle" / "airflow",

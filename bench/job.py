@@ -15,7 +15,8 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
-from kafka_archiver.orchestration.submit.spark_conf import java_settings
+from kafka_archiver.orchestration.submit.package import build_package
+from kafka_archiver.orchestration.submit.spark_conf import java_settings, local_daemon
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.plan import plan
@@ -76,7 +77,10 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), class_data(find_java()))
     (conf / "spark-defaults.conf").write_text(defaults)
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
-    command += [part for pair in settings.conf for part in ("--conf", pair)]
+    package = build_package(services.directory)
+    daemon = local_daemon({}, "local", package)
+    command += [part for pair in (*map("=".join, daemon.items()), *settings.conf) for part in ("--conf", pair)]
+    command += ["--py-files", str(package)]
     command += [str(ROOT / "spark_jobs" / "archive.py"), ArchiveJob.of(archive, work.archive).to_argument()]
     environment = {
         **spark_settings(find_java()),

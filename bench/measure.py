@@ -76,7 +76,7 @@ def _kind(process: psutil.Process) -> Kind | None:
     if process.name() == "java":
         return "jvm"
     arguments = process.cmdline()
-    if "pyspark.daemon" in arguments:
+    if {"pyspark.daemon", "kafka_archiver.spark.daemon"} & {*arguments}:
         return "worker"
     return "driver" if arguments and "python" in arguments[0] else None
 

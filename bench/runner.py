@@ -15,7 +15,7 @@ from scripts.stack.paths import BIN
 from scripts.stack.settings import client_settings
 
 # Enough records for two tasks, so that start-up includes as many Python workers as the run has.
-FEW = 10_000
+FEW = 20_000
 Say = Callable[[str], None]
 
 

@@ -1,27 +1,5 @@
-"""The archiver in Airflow's UI: a page in the navigation, and health and metrics below /archiver."""
+"""Airflow's plugin, for a checkout on PYTHONPATH. An installed package needs no file here: it has an entry point."""
 
-from urllib.parse import urlsplit
+from kafka_archiver.orchestration.plugin import ArchiverPlugin
 
-from airflow.configuration import conf
-from airflow.plugins_manager import AirflowPlugin
-
-from kafka_archiver.orchestration.page.lazy import LazyApp
-
-# A proxy may serve Airflow below a path.
-_ABOVE = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
-
-
-class ArchiverPlugin(AirflowPlugin):
-    """Loaded by every process of Airflow, so it imports nothing heavy."""
-
-    name = "archiver"
-    fastapi_apps = [{"app": LazyApp(), "url_prefix": "/archiver", "name": "Archiver"}]  # noqa: RUF012 - Airflow's form
-    external_views = [  # noqa: RUF012 - Airflow's form
-        {
-            "name": "Archives",
-            "href": f"{_ABOVE}/archiver/",
-            "destination": "nav",
-            "category": "browse",
-            "url_route": "archiver",
-        }
-    ]
+__all__ = ["ArchiverPlugin"]

@@ -1,23 +1,25 @@
 """python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
 
-Half of the time is for the properties of decoders, encoders and layouts, in rounds with a seed each; the other half is
-for the model of the whole archiver, on the twins. Each failure is printed with the example to keep as a test, and with
-the command that repeats it.
+Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
+with a seed of its own, until the time is over. The other half is for the model of the whole archiver, on the twins.
+Each failure is printed with the example to keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from scripts.stack.paths import ROOT
 
-# Avro beside fastavro, Protobuf beside google.protobuf, JSON beside jsonschema, formats beside readers of others.
+# Avro beside fastavro and Java's library, Protobuf beside google.protobuf, JSON beside jsonschema, formats beside the
+# readers of others.
 PROPERTIES = (
     "tests/unit/test_decode_avro.py",
     "tests/unit/test_avro_datum.py",
@@ -28,6 +30,7 @@ PROPERTIES = (
     "tests/unit/test_poison_records.py",
     "tests/unit/test_mapper.py",
     "tests/unit/test_paths.py",
+    "tests/contract/test_avro_beside_java.py",
     "tests/contract/test_formats_typed.py",
     "tests/contract/test_formats_of_a_schema.py",
     "tests/contract/test_csv.py",
@@ -37,19 +40,25 @@ _TOLD = re.compile(r"^E  .*|^FAILED .*|^ERROR .*", re.MULTILINE)
 _PARAMETERS = re.compile(r"Falsifying example: .*?^(?:E +)?\)", re.MULTILINE | re.DOTALL)
 
 
-def attack_properties(seed: int, tests: Sequence[str] = PROPERTIES) -> int:
-    """Run one round, and print its failures. Return pytest's exit code."""
+def attack_properties(seed: int, test: str) -> int:
+    """Run the properties of one file, and print their failures. Return pytest's exit code."""
     command = [
         sys.executable, "-m", "pytest", "-q", "--no-header", "--color=no", "-p", "no:cacheprovider",
-        "--hypothesis-profile=attack", f"--hypothesis-seed={seed}", *tests,
+        "--hypothesis-profile=attack", f"--hypothesis-seed={seed}", test,
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     lines = done.stdout.strip().splitlines()
-    print(f"properties, seed {seed}: {lines[-1] if lines else 'no output'}", flush=True)
+    print(f"{test}, seed {seed}: {lines[-1] if lines else 'no output'}", flush=True)
     if done.returncode:
         print(failure(done.stdout))
         print(f"repeat it: {' '.join(command)}", flush=True)
     return done.returncode
+
+
+def rounds(first: int) -> Iterator[tuple[int, str]]:
+    """Yield seeds and files without end: each round has the next seed, and its files in an order by that seed."""
+    for seed in itertools.count(first):
+        yield from ((seed, test) for test in random.Random(seed).sample(PROPERTIES, len(PROPERTIES)))
 
 
 def failure(output: str) -> str:
@@ -81,10 +90,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first round; each later round has the next number")
     options = parser.parse_args()
     first = options.seed or random.SystemRandom().randrange(10**9)
-    seed, end, worst = first, time.monotonic() + options.minutes * 30, 0
-    while seed == first or time.monotonic() < end:
-        worst = max(worst, attack_properties(seed))
-        seed += 1
+    end, worst = time.monotonic() + options.minutes * 30, 0
+    for seed, test in rounds(first):
+        if time.monotonic() > end:
+            break
+        worst = max(worst, attack_properties(seed, test))
     worst = max(worst, attack_model(first, options.minutes / 2))
     print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
     return worst

@@ -1,17 +1,8 @@
-"""Does a job: `spark-submit archive.py DOCUMENT`, for example the archiving of planned runs.
+"""The job of a checkout: `spark-submit spark_jobs/archive.py DOCUMENT`. The package has the same program."""
 
-DOCUMENT is the JSON of a document in kafka_archiver/jobs; it names its job. Addresses and credentials are in the
-environment variable KAFKA_ARCHIVER_ENDPOINTS (JSON), never in an argument.
-Exit codes: 0 done, 64 a retry would not help, 75 a retry may help, 1 unknown.
-"""
-
-import gc
 import sys
 
-from kafka_archiver.driver.main import main
+from kafka_archiver.driver.main import run_program
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    # Without this, Python searches all objects for cycles before it exits: a tenth of a CPU second.
-    gc.freeze()
-    sys.exit(code)
+    run_program(sys.argv[1:])

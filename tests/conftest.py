@@ -38,7 +38,8 @@ settings.register_profile(
     "attack",
     derandomize=False,
     deadline=None,
-    max_examples=500,
+    # Each file again and again, with new seeds: a file has to end within minutes, also on a busy machine.
+    max_examples=100,
     database=None,
     print_blob=True,
     suppress_health_check=list(HealthCheck),

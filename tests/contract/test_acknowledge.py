@@ -106,6 +106,32 @@ def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_ag
         accept(lake.context, QUIET, "dead-letters:4", "ann")
 
 
+def test_dead_letters_that_take_the_place_of_accepted_ones_warn_again(lake: Lake) -> None:
+    audited(lake)
+    lake.odd[P0, 6] = {"value": b"1" * 40}
+    accept(lake.context, QUIET, "dead-letters:1", "ann")
+    # The same letters again are the accepted ones.
+    run = lake.rebuild(hour(2).id)
+    assert names(lake) == []
+    # As many records are archived as before, and others are dead letters.
+    source = lake.archive.source.model_copy(update={"max_value_bytes": 30})
+    store = lake.archive.store.model_copy(update={"content": "record"})
+    lake.odd[P0, 7] = {"value": b"2" * 40}
+    lake.configure(lake.archive.model_copy(update={"source": source, "store": store}))
+    run = lake.rebuild(run.partition("+")[0])
+    assert lake.manifest(run).account["dead_lettered"] == 2
+    assert names(lake) == ["dead-letters:3"]
+
+
+def test_a_decision_that_is_damaged_accepts_nothing_and_hides_nothing(lake: Lake) -> None:
+    accept(lake.context, QUIET, "dead-letters:1", "ann")
+    lake.store.put(acknowledged_document(lake.name, "dead-letters:1", 1), b"{")
+    assert set(names(lake)) == {"dead-letters:1", "never-audited"}
+    [finding] = (f for f in snapshot_of(lake).troubles if f.name == "dead-letters:1")
+    assert "000001.json is not a readable acknowledgement document" in finding.means
+    assert finding.means.endswith("or delete the document, and accept it again")
+
+
 def test_dead_letters_that_are_archived_later_need_nobody(lake: Lake) -> None:
     audited(lake)
     accept(lake.context, QUIET, "dead-letters:1", "ann")
@@ -145,7 +171,13 @@ def test_a_failed_request_is_accepted_by_its_run(lake: Lake) -> None:
     facts = Facts(dag_id="archive_orders", runs=(run,))
     name = f"failed-request:{run.run_id}"
     assert name in [finding.name for finding in open_findings(lake.context, facts)]
-    accept(lake.context, facts, name, "ann")
+    first = accept(lake.context, facts, name, "ann")
+    assert name not in [finding.name for finding in open_findings(lake.context, facts)]
+    # It is cleared, and fails again for another reason.
+    other = run.model_copy(update={"failure": failure.model_copy(update={"cause": "the disk is full"})})
+    facts = facts.model_copy(update={"runs": (other,)})
+    assert name in [finding.name for finding in open_findings(lake.context, facts)]
+    assert accept(lake.context, facts, name, "ann").number == first.number + 1
     assert name not in [finding.name for finding in open_findings(lake.context, facts)]
 
 

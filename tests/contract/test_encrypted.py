@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from kafka_archiver.audit.content import read_through
+from kafka_archiver.config import Archive
 from kafka_archiver.context.print_object import from_store, lines
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
@@ -283,3 +284,33 @@ def test_the_doctor_tries_the_master_key() -> None:
     [check] = tried("encryption", lambda: check_encryption(lake.ledger))
     assert check.severity == "problem"
     assert "add the earlier secret to `previous_secrets`" in check.observed
+
+
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [
+        (
+            {
+                "timestamp": {"from": "value", "path": "n", "missing": "bad_record"},
+                "source": {"value": {"decode": "json"}},
+            },
+            "value.n is (not shown: the archive is encrypted), expected",
+        ),
+        (
+            {"transform": {"mapper": "tests.support.mapped:in_a_list"}, "source": {"value": {"decode": "string"}}},
+            "cannot be of type string: (not shown: the archive is encrypted)",
+        ),
+    ],
+)
+def test_the_reason_of_a_bad_record_has_no_value(section: dict[str, Any], reason: str) -> None:
+    odd = {(P0, n): {"value": b'{"n": "%s"}' % MARK} for n in range(2)}
+    lake = Lake(
+        MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, CLIENT, {"bad_record": "fail"}, odd, keyring=Keyring([FIRST])
+    )
+    source = {"topics": [P0.topic], "settle": 0, **section.get("source", {})}
+    store = {"url": "memory://unused", "format": "jsonl", **CLIENT}
+    lake.configure(Archive.model_validate({"archive": lake.name, "store": store, **section, "source": source}))
+    with pytest.raises(PermanentError) as raised:
+        lake.run(2)
+    assert reason in str(raised.value)
+    assert MARK.decode() not in str(raised.value)

@@ -133,6 +133,23 @@ def test_a_fill_goes_on_where_the_limit_stopped_it(latest: Latest) -> None:
     assert latest.statuses == ["complete"] * HOURS
 
 
+def test_a_fill_takes_nothing_behind_an_open_transaction() -> None:
+    archive = TwinArchive(1, 2)
+    name = TopicPartition("orders", 0)
+    # By hand, before there is a record.
+    archive.twin.reset_group(archive.archive.group, {name: 2})
+    archive.twin.produce("orders", [Record(0, DAY, b"{}")] * 5, "open")
+    archive.run(1, "scheduled")
+    archive.run(2, "backfill", Fill())
+    assert archive.left() == 0
+    archive.twin.end_transaction("open", True)
+    assert archive.left() == 2
+    archive.run(3, "backfill", Fill())
+    archive.run(4, "scheduled")
+    assert archive.left() == 0
+    assert len(archive.archived) == 6
+
+
 def test_a_fill_from_an_hour_on_leaves_only_what_is_older() -> None:
     archive = Latest(wrong_clocks(random.Random(5), 600, HOURS, 10**9))
     middle = hour(3).start

@@ -17,6 +17,8 @@ from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.contract.test_reading import ABSENT, EXPECTED, MASTER, PLAIN, identity, new_lake
 from tests.support.lake import FIRST, Lake, hour
+from tests.support.topics import DAY, HOUR, Record
+from tests.support.twin_archive import TwinArchive
 
 pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
@@ -66,14 +68,22 @@ def large(sealed: bool, **store: Any) -> Lake:
 
 
 BLOCKS = {"format": "block_gzip", "options": {"block_bytes": 65536}}
+INDEX = {"codec": "zstd", "content": "record", "options": {"index": True}}
+INDEXED_LINES, INDEXED_AVRO = {"format": "jsonl", **INDEX}, {"format": "avro", **INDEX}
 GROUPS = {"format": "parquet", "content": "record", "options": {"row_group_rows": 5}}
 
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize(
     ("store", "requests", "share"),
-    [({**BLOCKS, "content": "value"}, 2, 0.02), ({**BLOCKS, "content": "record"}, 2, 0.02), (GROUPS, 3, 0.06)],
-    ids=["block_gzip-value", "block_gzip-record", "parquet"],
+    [
+        ({**BLOCKS, "content": "value"}, 2, 0.02),
+        ({**BLOCKS, "content": "record"}, 2, 0.02),
+        (GROUPS, 3, 0.06),
+        (INDEXED_LINES, 2, 0.15),
+        (INDEXED_AVRO, 2, 0.08),
+    ],
+    ids=["block_gzip-value", "block_gzip-record", "parquet", "jsonl", "avro"],
 )
 def test_a_record_costs_one_range_of_its_object(
     store: dict[str, Any], requests: int, share: float, sealed: bool
@@ -102,6 +112,20 @@ def test_the_run_of_an_offset_is_found_with_the_logarithm_of_all_runs() -> None:
         [batch] = Lookup(replace(lake.ledger, store=metered), P0).records(offset)  # type: ignore[arg-type]
         assert batch.column("offset").to_pylist() == [offset]
         assert metered.ledger.requests <= 7 + 9
+
+
+def test_the_next_records_are_those_behind_offsets_that_no_run_has() -> None:
+    archive = TwinArchive(1, 4, start="latest")
+    store = archive.archive.store.model_copy(update={"content": "record"})
+    archive.archive = archive.archive.model_copy(update={"store": store})
+    archive.twin.produce("orders", [Record(0, DAY + n // 2 * HOUR, b"%d" % n, None, []) for n in range(6)])
+    archive.run(0, "backfill")
+    archive.run(3, "scheduled")
+    archive.twin.produce("orders", [Record(0, DAY + 4 * HOUR, b"%d" % n, None, []) for n in (6, 7)])
+    archive.run(4, "scheduled")
+    for count, offsets in (1, [0]), (3, [0, 1, 6]), (9, [0, 1, 6, 7]):
+        batches = Lookup(archive.ledger, P0).records(0, count)
+        assert [offset for batch in batches for offset in batch.column("offset").to_pylist()] == offsets
 
 
 def test_the_highest_committed_revision_and_the_newest_generation_count() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError
-from kafka_archiver.records.formats.block_gzip.encoder import BlockEncoder
+from kafka_archiver.records.formats.shared.blocks import BlockEncoder
 from kafka_archiver.store.base import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms

@@ -86,7 +86,7 @@ def load() -> DagBag:
 
 
 def dag_of(archive: Archive) -> DAG:
-    return archive_dag(archive, "The text.", ROOT / "spark_jobs" / "archive.py")
+    return archive_dag(archive)
 
 
 @pytest.fixture

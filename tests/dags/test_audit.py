@@ -10,10 +10,11 @@ import yaml
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.audit.report import in_words
-from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.config.archives import read_archives
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
+from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.state.status.facts import DagRun, Facts, Written
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -153,20 +154,20 @@ class TestCommand:
 
 class TestDag:
     def test_its_structure(self, archive: MakeArchive) -> None:
-        dag = audit_dag(archive("timezone: Europe/Berlin\nalerts: {on_failure: [ops]}\n"), "The text.")
+        dag = audit_dag(archive("timezone: Europe/Berlin\nalerts: {on_failure: [ops]}\n"))
         assert dag.dag_id == "audit_orders"
         assert dag.task_ids == ["clean_up", "audit"]
         assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("20 3 * * *", "Europe/Berlin")  # type: ignore[attr-defined]
         assert (dag.catchup, dag.max_active_runs) == (False, 1)
         assert dag.tags == {"archiver", "orders", "audit"}
-        assert (dag.doc_md or "").startswith("The text.")
+        assert (dag.doc_md or "").startswith("Tidies an archive")
         assert dag.on_failure_callback
         assert dag.get_task("audit").on_failure_callback
 
     def test_it_is_on_from_its_beginning_and_its_yaml_may_give_another_schedule_or_none(
         self, archive: MakeArchive
     ) -> None:
-        assert audit_dag(archive(), "").is_paused_upon_creation is False
+        assert audit_dag(archive()).is_paused_upon_creation is False
         schedules = {
             "schedule: null\n": None,
             "audit: {schedule: null}\n": None,
@@ -174,7 +175,7 @@ class TestDag:
             "schedule: null\naudit: {schedule: '0 5 * * 0'}\n": "0 5 * * 0",
         }
         for more, expected in schedules.items():
-            assert getattr(audit_dag(archive(more), "").timetable, "expression", None) == expected
+            assert getattr(audit_dag(archive(more)).timetable, "expression", None) == expected
 
     def test_an_archive_that_has_not_run_yet_is_clean(
         self, orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +195,7 @@ class TestDag:
             return []
 
         monkeypatch.setattr(audit_dags, "tags", refuse)
-        assert list(audit_dags.audit_dags("")) == ["audit_payments"]
+        assert list(audit_dags.audit_dags()) == ["audit_payments"]
 
     def run(self, lake: Lake, monkeypatch: pytest.MonkeyPatch, **params: bool) -> dict[str, Any]:
         """Run the task. Returns what it pushed, even when it fails."""
@@ -205,7 +206,7 @@ class TestDag:
         monkeypatch.setattr(audit_dags, "get_current_context", lambda: context)
         archives = read_archives(config_folder()).valid
         try:
-            audit_dag(archives["orders"], "").get_task("audit").python_callable()  # type: ignore[attr-defined]
+            audit_dag(archives["orders"]).get_task("audit").python_callable()  # type: ignore[attr-defined]
         except (IntegrityError, PolicyError) as error:
             pushed["error"] = str(error)
         return pushed

@@ -244,7 +244,7 @@ def test_the_task_removes_what_is_a_day_old_and_looks_at_each_run_for_a_week(
     intent = Intent(archive="orders", run="20261120T020000Z", attempt=1, keys=(dead,))
     assert context.ledger.put_intent(intent, Stored(None, None))
     (own_temporary_directory / "kafka-archiver-task-1").mkdir()
-    clean_up = audit_dag(context.archive, "").get_task("clean_up").python_callable  # type: ignore[attr-defined]
+    clean_up = audit_dag(context.archive).get_task("clean_up").python_callable  # type: ignore[attr-defined]
 
     def left(days: int) -> tuple[bool, bool]:
         monkeypatch.setattr(Clock, "moment", DAY + timedelta(days=days, hours=4))

@@ -50,8 +50,8 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     assert {"list", "trigger", "unpause"} < set(modules["dags"])
     assert modules["dags"].count("backfill") == 1
     assert " ".join(modules["archive"]) == (
-        "list validate import status plan runs show print get decrypt audit doctor acknowledge clean fill rebuild "
-        "repair replay-dead-letters rotate-keys"
+        "list validate import adopt status plan runs show print get decrypt audit doctor requirements acknowledge "
+        "clean fill rebuild repair replay-dead-letters restore rotate-keys"
     )
 
 

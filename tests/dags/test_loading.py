@@ -5,8 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from airflow.dag_processing.dagbag import DagBag
 
+import kafka_archiver
 from kafka_archiver.orchestration.dags.archive import archive_dags
+from kafka_archiver.orchestration.folder import config_folder
+from scripts.stack.paths import ROOT
 from tests.dags.conftest import MINIMAL, Call, load
 
 pytestmark = pytest.mark.dags
@@ -106,7 +110,7 @@ def test_what_airflow_refuses_is_an_error_of_that_archive_alone(
     monkeypatch.setattr(
         "kafka_archiver.orchestration.dags.archive.tags", lambda a: ["x" * 101] if a.archive == "orders" else []
     )
-    dags, errors = archive_dags("", Path("archive.py"))
+    dags, errors = archive_dags()
     assert list(dags) == ["archive_payments"]
     assert ["archive orders: Airflow cannot make a DAG of it: " in str(e) for e in errors] == [True]
 
@@ -118,3 +122,48 @@ def test_airflow_parses_the_dags_without_the_clients_that_only_tasks_need() -> N
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def two_lines(folder: Path, lines: str) -> DagBag:
+    """Load a DAG file of these lines as Airflow does, which passes over files that do not look like DAG files."""
+    folder.mkdir()
+    (folder / "mine.py").write_text(lines)
+    return DagBag(dag_folder=folder, bundle_path=folder, bundle_name="test", safe_mode=True)
+
+
+def test_a_dag_file_of_two_lines_has_the_dags_of_the_checkout_and_a_second_one_the_errors(
+    archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "payments"):
+        (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
+    (archives / "broken.yaml").write_text("archive: [")
+    dags = "from kafka_archiver import airflow_dags\nglobals().update(airflow_dags())\n"
+    bag = two_lines(tmp_path / "dags", dags)
+    assert (bag.import_errors, set(bag.dags)) == ({}, set(load().dags))
+    errors = "from kafka_archiver import airflow_dag_errors\nairflow_dag_errors()\n"
+    bag = two_lines(tmp_path / "errors", errors)
+    assert "broken.yaml" in bag.import_errors["mine.py"]
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "audit_orders")
+    assert list(two_lines(tmp_path / "of_a_task", dags).dags) == ["audit_orders"]
+
+
+def test_a_dag_file_may_name_its_folder_and_a_missing_one_is_its_import_error(
+    archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVER_CONFIG_DIR", str(tmp_path / "elsewhere"))
+    (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
+    lines = "from kafka_archiver import airflow_dags\nglobals().update(airflow_dags({!r}))\n"
+    assert "archive_orders" in two_lines(tmp_path / "dags", lines.format(str(archives))).dags
+    bag = two_lines(tmp_path / "missing", lines.format("/no/such/folder"))
+    assert "/no/such/folder: no such folder" in bag.import_errors["mine.py"]
+
+
+def test_without_a_setting_the_folder_is_archives_in_airflows_dags_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ARCHIVER_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", "/opt/airflow/dags")
+    assert config_folder() == ROOT / "include" / "archives"
+    # An installed package has no folder of archives beside it.
+    monkeypatch.setattr(kafka_archiver, "__file__", str(tmp_path / "kafka_archiver" / "__init__.py"))
+    assert config_folder() == Path("/opt/airflow/dags/archives")

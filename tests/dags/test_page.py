@@ -11,13 +11,16 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
+from airflow.models import Log
 from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
@@ -29,6 +32,7 @@ from kafka_archiver.state.coverage.dead_letter_reasons import Reason
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
+from kafka_archiver.work.planned_work import PlannedWork
 from tests.dags.conftest import Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
@@ -472,6 +476,27 @@ def test_the_local_names_of_one_machine_are_the_same_site(page: Page, monkeypatc
 # What the pages say.
 
 
+def test_an_archive_shows_what_it_has_adopted_and_that_nobody_proved_it(page: Page, context: Context) -> None:
+    context.ledger.create_adoption(
+        Adoption(
+            archive="orders",
+            tool="lenses",
+            adopted_from="s3://b/demo/",
+            folder="demo/",
+            adopted_at=datetime(2026, 11, 21, tzinfo=UTC),
+            unknown=(),
+            objects=3,
+            rows=40,
+            bytes=500,
+            left_out={},
+            examples=(),
+            partitions=(),
+        )
+    )
+    text = page.user("viewer").get("/archiver/archives/orders").text
+    assert "<dt>Adopted from lenses</dt><dd>40 rows in 3 objects, unproven: in no hour</dd>" in text
+
+
 def test_the_list_has_the_figures_and_links_to_each_archive(
     page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -655,11 +680,12 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     assert "run scheduled__3 failed in task plan, because of: lost offsets" in text
     assert '<dd>never; <a data-airflow href="/dags/audit_orders">its DAG</a> is paused</dd>' in text
     assert "correct the cause" not in text
-    button = '<input type="hidden" name="policy.lost_offsets" value="record_loss"><button>Run now with lost_offsets'
+    field = '<input type="hidden" name="policy.lost_offsets" value="record_loss">'
+    button = f'{field}<button class="danger">Run now with lost_offsets'
     assert button in text
     assert button in client.get("/archiver/archives/orders/plan").text
     for path in PAGES[1:]:
-        assert "<button" not in page.user("viewer").get(f"/archiver{path}").text
+        assert '<form method="post"' not in page.user("viewer").get(f"/archiver{path}").text
     asked = do(client, "run", {"policy.lost_offsets": "record_loss"})
     assert (asked.status_code, confs(session)) == (200, [])
     assert "3 offsets of orders[0] are gone" in asked.text
@@ -667,6 +693,45 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     assert '<input type="hidden" name="policy.lost_offsets" value="record_loss">' in asked.text
     assert do(client, "run", {"policy.lost_offsets": "record_loss", "agreed": "1"}).status_code == 303
     assert confs(session) == [{"policies": {"lost_offsets": "record_loss"}}]
+
+
+def test_airflows_tabs_show_the_archive_of_a_dag_and_the_accounts_of_a_dag_run(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, viewer = page.user("user"), page.user("viewer")
+    for dag in ("archive_orders", "audit_orders"):
+        answer = client.get(f"/archiver/dags/{dag}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/archiver/archives/orders")
+    assert "belongs to no archive" in client.get("/archiver/dags/another").text
+    assert page.user(None).get("/archiver/dags/archive_orders").status_code == 404
+    monkeypatch.setattr(
+        "kafka_archiver.orchestration.page.accounts.planned_work_of",
+        lambda _, run_id: PlannedWork(("20261120T020000Z",), ()) if run_id == "manual__1" else None,
+    )
+    account = viewer.get("/archiver/dags/archive_orders/runs/manual__1").text
+    assert "Run 20261120T020000Z" in account
+    assert re.search(r"<strong>all</strong></th><td></td>\s*<td class=\"number\"><strong>6</strong>", account)
+    assert "planned nothing yet" in viewer.get("/archiver/dags/archive_orders/runs/manual__2").text
+    assert "Run 20261120T020000Z" in viewer.get("/archiver/archives/orders/runs/20261120T020000Z").text
+    assert viewer.get("/archiver/archives/orders/runs/20200101T000000Z").text.count("has no run 20200101T000000Z") == 1
+
+
+def test_who_may_trigger_the_dag_looks_at_records_and_every_look_is_noted(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, at = page.user("user"), f"{P0.topic}+{P0.partition}@0"
+    path = f"/archiver/archives/orders/records?count=2&at={quote(at)}"
+    assert client.get(path).status_code in (200, 400)
+    with session() as opened:
+        assert len(opened.scalars(select(Log.event).where(Log.event == "archiver_look")).all()) == 1
+    assert page.user("viewer").get(path).status_code == 403
+    assert page.user(None).get(path).status_code == 404
+    assert client.get("/archiver/archives/orders/records?at=nonsense").status_code == 400
+    # No object of another archive, and none that the hour does not have.
+    hidden = "/archiver/archives/orders/hours/2026-11-20T02/dead-letters?key=_dead_letter/other.jsonl.gz"
+    assert client.get(hidden).status_code == 404
+    monkeypatch.setenv("ARCHIVER_PAGE_RECORDS", "none")
+    assert client.get(path).status_code == 403
 
 
 def test_a_rebuild_is_asked_for_twice_with_the_counts_of_what_it_replaces(page: Page, session: Session) -> None:
@@ -699,7 +764,7 @@ def test_brokers_that_do_not_answer_leave_the_rest_of_the_page(page: Page, broke
     client = page.user("viewer")
     text = client.get("/archiver/archives/orders?last=2026-11-20").text
     assert text.count("no broker answers at &lt;b&gt;broker:9092&lt;/b&gt;") == 1
-    assert "Unknown: lag, brokers.</strong>\nunknown until the brokers answer" in text
+    assert re.search("Unknown</span> lag, brokers .*</h3>\n<p>unknown until the brokers answer", text)
     assert re.search(r"<dt>Last run</dt><dd>\d+ rows", text)
     assert "hours/2026-11-20T02" in text
     assert "no broker answers" in client.get("/archiver/archives/orders/plan").text
@@ -732,7 +797,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
     assert text.count("no store answers") == 1
     assert "run scheduled__3 failed in task plan, because of: answers" in text
     assert '/dags/archive_orders/runs/scheduled__3">' in text
-    assert "Unknown: lag, age, hours, records, plans, brokers, audit." in text
+    assert re.search("Unknown</span> lag, age, hours, records, plans, brokers, audit .*</h3>", text)
     for name in ("Last run", "Last audit", "Lost for ever"):
         assert f"<dt>{name}</dt><dd>unknown</dd>" in text
     assert "nothing is archived yet" not in text

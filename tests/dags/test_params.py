@@ -102,7 +102,7 @@ def test_both_dags_look_at_the_keys_before_they_do_anything(
     context = {"dag_run": SimpleNamespace(conf={"deap": True}), "params": {}}
     for module, dag, task in (
         (tasks, dag_of(archive()), "plan"),
-        (audit_dags, audit_dag(archive(), ""), "audit"),
+        (audit_dags, audit_dag(archive()), "audit"),
     ):
         monkeypatch.setattr(module, "get_current_context", lambda: context)
         with pytest.raises(ConfigError, match=r"`deap`.* is not a key of this DAG run's conf"):

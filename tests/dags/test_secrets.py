@@ -53,7 +53,7 @@ def dags() -> list[DAG]:
     for key in mappings():
         yaml = with_value(yaml, tuple(key.split(".")), PROPERTIES)
     configured = parse_archive(json.dumps(yaml), "orders.yaml")
-    return [dag_of(configured), audit_dag(configured, "The text.")]
+    return [dag_of(configured), audit_dag(configured)]
 
 
 def test_nothing_that_airflow_stores_or_shows_of_a_dag_has_a_property_of_a_mapping(dags: list[DAG]) -> None:

@@ -66,7 +66,7 @@ def test_a_topic_may_have_a_longer_name_than_a_tag(archive: MakeArchive) -> None
 
 def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     text = dag_of(archive("policies: {lost_offsets: record_loss}\nowner: x|y\n")).doc_md or ""
-    assert text.startswith("The text.")
+    assert text.startswith("Copies Kafka topics")
     assert "| `policies.lost_offsets` | `record_loss` | YAML |" in text
     # What the YAML leaves open, as it is in use.
     assert "| `source.group` | `archiver-orders` | default |" in text

@@ -21,6 +21,7 @@ from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError,
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
+from kafka_archiver.orchestration.submit.operator import JOB
 from kafka_archiver.spark.failures import MARK
 from kafka_archiver.work.plan import PlannedWork
 from scripts.stack.paths import ROOT
@@ -74,12 +75,12 @@ def test_secrets_among_sparks_settings_are_kept_out_of_logs(
 
 def rendered(hook: SubmitHook, folder: Path) -> str:
     """The command and its properties file."""
-    command = "\n".join(hook._build_spark_submit_command(str(ROOT / "spark_jobs" / "archive.py")))
+    command = "\n".join(hook._build_spark_submit_command(str(JOB)))
     file = folder / "spark.properties"
     assert file.stat().st_mode & 0o777 == 0o600
     shown = command.replace(str(ROOT), "$ROOT").replace(str(folder), "$FOLDER")
     assert SECRET not in shown
-    return f"{shown}\n\nspark.properties:\n{file.read_text()}"
+    return f"{shown}\n\nspark.properties:\n{file.read_text().replace(str(folder), '$FOLDER')}"
 
 
 def test_the_job_gets_the_endpoints_by_its_environment_and_the_package_by_py_files(

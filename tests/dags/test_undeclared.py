@@ -20,7 +20,7 @@ pytestmark = pytest.mark.dags
 DAGS = """# Airflow parses only files with both words: airflow, dag
 from pathlib import Path
 from kafka_archiver.orchestration.dags import archive_dags
-found, _ = archive_dags(text="", job=Path("archive.py"))
+found, _ = archive_dags()
 globals().update(found)
 """
 WRONG = "orders.yaml: `sink` is not a key of an archive"

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -12,14 +13,15 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
 from kafka_archiver.audit.inspection import audit, publish
-from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.config.archives import read_archives
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.alerts import reporting
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.dags import watchdog as dag_module
-from kafka_archiver.orchestration.dags import watchdog_dag
+from kafka_archiver.orchestration.dags import watchdog_dag, watching
 from kafka_archiver.orchestration.dags.watching import FOLDER, Memory, Watchdog
+from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import load
@@ -117,6 +119,26 @@ class TestPaused:
         assert world.look(timedelta(hours=2)) == []
         assert world.look(timedelta(hours=4)) == [("paused", "begins")]
         assert "how many offsets wait is unknown" in world.messages[-1].cause
+
+    def test_brokers_that_do_not_answer_once_end_no_incident_and_hide_no_growth(
+        self, world: World, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        silent = TransientError("no broker answers")
+        world.paused["archive_orders"] = True
+        assert world.look() == []
+        lake.brokers.failure = silent
+        assert world.look() == []
+        lake.brokers.failure, lake.logs[P0] = None, Range(0, 7)
+        assert world.look() == [("paused", "begins")]
+        lake.brokers.failure = silent
+        assert world.look() == []
+        lake.brokers.failure = None
+        with monkeypatch.context() as store_is_down:
+            store_is_down.setattr(watching, "open_ledger", Mock(side_effect=silent))
+            assert world.look() == []
+        assert world.look() == []
+        world.paused["archive_orders"] = False
+        assert world.look() == [("paused", "over")]
 
     def test_nothing_is_told_while_nothing_waits_or_of_a_new_archive(
         self, world: World, lake: Lake, orders: Path
@@ -338,7 +360,7 @@ class TestDag:
 
         ti = SimpleNamespace(get_dag=get_dag, log_url="http://airflow/log")
         monkeypatch.setattr(dag_module, "get_current_context", lambda: {"ti": ti})
-        task: Any = watchdog_dag("").get_task("watch")
+        task: Any = watchdog_dag().get_task("watch")
         status: int | None = 404
         task.python_callable()
         assert list(kept["kafka_archiver_watched"]["archives"]) == ["orders"]

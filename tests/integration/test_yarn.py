@@ -12,7 +12,7 @@ from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 from kafka_archiver.records.writer.disk import locked_directory
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
-from scripts.stack.paths import BIN, ROOT, SPARK_HOME
+from scripts.stack.paths import BIN, SPARK_HOME
 from scripts.stack.s3 import S3
 from tests.support import quick
 from tests.support.archiver import Archiver, hour
@@ -51,9 +51,7 @@ def test_a_driver_on_yarn_archives_and_nobody_else_reads_its_endpoints(
         monkeypatch.setenv(name, value)
     work = archiver.plan(hour(0))
     archive = with_settings(archiver, tmp_path)
-    task = ArchiveOperator(
-        task_id="archive", archive=archive, job=ROOT / "spark_jobs" / "archive.py", document=ArchiveJob
-    )
+    task = ArchiveOperator(task_id="archive", archive=archive, document=ArchiveJob)
     [run] = work.archive
     with locked_directory(tmp_path) as (folder, lock):
         task.hook(archive, run, folder, lock).submit(task.application)

@@ -24,10 +24,12 @@ def chunks_of(sizes: list[int]) -> list[Chunk]:
         ([1], 2, [1]),
         ([250] * 4, 2, [4]),
         # What bench.runner.FEW counts on: start-up is that of two workers.
-        ([2_500] * 4, 2, [3, 1]),
+        ([5_000] * 4, 2, [3, 1]),
+        # As much as one worker reads while another would start.
+        ([2_500] * 4, 2, [4]),
         ([1_000_000] * 8, 2, [1] * 8),
         ([2_000] * 500, 2, [25] * 20),
-        ([2_000] * 500, 64, [3] * 166 + [2]),
+        ([2_000] * 500, 64, [5] * 100),
         ([10, 500_000, 10, 500_000, 10], 2, [1, 1, 3]),
     ],
 )

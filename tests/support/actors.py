@@ -4,8 +4,9 @@ An attempt can stop before any call to the store or the brokers while others go 
 thread runs at a time, so a sequence is reproducible.
 """
 
+import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.plan import Chunk, Plan, Settings
+from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.letters import read_letters
@@ -122,6 +124,9 @@ class WatchedEngine:
     limits: Limits
     actor: Actor
 
+    # Why records end this process, by offset; of their values.
+    fatal: Callable[[Mapping[int, bytes | None]], Mapping[int, str]] = lambda values: {}
+
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         settings = plan.settings.model_copy(update={"content": "record"} if job.bad_record == "dead_letter" else {})
         results: list[ChunkResult] = []
@@ -130,18 +135,32 @@ class WatchedEngine:
                 whole = plan.chunk_of(chunk.name, chunk.start)
                 assert whole is not None
                 letters = plan.letters_of(chunk)
+                assert letters or not job.aside or job.aside.readable([chunk]), "Spark has no result of such a chunk"
                 batches = (
                     read_letters(self.store, chunk, letters, job.data_keys)
                     if letters
-                    else self._batches(chunk, settings)
+                    else self._batches(chunk, settings, job)
                 )
-                results.append(write_chunk(whole, batches, job, self.store, self.limits))
+                decoded = self._decoded(chunk, batches, job)
+                results.append(write_chunk(whole, decoded, job, self.store, self.limits))
         except Exception:
             abort(results, self.store)
             raise
         return results
 
-    def _batches(self, chunk: Chunk, settings: Settings) -> Iterator[pa.RecordBatch]:
-        batches = self.actor.around("kafka read", lambda: self.read(chunk, settings))
-        while (batch := self.actor.around("kafka read", lambda: next(batches, None))) is not None:
+    def _batches(self, chunk: Chunk, settings: Settings, job: WriteJob) -> Iterator[pa.RecordBatch]:
+        for part in job.aside.readable([chunk]) if job.aside else [chunk]:
+            batches = self.actor.around("kafka read", functools.partial(self.read, part, settings))
+            while (batch := self.actor.around("kafka read", functools.partial(next, batches, None))) is not None:
+                yield batch
+
+    def _decoded(self, chunk: Chunk, batches: Iterable[pa.RecordBatch], job: WriteJob) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, until one has a record that ends the process that decodes it."""
+        for batch in batches:
+            values = zip(batch.column("offset").to_pylist(), batch.column("value").to_pylist(), strict=True)
+            if fatal := self.fatal({o: value for o, value in values if o not in job.set_aside(chunk)}):
+                raise FatalRecordsError(
+                    RecordAside(topic=chunk.topic, partition=chunk.partition, offset=offset, reason=reason)
+                    for offset, reason in sorted(fatal.items())
+                )
             yield batch

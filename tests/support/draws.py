@@ -120,7 +120,7 @@ SOURCE = st.fixed_dictionaries(
     }
 )
 KEYS = st.sampled_from([None, b"a", b"b"])
-VALUES = st.sampled_from(["good", "good", "good", "two lines", "bad", None])
+VALUES = st.sampled_from(["good", "good", "good", "two lines", "bad", "deadly", None])
 TIMES = st.one_of(
     st.integers(-3 * 4, 4).map(lambda quarter: quarter * HOUR // 4),
     # Seconds around both ends of the hour.
@@ -131,6 +131,8 @@ TIMES = st.one_of(
 RECORDS = st.lists(st.tuples(st.integers(0, 2), TIMES, KEYS, VALUES), min_size=1, max_size=5)
 # Minutes by which a planner's clock is ahead.
 SKEWS = st.sampled_from([0, 0, 0, 0, 0, -9, -1, 1, 9])
+# How many deadly records each attempt dies on, in turns: a crash may not repeat, and a search may not end.
+CRASHES = st.lists(st.sampled_from([0, 0, 1, 9]), min_size=1, max_size=4)
 # What happens to each attempt, and before which of its calls.
 FATES = st.lists(
     st.tuples(

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from kafka_archiver.model.plan import Content, Settings
 from kafka_archiver.records.formats.avro import encoder as avro
 from kafka_archiver.records.formats.base import SCHEMAS, Encoder, Target
-from kafka_archiver.records.formats.block_gzip import encoder as block_gzip
 from kafka_archiver.records.formats.parquet import encoder as parquet
 from kafka_archiver.records.formats.registry import extension_of, get_format, names, resolve
-from kafka_archiver.records.formats.shared import compress
+from kafka_archiver.records.formats.shared import blocks, compress
 from kafka_archiver.records.formats.shared.columns import schema_of, shaped
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.records.pipeline.base import Marks
@@ -74,14 +73,21 @@ class Case(NamedTuple):
 
 Options = dict[str, list[tuple[tuple[str, Any], ...]]]
 # Options besides the defaults that are tested as much.
-OPTIONS: Options = {"block_gzip": [(("block_bytes", 65536),)], "mak": [(("version", 2),)]}
-TYPED_OPTIONS: Options = {"parquet": [(("readers", "spark"),)]}
+INDEX = ("index", True)
+OPTIONS: Options = {
+    "avro": [(INDEX,)],
+    "jsonl": [(INDEX,)],
+    "block_gzip": [(("block_bytes", 65536),)],
+    "mak": [(("version", 2),)],
+}
+TYPED_OPTIONS: Options = {"parquet": [(("readers", "spark"),)], "avro": [(INDEX,)], "jsonl": [(INDEX,)]}
 ALL_CASES = [
     Case(name, codec, content, options)
     for name in names()
     for codec in get_format(name).extensions
     for content in sorted(get_format(name).contents)
     for options in ((), *OPTIONS.get(name, ()))
+    if codec == "zstd" or INDEX not in options
 ]
 TYPED_CASES = [
     Case(name, codec, content, options, typed=True)
@@ -89,6 +95,7 @@ TYPED_CASES = [
     for codec in get_format(name).extensions
     for content in sorted(get_format(name).typed)
     for options in ((), *TYPED_OPTIONS.get(name, ()))
+    if codec == "zstd" or INDEX not in options
 ]
 # Formats of text share their codecs: one of them stands for all.
 CASES = [
@@ -212,7 +219,7 @@ def small_limits() -> Iterator[None]:
         patch.setattr(compress, "SLICE", 50)
         patch.setattr(avro, "_BLOCK", 200)
         patch.setattr(parquet, "_ROW_GROUP", 500)
-        patch.setattr(block_gzip, "block_bytes", lambda _: 120)
+        patch.setattr(blocks, "most_bytes", lambda _: 120)
         yield
 
 

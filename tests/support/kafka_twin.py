@@ -141,6 +141,11 @@ class KafkaTwin:
 
     # The interface of producers and operators.
 
+    @property
+    def hour(self) -> int:
+        """The present hour since 1970."""
+        return self._now() // 3_600_000
+
     def create_topic(self, name: str, partitions: int = 1) -> None:
         assert name not in self._ids
         self._ids[name] = self._new_id(name)

@@ -25,3 +25,8 @@ async def split_later(record: Record) -> list[Record]:
     for _ in range(20 - record.offset % 20):
         await asyncio.sleep(0)
     return list(split(record))
+
+
+def in_a_list(record: Record) -> Record:
+    """Return what a column of the values cannot hold."""
+    return record.replace(value=[record.value])

@@ -5,8 +5,9 @@ actors: each may stop before any call, be overtaken by others, continue hours la
 """
 
 import functools
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.values.ranges import TopicPartition
@@ -37,6 +39,7 @@ from kafka_archiver.work.rebuild import rebuild_hour, rebuild_run
 from kafka_archiver.work.repair import (
     derive_documents,
     find_repairs,
+    give_up_offsets,
     record_lost,
     restore_document,
     write_again,
@@ -46,6 +49,7 @@ from kafka_archiver.work.verify import verify
 from tests.support.actors import Actor, Watched, WatchedEngine
 from tests.support.draws import (
     ALL_GOES,
+    CRASHES,
     FATES,
     MENDED,
     POLICIES,
@@ -61,6 +65,7 @@ from tests.support.draws import (
 )
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.oracle import Oracle
+from tests.support.outcomes import is_deadly
 from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
 
@@ -78,8 +83,10 @@ EXCUSES = (
     ),
     (r"Kafka does not have the records of", "retention|recreated"),
     (r"is not one JSON document|contains a newline|contains the separator|cannot be decoded", "bad"),
+    (r"no process survives this record", "deadly"),
     (r"raised ValueError|ValueError: no|is null or missing|are null or missing", "always"),
     (r"was written by an earlier attempt", "retention|recreated"),
+    (r"is not rebuilt: ", "always"),
     (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another run meanwhile", "always"),
     (r"before the end of|it does not exist", "recreated|isolation|leader"),
@@ -90,6 +97,8 @@ EXCUSES = (
     (r"is not final yet, and only a final run|has no final run|was changed by others meanwhile", "always"),
     (r"is gone: another attempt has finished the replay|another attempt has ended run", "always"),
     (r"names another one: add the earlier secret", "rotated"),
+    (r"cannot be given up: run \S+ (has|reads nothing)|archive \S+ has no run", "given up"),
+    (r"that record ended no process when it was written", "deadly"),
     (r"has no records of hour|run \S+ of archive \S+ does not exist", "always"),
 )
 
@@ -165,6 +174,7 @@ class Model(RuleBasedStateMachine):
         ordered=st.booleans(),
         timestamp=TIMESTAMPS,
         transform=TRANSFORMS,
+        crashes=CRASHES,
     )
     def begin(
         self,
@@ -177,7 +187,9 @@ class Model(RuleBasedStateMachine):
         ordered: bool = False,
         timestamp: dict[str, Any] | None = None,
         transform: dict[str, Any] | None = None,
+        crashes: Sequence[int] = (0,),
     ) -> None:
+        self.crashes = itertools.cycle(crashes)
         self.world.choose_etags(etags)
         self.timestamp, self.transform = timestamp or {}, transform or {}
         if disorder and not self.timestamp:
@@ -250,10 +262,13 @@ class Model(RuleBasedStateMachine):
             "good": b'{"n": %d%b}' % (n, more),
             "two lines": b'{"n":\n%d%b}' % (n, more),
             "bad": b"bad\n%d" % n,
+            "deadly": b'{"n": %d, "g": "deadly"}' % n,
             None: None,
         }
         if kind in ("bad", "two lines"):
             self.strange.add("bad")
+        if kind == "deadly":
+            self.strange |= {"bad", "deadly"}
         headers = [[("h", b"%d" % n), ("h", None)], [("h", None), ("h", b"a b")], []][n % 3]
         return Record(partition, timestamp, values[kind], key, [*headers, *[("t", b"%d" % earlier)] * (n % 2)])
 
@@ -433,12 +448,17 @@ class Model(RuleBasedStateMachine):
         policies=POLICIES,
         fates=FATES,
         again=st.booleans(),
+        fewer=st.booleans(),
     )
-    def rebuild(self, which: int, hour: bool, keep: bool, policies: str, fates: list[Any], again: bool) -> None:
+    def rebuild(
+        self, which: int, hour: bool, keep: bool, policies: str, fates: list[Any], again: bool, fewer: bool = False
+    ) -> None:
         interval = self.intervals[which % len(self.intervals)]
 
         def planned(context: Context) -> PlannedWork:
-            return rebuild_hour(context, interval.start, keep) if hour else rebuild_run(context, interval.id, keep)
+            if hour:
+                return rebuild_hour(context, interval.start, keep, fewer)
+            return rebuild_run(context, interval.id, keep, fewer)
 
         self._go(interval, "scheduled", policies, fates, again, 0, planned)
 
@@ -503,6 +523,33 @@ class Model(RuleBasedStateMachine):
 
     def _ended(self, run: str) -> bool:
         return self.ledger.commit(run) is not None
+
+    @step(
+        which=st.integers(0, 3),
+        run=st.integers(0, 3),
+        begin=st.integers(0, 9),
+        size=st.integers(1, 4),
+        calls=st.one_of(st.just(1 << 30), st.integers(1, 12)),
+    )
+    def give_up(self, which: int, run: int, begin: int, size: int, calls: int) -> None:
+        """An operator gives up offsets that an unfinished run reads; maybe too late, or sleeping meanwhile."""
+        self.tick()
+        plans = [p for p in self.oracle.plans().values() if not self._ended(p.run) and p.count]
+        if not plans:
+            return
+        plan = plans[-1 - run % len(plans)]
+        chunks = [*plan.chunks()]
+        chunk = chunks[which % len(chunks)]
+        start = chunk.start + begin % (chunk.end - chunk.start)
+        end = min(start + size, chunk.end)
+        topic_id = next(p.topic_id for p in plan.partitions if p.name == chunk.name)
+        self.oracle.unread |= {(topic_id, chunk.partition, offset) for offset in range(start, end)}
+        aside = OffsetsAside(topic=chunk.topic, partition=chunk.partition, start=start, end=end)
+        self.strange.add("given up")
+        actor = Actor(lambda actor: give_up_offsets(self._ledger(Watched("store", self.store, actor)), plan.run, aside))
+        self._advance(actor, calls)
+        if not actor.done:
+            self.frozen.append(actor)
 
     # Frozen attempts.
 
@@ -641,7 +688,7 @@ class Model(RuleBasedStateMachine):
         """The tasks after `plan`."""
         policies = context.archive.policies
         limits = Limits(upload_threads=1, spill_directory=self.directory)
-        engine = WatchedEngine(self.world.read, context.store, limits, actor)
+        engine = WatchedEngine(self.world.read, context.store, limits, actor, self._fatal(next(self.crashes)))
         choice = ReadPolicies(policies.lost_offsets, policies.bad_record)
         job = ArchiveStep(context.cluster, context.store, context.ledger, engine, choice)
         return [
@@ -650,6 +697,16 @@ class Model(RuleBasedStateMachine):
             lambda: commit(context, work.runs),
             lambda: close_hours(context, work.runs),
         ]
+
+    @staticmethod
+    def _fatal(most: int) -> Callable[[Mapping[int, bytes | None]], dict[int, str]]:
+        """Return what finds the first deadly records: as many as end the process of this attempt."""
+
+        def fatal(values: Mapping[int, bytes | None]) -> dict[int, str]:
+            deadly = (offset for offset, value in sorted(values.items()) if is_deadly(value))
+            return dict.fromkeys(itertools.islice(deadly, most), f"no process survives this record: {most}")
+
+        return fatal
 
     def _repair(self, fates: Sequence[tuple[str, int]], given_up: str = "") -> None:
         """Run `airflow archive repair` until it succeeds."""
@@ -750,6 +807,7 @@ class Model(RuleBasedStateMachine):
                 self.frozen.clear()
                 self._finish_everything()
                 self._fill_everything()
+                self.oracle.check_lookup(self._ledger(self.store))
         finally:
             for actor in self.frozen:
                 actor.kill()
@@ -771,6 +829,7 @@ class Model(RuleBasedStateMachine):
 
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""
+        self.crashes = itertools.cycle([0])
         if type(self.twin) is KafkaTwin:
             self.twin.heal()
         for transaction in sorted(self.open):

@@ -14,13 +14,15 @@ from itertools import accumulate
 from typing import Any
 
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
+from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
-from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome
+from tests.support.outcomes import EPOCH, HOUR, Outcome, Row, hour_of, is_deadly, outcome
 from tests.support.stored import expected_of, hours, key_of, letter_of, name_of, opened, parse
 
 # What an object should have: offsets, with several rows of one offset beside each other.
@@ -40,6 +42,9 @@ class Oracle:
     master: bytes = b""
     # Keys of destroyed objects that a repair has recorded as lost.
     given_up: set[str] = field(default_factory=set)
+    # Offsets that an operator has given up, by topic id and partition; and the hour in which a run had lost them.
+    unread: set[tuple[str, int, int]] = field(default_factory=set)
+    _unread_since: dict[tuple[str, int, int], int] = field(default_factory=dict)
     _read: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     _closed: dict[int | None, datetime] = field(default_factory=dict)
     # Topics that were deleted before the archive's first plan, whose clock may have been behind.
@@ -219,7 +224,9 @@ class Oracle:
             entry = log.entries[offset]
             where = f"{plan.run}: {partition.name} {partition.topic_id} offset {offset} ({entry})"
             if offset in lost:
-                assert log.gone(offset), f"{where} is called lost, but exists"
+                unread = partition.topic_id, partition.partition, offset
+                assert log.gone(offset) or unread in self.unread, f"{where} is called lost, but exists"
+                self._unread_since.setdefault(unread, self.twin.hour)
                 continue
             if offset in absent:
                 assert not entry.visible(settings.isolation), f"{where} is called absent, but is readable"
@@ -227,11 +234,14 @@ class Oracle:
             assert entry.was_visible(settings.isolation), f"{where} is not a record, but counts as one"
             assert entry.record is not None
             letter, fate, rows = "", "", Rows()
-            for (by, _), policy in zip(writers, policies, strict=True):
+            for (by, wrote), policy in zip(writers, policies, strict=True):
                 if by.letters and letter not in {item.key for item in by.letters}:
                     # It was no dead letter any more, or was destroyed before the replay.
                     break
                 result = outcome(by.settings, partition.topic, partition.partition, offset, entry)
+                if offset in _set_aside(wrote, place):
+                    assert is_deadly(entry.record.value), f"{where} ends no process, but was set aside"
+                    result = Outcome("bad")
                 assert result.what != "bad" or policy != "fail", f"{where} is bad, but was archived"
                 fate, letter, rows = result.what, "", []
                 for row in result.rows:
@@ -294,6 +304,52 @@ class Oracle:
             known = json.loads(data)["chunks"] if entry.sidecar_of else parse(data, key, plan)
             self._read[entry.key, etag] = known
         return [dict(row) if isinstance(row, dict) else row for row in known]
+
+    def check_lookup(self, ledger: Ledger) -> None:
+        """Check that each offset of the runs that count gives its record, or what the account says of it."""
+        plans, looked = self.plans(), 0
+        committed = [run for run in plans if (end := self.ledger.commit(run)) and end.outcome == "committed"]
+        for run in self._current(plans, committed).values():
+            plan, manifest = plans[run], self.ledger.manifest(run)
+            assert manifest is not None
+            fates = _fates(plan, manifest)
+            for account in manifest.chunks:
+                [topic_id] = (p.topic_id for p in plan.partitions if p.name == account.chunk.name)
+                log = self.twin.logs[topic_id][account.partition]
+                # Of many offsets, some.
+                for offset in range(account.start, account.end, 1 + (account.end - account.start) // 4):
+                    looked += 1
+                    fate = fates[topic_id, account.partition, offset]
+                    self._check_looked_up(ledger, plan, account, offset, log.entries[offset], fate)
+
+    @staticmethod
+    def _check_looked_up(
+        ledger: Ledger, plan: Plan, account: ChunkAccount, offset: int, entry: Entry, fate: str
+    ) -> None:
+        lookup = Lookup(ledger, account.chunk.name, account.generation)
+        where = f"{plan.run}: {account.chunk.name} offset {offset}, {fate}, {account}"
+        try:
+            batches = [*lookup.records(offset)]
+        except ConfigError as error:
+            text = str(error)
+            said = {"lost": "lost: Kafka had dropped it", "absent": "Kafka had no record there"}.get(fate)
+            left_out = (account.dead_lettered and "is a dead letter") or (account.filtered and "filtered it") or ""
+            known = (
+                [said]
+                if said
+                else ["values without their offsets", "filtered it, or lost with", "was filtered, or lost", left_out]
+            )
+            assert any(words and words in text for words in known) or (account.filtered and "filtered it" in text), (
+                f"{where}: {text}"
+            )
+            return
+        assert fate == "kept", f"{where}: {batches}"
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        assert rows, where
+        for row in rows:
+            assert row.get("offset", offset) == offset, f"{where}: {row}"
+            if "key" in row and plan.settings.transform is None and entry.record:
+                assert row["value"] == entry.record.value, f"{where}: {row}"
 
     # All runs: no offset twice, no gap between two runs.
 
@@ -434,7 +490,7 @@ class Oracle:
                             continue
                         result = outcome(first.settings, topics.get(topic_id, ""), partition, offset, entry)
                         time = -1 if result.time is None else result.time
-                    if hour_of(time) == hour:
+                    if hour_of(time) == hour and hour <= self._unread_since.get((topic_id, partition, offset), hour):
                         fate = fates.get((topic_id, partition, offset))
                         assert fate == "kept" or (fate in ("absent", None) and entry.compacted), (
                             f"hour {hour} is called complete as of {as_of}, but {topic_id}[{partition}] {offset}, "
@@ -465,6 +521,12 @@ def _assumed_ms(assumes: str) -> int:
     """The number in a proof's assumption, in milliseconds."""
     [seconds] = re.findall(r"more than (\S+) s older", assumes)
     return round(1000 * float(seconds))
+
+
+def _set_aside(manifest: Manifest, place: tuple[str, int, int]) -> set[int]:
+    """The records of a chunk that a run has left out unread."""
+    accounts = [a for a in manifest.chunks if (a.topic, a.partition, a.start) == place]
+    return {offset for account in accounts for offset, _ in account.set_aside}
 
 
 def _fates(plan: Plan, manifest: Manifest) -> dict[tuple[str, int, int], str]:

@@ -57,6 +57,11 @@ def is_json(value: bytes | None) -> bool:
     return True
 
 
+def is_deadly(value: bytes | None) -> bool:
+    """Return True if a record may end the process that decodes it."""
+    return b'"deadly"' in (value or b"")
+
+
 def outcome(settings: Settings, topic: str, partition: int, offset: int, entry: Entry) -> Outcome:
     """Return the outcome of a record under the settings of a plan."""
     record = entry.record

@@ -1,21 +1,29 @@
 """Text that others wrote stays text: it is no command, no new line, and no button."""
 
+import io
 import json
+import re
 import shlex
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from kafka_archiver.messages import advice
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import BadRecordError, Failure
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.acknowledged import Acknowledgement
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.orchestration.alerts.message import Message
+from kafka_archiver.orchestration.dag_run import note
 from kafka_archiver.orchestration.page.buttons import steps_of
+from kafka_archiver.orchestration.terminal.output import Table, render
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.writer.bad_records import choices
+from tests.support.plans import at
 
 pytestmark = pytest.mark.unit
 
@@ -34,6 +42,45 @@ def test_foreign_text_is_one_line_without_backticks(text: str, most: int) -> Non
 
 def test_direction_and_control_characters_are_shown() -> None:
     assert foreign("a\u202eb\x1b[31mc\nd\u200be") == "a\\u202eb\\u001b[31mc d\\u200be"
+
+
+MARKUP = st.lists(st.sampled_from(["<", ">", "@", "](", "[a", "!", "everyone", "http://evil.example", ")", "|", " "]))
+
+
+@given(MARKUP.map("".join), st.text(max_size=50))
+def test_no_chat_service_makes_a_link_or_a_mention_of_foreign_text(payload: str, other: str) -> None:
+    command = advice.once("orders", {"lost_offsets": "record_loss"})
+    cause = f"orders[0] offset 7: {payload}{other}; {command.quoted}"
+    message = Message(kind="failure", state="begins", archive="orders", title=cause, cause=cause, do=(command,))
+    for shown in (message.text, *message.lines, note.failed("archive", cause)):
+        assert not re.search(r"[<>]|@\w|\]\(", shown)
+    assert message.text.count(command.command) == 3
+
+
+@pytest.mark.parametrize("where", ["cell", "below"])
+def test_a_terminal_obeys_no_foreign_text(where: str) -> None:
+    evil = "\x1b]8;;http://evil.example\x1b\\here\x1b]8;;\x1b\\\nWhat to do: airflow version"
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    render(Table(["a"], [[evil]] if where == "cell" else [], below=[evil] if where == "below" else []), console)
+    shown = console.file.getvalue()
+    assert "\x1b]8" not in shown
+    assert "here\\u001b]8;;\\u001b\\ What to do: airflow version" in shown
+
+
+def test_who_accepted_a_finding_is_one_line() -> None:
+    decision = Acknowledgement(
+        archive="a",
+        finding="f",
+        number=1,
+        accepted=True,
+        at=at(1),
+        by="ann\nbob",
+        note=f"x\n{SHELL}",
+        kind="k",
+        observed="",
+    )
+    assert decision.who.isprintable()
+    assert "`" not in decision.who
 
 
 @pytest.mark.parametrize("payload", [SHELL, LOSS, f"x {SHELL} {LOSS}"])

@@ -154,6 +154,6 @@ def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() ->
     assert "1 warning" in report.summary
 
 
-def test_a_format_without_options_says_so() -> None:
-    with pytest.raises(ConfigError, match=r"`store\.options\.quote` is not an option: format jsonl has none"):
+def test_a_format_says_which_options_it_has() -> None:
+    with pytest.raises(ConfigError, match=r"`store\.options\.quote` is not an option: format jsonl has index"):
         resolve(Settings(options={"quote": "'"}))

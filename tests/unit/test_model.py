@@ -292,3 +292,41 @@ def test_hours_close_behind_a_place_to_which_the_group_was_moved_over_what_reten
     state.move_group(0, 4)
     go(state, ALL_GOES.replace("follow_ledger", "new_generation"))
     state.teardown()
+
+
+def deadly() -> Model:
+    """An archive whose attempts die on a record, one by one."""
+    state = Model()
+    state.begin({**STORE, "chunk_records": 4}, SOURCE, [1], "archive", crashes=[1])
+    state.produce(0, [(0, 0, None, kind) for kind in ("good", "good", "deadly", "deadly")], None)
+    return state
+
+
+def test_offsets_may_be_given_up_at_each_call_of_an_attempt_that_leaves_out_deadly_records() -> None:
+    for at in places("freeze", deadly):
+        state = deadly()
+        go(state, fates=[("freeze", at)], give_up=True)
+        # Every second operator falls asleep, too.
+        state.give_up(0, 0, 0, 1 + at % 4, 1 << 30 if at % 2 else at % 6 + 1)
+        state.wake(0, 1 << 30)
+        go(state)
+        state.wake(0, 1 << 30) if state.frozen else None
+        # Whoever reads the run again, reads the same.
+        state.destroy(at, 1, "", [])
+        state.teardown()
+
+
+def test_offsets_that_are_given_up_when_a_run_has_its_manifest_are_still_read_again() -> None:
+    state = deadly()
+    go(state)
+    begins_to_read = state.calls.index("kafka read")
+    state = deadly()
+    go(state, fates=[("kill", begins_to_read)], give_up=True)
+    for calls in range(1, 5):
+        state.give_up(0, 0, 0, calls, calls)
+    go(state)
+    while state.frozen:
+        state.wake(0, 1 << 30)
+    state.destroy(0, 2, "", [])
+    assert not state.oracle.given_up
+    state.teardown()

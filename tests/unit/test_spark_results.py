@@ -16,6 +16,7 @@ from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.transforms import Sql
 from kafka_archiver.records.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
 from kafka_archiver.records.pipeline.transform.spark_types import ForSpark, field_of, spelt
+from kafka_archiver.spark import spool as module
 from kafka_archiver.spark.culprit import smallest_failing_range
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Segment, Spool, sweep
@@ -147,6 +148,25 @@ def test_a_chunk_without_records_is_told_too_and_spools_of_dead_tasks_are_remove
     other = Spool(uuid.uuid4().hex)
     assert spool._folder in list(sweep())
     other.remove()
+
+
+def test_the_records_of_a_reader_that_has_ended_wait_for_a_writer_that_starts_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    segment = Segment(0, chunk_of(0, 10), pa.record_batch({"offset": pa.array([1], pa.int64())}), 1, [])
+    spool = spool_of([segment])
+    # The reader's process has its next task, and the writer's has not started: nobody has the lock.
+    other = Spool(uuid.uuid4().hex)
+    assert spool._folder not in list(sweep())
+    assert spool.take() == segment
+    # From now on the writer's lock says whether it lives.
+    assert spool._folder in list(sweep())
+    abandoned = spool_of([segment])
+    third = Spool(uuid.uuid4().hex)
+    monkeypatch.setattr(module, "_WAIT_SECONDS", 0)
+    assert abandoned._folder in list(sweep())
+    for left in (other, third):
+        left.remove()
 
 
 @pytest.mark.parametrize("name", ["value", *LEAVES, *NESTED])

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -280,6 +281,24 @@ def test_hash_and_mask_go_to_each_item_of_a_list_and_a_uuid_is_its_text() -> Non
     array = pa.array([None, ROW], LISTED.type)[1:]
     [row] = run(steps, array, Fields(value=LISTED)).to_pylist()
     assert row == {"id": hashed(ID), "tags": [["**c", None], None, []], "numbers": [hashed(7)]}
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(12, 8), (40, 10), (9, 0)])
+def test_a_decimal_is_hashed_as_its_digits_as_json_lines_have_them(precision: int, scale: int) -> None:
+    digits = ["0", "1", "-12", "123456789"]
+    numbers = [Decimal(f"{text}e-{scale}") for text in digits]
+    field = pa.field("value", pa.struct([pa.field("n", pa.decimal256(precision, scale))]))
+    array = pa.array([{"n": number} for number in numbers], field.type)
+    plain, exponent = (
+        [row["n"] for row in run([step], array, Fields(value=field)).to_pylist()]
+        for step in (
+            Hash(fields=("n",), key="pii", fingerprint=fingerprint(SECRET)),
+            Hash(fields=("n",), key="pii", fingerprint=fingerprint(SECRET), rules=2),
+        )
+    )
+    assert plain == [hashed(f"{number:f}") for number in numbers]
+    # As plans before have it.
+    assert exponent == [hashed(str(number)) for number in numbers]
 
 
 def test_a_step_of_an_old_plan_keeps_its_rules() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.driver.unpacked import unpacked
+from kafka_archiver.spark.unpacked import unpacked
 
 pytestmark = pytest.mark.unit
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from kafka_archiver.audit.report import error
+from kafka_archiver.audit.report import error, warning
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import clean, repair, show
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import LEDGER
 from kafka_archiver.model.layouts.registry import place_in
@@ -45,6 +46,31 @@ def rewritten(archive: str, key: str, actual: str, promised: str, run: str | Non
         f"{promised} (run {run})",
         advise("The object was written again; `--deep` checks its bytes. If they differ: ", again(archive)),
         run,
+    )
+
+
+def of_adopted(finding: Finding) -> Finding:
+    """Return the finding about an object that another tool wrote: no run has it."""
+    return finding.model_copy(
+        update={
+            "expected": f"{finding.expected.partition(' (run ')[0]}, as it was adopted",
+            "advice": "Restore it from a version or copy of the bucket: another tool wrote it, and no run can",
+            "actions": (),
+            "run": None,
+        }
+    )
+
+
+def unproven(adoption: Adoption) -> Finding:
+    """Yield a finding of what was adopted: it is not proved to be all. No damage, but every audit shows it."""
+    loose = f"; the offsets of {adoption.loose:,} rows are unknown" * bool(adoption.loose)
+    return warning(
+        "unproven",
+        adoption.adopted_from,
+        f"{adoption.objects:,} objects with {adoption.rows:,} rows that {adoption.tool} wrote; nobody knows what Kafka "
+        f"had at {adoption.unproven:,} offsets between them{loose}",
+        "objects that the archiver wrote and proved",
+        "Nothing needs to be done: their bytes are audited, and what they lack cannot be known",
     )
 
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import kafka_archiver
 from kafka_archiver.config import Archive, declarations, load_archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
@@ -67,11 +66,6 @@ class ArchiveSummary(Value):
             file=str(file),
             error=error,
         )
-
-
-def config_folder() -> Path:
-    """The folder of the YAML files: ARCHIVER_CONFIG_DIR, or `archives` beside the package."""
-    return Path(os.environ.get("ARCHIVER_CONFIG_DIR") or Path(kafka_archiver.__file__).parents[1] / "archives")
 
 
 def read_archives(folder: Path) -> Archives:

@@ -18,7 +18,7 @@ PREFIX = "ARCHIVER_"
 PREFIXES = "ARCHIVER_PREFIXES"
 # Other variables that begin so: of this package, and those that Kubernetes sets for a service called `archiver`.
 _OTHERS = re.compile(
-    r"ARCHIVER_(CONFIG_DIR|PREFIXES|WATCHDOG_ALERTS)"
+    r"ARCHIVER_(CONFIG_DIR|PREFIXES|WATCHDOG_ALERTS|PAGE_RECORDS)"
     r"|.*_?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
 )
 

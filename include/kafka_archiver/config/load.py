@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
 from kafka_archiver.config.bounds import require_bounded
+from kafka_archiver.config.extras import require_extras
 from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.unknown import unknown, without_the_only_choices
 from kafka_archiver.config.yaml_text import Read, read_yaml
@@ -47,6 +48,10 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
     except ValidationError as error:
         lines = dict.fromkeys(explain(error, unknown, variables=read.variables))
         raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from None
+    try:
+        require_extras(archive)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
     return archive.of_file(file)
 
 

@@ -38,7 +38,7 @@ def settings_of(name: str, values: bool = False) -> Settings:
 
 
 def _content(format_name: str, values: bool) -> Content:
-    """What its files have, if the files do not say it."""
+    """The content of its files, if the files do not say it."""
     contents = get_format(format_name).contents
     return "record" if "record" in contents and not (values and "value" in contents) else "value"
 

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable
 
 from kafka_archiver.context.keyring import keyring_of
-from kafka_archiver.driver.unpacked import unpacked
 from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.work.archive.engine import Engine
 from kafka_archiver.work.archive.read_policies import ReadPolicies

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kafka_archiver.driver.unpacked import unpacked
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.jobs.restore import RestoreJob
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.restore import RestorePlan
+from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.work.restore.step import (
     PartitionWork,
     frozen_plan,

@@ -193,11 +193,18 @@ def _place(keys: Keys, codec: str) -> TemplateKeys:
     source, zone = ("timestamp.source", "timestamp.timezone") if old else (
         "file.name.timestamp.source", "file.name.timestamp.timezone"
     )  # fmt: skip
+    # Releases since 2025 take a key of older ones for the newer one, if that is missing.
+    moved = {} if old else {new: new.removeprefix("file.name.") for new in (source, zone) if new not in keys}
+    name, known = zone_of(keys.get(zone) or keys.get(moved.get(zone, "")) or "UTC")
+    when = keys.get(source) or keys.get(moved.get(source, "")) or "wallclock"
+    place = place_of(template, name, when.lower() == "event")
+    for new, key in moved.items():
+        if key in keys and place.timestamp and keys.get(key) not in ("UTC", "Z", "wallclock"):
+            keys.decide(key, f"taken for {new}, as releases since 2025 take it; earlier ones do not, and show UTC and "
+                        "the time of the work")  # fmt: skip
     for key in {"timestamp.source", "timestamp.timezone", "file.name.timestamp.source",
                 "file.name.timestamp.timezone"} - {source, zone}:  # fmt: skip
         keys.kept(key, f"no effect: {source} and {zone} count")
-    name, known = zone_of(keys.get(zone) or "UTC")
-    place = place_of(template, name, keys.get(source, "wallclock").lower() == "event")
     if place.wrong:
         _say(keys, _PREFIX if old else _TEMPLATE, place.wrong)
     if not known and place.timestamp:

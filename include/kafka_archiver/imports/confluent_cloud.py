@@ -142,7 +142,7 @@ def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
         )
     section = {"format": form, "codec": codec}
     if form == "bytes":
-        separator = keys.raw("format.bytearray.separator") or "\n"
+        separator = keys.raw("format.bytearray.separator", "\n")
         section |= {"options": {"separator": separator}}  # type: ignore[dict-item] # a section
     keys.kept("format.bytearray.separator", "store.options" if form == "bytes" else "no effect with this format")
     section |= stored_beside(keys, form, value.decode)

@@ -121,6 +121,6 @@ def _bytes(keys: Keys) -> Mapping[str, Any]:
         options["extension"] = extension
     elif extension:
         keys.decide("format.bytearray.extension", "expected a dot, letters and digits; .bin stands in its place")
-    # Their default is a line break. White space counts.
-    options["separator"] = keys.raw("format.bytearray.separator") or "\n"
+    # Their default is a line break. White space counts, and so does the empty text.
+    options["separator"] = keys.raw("format.bytearray.separator", "\n")
     return {"options": options}

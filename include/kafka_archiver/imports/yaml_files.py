@@ -17,6 +17,7 @@ _RUNS = frozenset(
      "alterOffsets"]
 )  # fmt: skip
 _CLASS = "connector.class"
+_KINDS = ("KafkaConnector", "Connector")
 _KEYED = re.compile(r"[\w.$-]+:(\s|$)")
 
 
@@ -107,12 +108,24 @@ def connectors_in(content: list[Any], file: str) -> list[dict[str, Any]]:
 
 def _of(document: Any, file: str) -> Iterator[dict[str, Any]]:
     for names, mapping, above in walked(document, file):
-        if mapping.get("kind") in ("KafkaConnector", "Connector") and isinstance(mapping.get("spec"), dict):
+        if mapping.get("kind") in _KINDS and isinstance(mapping.get("spec"), dict):
             yield _resource(mapping, file)
+        elif _is_spec(mapping, above):
+            # A part of a resource, or an item of Helm's values.
+            metadata = above.get("metadata") if names[-1:] == ("spec",) and isinstance(above, dict) else None
+            yield _resource({"spec": mapping, "metadata": metadata}, file)
         elif _CLASS in mapping and names[-2:] not in (("spec", "config"), ("spec", "configs")):
             # The name may stand beside a mapping `config`.
             name = above.get("name") if names[-1:] == ("config",) and isinstance(above, dict) else None
             yield {"config": dict(_flat(mapping, file))} | ({"name": name} if isinstance(name, str) else {})
+
+
+def _is_spec(mapping: Mapping[str, Any], above: Any) -> bool:
+    """Return whether a mapping says by itself what the `spec` of a resource says."""
+    if isinstance(above, dict) and above.get("kind") in _KINDS:
+        return False
+    config = mapping.get("config")
+    return isinstance(mapping.get("class"), str) and isinstance(config, dict) and _CLASS not in config
 
 
 def _resource(resource: Mapping[str, Any], file: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 from kafka_archiver.messages.errors import DocumentError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.acknowledged import Acknowledgement
+from kafka_archiver.model.adopted import AdoptedListing, AdoptedPage, AdoptedReading, Adoption, AdoptionBegun
 from kafka_archiver.model.data_keys import DataKeyDocument
 from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
@@ -39,6 +40,11 @@ AnyDocument = TypeVar(
     SchemaDocument,
     DataKeyDocument,
     Acknowledgement,
+    Adoption,
+    AdoptionBegun,
+    AdoptedPage,
+    AdoptedListing,
+    AdoptedReading,
     TopicsSnapshot,
     GroupsSnapshot,
     RestorePlan,

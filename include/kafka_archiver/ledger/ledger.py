@@ -1,6 +1,7 @@
 """The ledger: an archive's documents on its store, one module for each kind."""
 
 from kafka_archiver.ledger.acknowledged import AcknowledgedDocuments
+from kafka_archiver.ledger.adopted import AdoptedDocuments
 from kafka_archiver.ledger.claims import ClaimDocuments
 from kafka_archiver.ledger.data_keys import DataKeyDocuments
 from kafka_archiver.ledger.derived import DerivedDocuments
@@ -17,6 +18,7 @@ class Ledger(
     SnapshotDocuments,
     AcknowledgedDocuments,
     ClaimDocuments,
+    AdoptedDocuments,
     RestoreDocuments,
     DerivedDocuments,
 ):

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.values.documents import Document, UtcTime, isoformat
 
 # A kind, a colon, and a number or a DAG run.
@@ -35,7 +36,9 @@ class Acknowledgement(Document):
     @property
     def who(self) -> str:
         """Who decided when, and why."""
-        return f"{self.by} at {isoformat(self.at)}" + (f": {self.note}" if self.note else "")
+        return f"{foreign(self.by, MOST)} at {isoformat(self.at)}" + (
+            f": {foreign(self.note, MOST)}" if self.note else ""
+        )
 
 
 def checked_name(name: str) -> str:

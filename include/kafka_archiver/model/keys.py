@@ -10,6 +10,7 @@ Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,set_aside,intent,manifest,commit,settled}.json
         _ledger/<archive>/hours/2026-11-21/05[+<page>].json
+        _ledger/<archive>/adopted/…, the objects that another tool wrote
         _ledger/<archive>/restores/<restore>/{plan,map,report,groups,schemas}.json, pages/<digest>.json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
@@ -34,6 +35,7 @@ _OBJECT = re.compile(
 _REVISION = re.compile(r"\+r([1-9]\d*)(?:\+k\d+)?(?:\+s\d+)?(?:\.[^/]*)?$")
 _SCHEMAS = re.compile(r"((?:\+k\d+)?(?:\+s\d+)?)(?:\.[^/]*)?$")
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
+_ADOPTED = re.compile(r"adoption\.json|(?:objects/[^/]+\+\d+|work/listing|work/reading)/\d{6,}\.json|work/begun\.json")
 # Names of the archiver's own folders; no topic's folder has them.
 RESERVED = frozenset({LEDGER, DEAD_LETTER})
 # For records without a usable time: Hive, Spark and DuckDB read it as a null partition value.
@@ -260,6 +262,37 @@ def split_acknowledged_document(archive: str, key: str) -> tuple[str, int] | Non
     if not digits.isdecimal() or key != acknowledged_document(archive, decode(name), int(digits)):
         return None
     return decode(name), int(digits)
+
+
+def adopted_prefix(archive: str) -> str:
+    """The prefix of all documents about adopted objects, with the closing slash."""
+    return f"{ledger_prefix(archive)}adopted/"
+
+
+def adoption_document(archive: str) -> str:
+    """The key of the head of what was adopted."""
+    return f"{adopted_prefix(archive)}adoption.json"
+
+
+def adopted_page_document(archive: str, topic: str, partition: int, number: int) -> str:
+    """The key of a page of adopted objects."""
+    return f"{adopted_prefix(archive)}objects/{encode(topic)}+{partition}/{number:06d}.json"
+
+
+def adoption_begun_document(archive: str) -> str:
+    """The key of the document that ends the listing of a folder that is being adopted."""
+    return f"{adopted_prefix(archive)}work/begun.json"
+
+
+def adopted_work_document(archive: str, name: str, number: int) -> str:
+    """The key of a part of an adoption that is not finished; `name` is listing or reading."""
+    return f"{adopted_prefix(archive)}work/{name}/{number:06d}.json"
+
+
+def is_adopted_document(archive: str, key: str) -> bool:
+    """Return True if a key may be that of a document about adopted objects, of a finished adoption or another one."""
+    prefix = adopted_prefix(archive)
+    return key.startswith(prefix) and _ADOPTED.fullmatch(key.removeprefix(prefix)) is not None
 
 
 def claim_document(topic: str) -> str:

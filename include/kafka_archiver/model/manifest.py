@@ -160,6 +160,11 @@ class ChunkAccount(Value):
         gone, kept = outside(unpack(self.start, self.end, self.absent_ranges), unread)
         return self._losing(kept, gone)
 
+    def lost_in(self, offsets: Range) -> tuple[Range, ...]:
+        """The lost ones of some offsets, in ranges."""
+        inside, _ = outside(unpack(self.start, self.end, self.lost_ranges), offsets)
+        return tuple(Range(*row) for row in inside.tolist())
+
     def _losing(self, kept: "Rows", gone: "Rows") -> Self:
         """The same account with some of its absent offsets as lost ones."""
         if not len(gone):

@@ -232,7 +232,9 @@ class Progress(Document):
                 "lost": self.lost + lost,
                 "lost_by": plan.number if lost > 0 else self.lost_by,
                 "dead_letters": max(self.dead_letters + letters, 0),
-                "dead_lettered_by": plan.number if letters > 0 else self.dead_lettered_by,
+                "dead_lettered_by": plan.number
+                if letters > 0 or _has_other_letters(plan, manifest, superseded)
+                else self.dead_lettered_by,
                 "marks": _fewer(tuple(m for m in waiting if as_of is None or m.as_of > as_of)),
                 "partitions": partitions,
             }
@@ -244,6 +246,20 @@ def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> 
     if manifest is None:
         return 0
     return manifest.account[fate] - (superseded.account[fate] if superseded else 0)
+
+
+def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manifest | None) -> bool:
+    """Return whether a rebuild has dead letters that the run before it had not, or not the same: as many may be others.
+
+    A replay or a repair has no others.
+    """
+    if manifest is None or superseded is None or plan.origin != "rebuild":
+        return False
+
+    def letters(of: Manifest) -> set[tuple[object, ...]]:
+        return {(o.topic, o.partition, o.chunk_start, o.path, o.checksum) for o in of.dead_letters}
+
+    return not letters(manifest) <= letters(superseded)
 
 
 def _with(

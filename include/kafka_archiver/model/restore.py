@@ -84,7 +84,7 @@ class RestoreLimits(Value):
 
 
 class RestoreOptions(Value):
-    """What the caller accepts beside an exact copy into an empty topic.
+    """The deviations that the caller accepts beside an exact copy into an empty topic.
 
     `allow`: what need not be exact. `append`: the target has records of others before its start offsets.
     `provenance`: each record gets headers that say where it came from.
@@ -127,7 +127,7 @@ class PageEntry(Value):
 
 
 class RestoreSource(SourcePartition):
-    """What is taken of one source partition: pages with its offsets, ascending, and counts from the manifests.
+    """The selection from one source partition: pages with its offsets, ascending, and counts from the manifests.
 
     `offsets`: how many offsets the pages have. `records`: exactly, or the most if not `exact`. `bytes`: of the objects
     that are read, as stored. `dead_letters`: among `records`. `filtered`, `absent`, `lost`:
@@ -259,7 +259,7 @@ class RestorePlan(Document):
 
 
 class PartitionReport(Value):
-    """What a verification saw of one target partition.
+    """The verification of one target partition.
 
     `offsets`: from the plan's start to the end of the log. `selected`: records of the archive that belong here, and are
     `written` or `excluded` (by the option that allowed it). `records` + `markers` + `aborted` are all of `offsets`.
@@ -294,7 +294,7 @@ class PartitionReport(Value):
 
 
 class RestoreReport(Document):
-    """What the last verification saw. `verified`: every target partition has exactly what the archive has."""
+    """The last verification. `verified`: every target partition has exactly what the archive has."""
 
     document: Literal["kafka-archiver/restore-report"] = "kafka-archiver/restore-report"
     version: Literal[1] = 1
@@ -313,5 +313,5 @@ class RestoreReport(Document):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """What is wrong, a sentence for each partition."""
+        """The faults, a sentence for each partition."""
         return tuple(p.difference for p in self.partitions if p.difference)

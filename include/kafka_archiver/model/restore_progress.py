@@ -18,7 +18,7 @@ START = Place(0, 0)
 
 
 class RestoreProgress(Value):
-    """What is written to one target partition. The broker limits the length of its JSON.
+    """The progress of one target partition. The broker limits the length of its JSON.
 
     `plan`: the digest of the plan. `source`, `offset`: the place of the next record. `records`, `bytes`: written so
     far; keys, values and headers. `digest`: of these records, which goes on from batch to batch.

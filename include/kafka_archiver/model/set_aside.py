@@ -4,7 +4,7 @@ Pure.
 It is frozen before anything of the run is visible, so every attempt and every replay leaves out the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -92,14 +92,21 @@ class SetAside(Document):
         }
         return self.model_copy(update={"unread": tuple(known[place] for place in sorted(known))})
 
-    def as_accounted(self, accounts: Iterable[ChunkAccount]) -> Self:
-        """Return it with the records that a manifest says were left out, and no others: replays use it."""
+    def as_accounted(self, accounts: Sequence[ChunkAccount]) -> Self:
+        """Return it with the records and offsets that a manifest says were left out, and no others: replays use it."""
         records = (
             RecordAside(topic=account.topic, partition=account.partition, offset=offset, reason=reason)
             for account in accounts
             for offset, reason in account.set_aside
         )
-        return self.model_copy(update={"records": ()}).with_records(records)
+        unread = tuple(
+            OffsetsAside(topic=unread.topic, partition=unread.partition, start=lost.start, end=lost.end)
+            for unread in self.unread
+            for account in accounts
+            if account.chunk.name == unread.name
+            for lost in account.lost_in(unread.range)
+        )
+        return self.model_copy(update={"records": (), "unread": unread}).with_records(records)
 
     def reasons(self, name: TopicPartition) -> Mapping[int, str]:
         """Return why, by offset, for the records of a partition."""
@@ -111,6 +118,10 @@ class SetAside(Document):
         for unread in self.unread:
             holes.setdefault(unread.name, []).append(unread.range)
         return [part for chunk in chunks for part in _parts(chunk, holes.get(chunk.name, ()))]
+
+    def not_given_up(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        """Return the chunks of which anything is read."""
+        return [chunk for chunk in chunks if self.readable([chunk])]
 
     def losing(self, account: ChunkAccount) -> ChunkAccount:
         """Return the account of a chunk with the offsets that nobody reads as lost ones."""

@@ -62,10 +62,10 @@ class _WithRules(Value):
     """A step whose rules have changed. A plan repeats the rules that it was made with.
 
     `rules`: 1, as in plans without this field: a list is one value, and a UUID of Avro is its 16 bytes. 2: each item
-    of a list is a value, and a UUID is its text.
+    of a list is a value, and a UUID is its text. 3: a decimal is all its digits, also a small one (2: 1E-7).
     """
 
-    rules: Literal[1, 2] = 2
+    rules: Literal[1, 2, 3] = 3
 
     @model_validator(mode="after")
     def _of_old_plans(self, info: ValidationInfo) -> Self:

@@ -6,6 +6,7 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.keys import claim_document, ledger_prefix, topic_prefix
 from kafka_archiver.model.layouts.registry import prefixes, resolve
 from kafka_archiver.model.leftovers import place_of
@@ -52,6 +53,8 @@ def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
 def _reasons_against(context: Context, line: Line, owners: Mapping[str, str | None]) -> dict[str, str]:
     own = {p.topic for p in line.settled.partitions} | {p.topic for w in line.waiting for p in w.plan.partitions}
     new = [topic for topic, owner in owners.items() if owner is None and topic not in own]
+    if new and (adoption := context.ledger.adoption()):
+        return dict.fromkeys(new, _adopted_message(context.archive.archive, adoption))
     # Two short listings, only for new topics.
     keys = dict(zip(new, each(lambda topic: _first_object_of(context, topic), new, _REQUESTS), strict=True))
     # Claims are written before objects. If another planner of this archive wrote the objects, the claim exists now.
@@ -79,6 +82,14 @@ def _claimed_by_others(context: Context, owners: Mapping[str, str | None]) -> di
 def _refuse_first(reasons: Mapping[str, str]) -> None:
     for reason in reasons.values():
         raise PolicyError(reason)
+
+
+def _adopted_message(archive: str, adoption: Adoption) -> str:
+    return (
+        f"archive {archive} has adopted {adoption.adopted_from}, which {adoption.tool} wrote, and archives nothing: "
+        "give the archive that goes on another name and another `store.url`, and pause this one's DAG "
+        f"(airflow dags pause archive_{archive})"
+    )
 
 
 def _claimed_message(url: str, topic: str, owner: str) -> str:

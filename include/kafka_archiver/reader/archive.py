@@ -11,8 +11,10 @@ from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Plan
+from kafka_archiver.reader.adopted import adopted_records
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
@@ -41,7 +43,7 @@ class ArchiveReader:
         Each object is compared with its checksum before its first record is given. Of values that are stored as they
         are, a batch has `offset` (null where it is unknown) and `value`. The columns may change from run to run, as the
         archive's settings and schemas did. Offsets that the account lists as lost or filtered are in no batch, nor are
-        dead letters.
+        dead letters. Objects that another tool wrote come first, without `hours` only: nobody knows their hours.
 
         :param hours: `(start, end)` or one hour: datetimes, or text like `2026-11-21T05`; without a zone in UTC. The
             records that are filed in these hours.
@@ -56,12 +58,15 @@ class ArchiveReader:
 
     def _selected(self, selection: Selection) -> Iterator[pa.RecordBatch]:
         plans, select = Plans(self.ledger), partial(_slices, selection)
+        adoption = self.ledger.adoption()
         if selection.hours is None:
             runs = counting_runs(plans, select)
+            if adoption and selection.generation in (None, 0):
+                yield from adopted_records(self.ledger, adoption, selection)
         else:
             runs = runs_of_hours(plans, selection.hours, select)
         if not runs:
-            self._require_topic(plans, selection)
+            self._require_topic(plans, selection, adoption)
         for run, slices in _in_order(runs):
             written = self._written(run)
             for part in slices:
@@ -73,10 +78,17 @@ class ArchiveReader:
             raise IntegrityError(f"run {run} of archive {self.ledger.archive} has no plan or no manifest any more")
         return Written(self.ledger, plan, manifest)
 
-    def _require_topic(self, plans: Plans, selection: Selection) -> None:
+    def _require_topic(self, plans: Plans, selection: Selection, adoption: Adoption | None) -> None:
         topics = {p.topic for p in plans.progress.partitions} | {
             p.topic for plan in plans.unsettled for p in plan.partitions
         }
+        adopted = {p.topic for p in adoption.partitions} if adoption else set()
+        if selection.topic in adopted - topics and selection.hours is not None:
+            raise ConfigError(
+                f"archive {self.ledger.archive} has adopted topic {selection.topic}, and nobody knows the hours of its "
+                "records: read it without `hours`"
+            )
+        topics |= adopted
         if selection.topic not in topics:
             raise ConfigError(
                 f"archive {self.ledger.archive} in {self.ledger.store.url} has no topic {selection.topic!r}; found "

@@ -1,5 +1,6 @@
 """Single records by their offsets, with few requests and few bytes."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.records.formats.base import RECORD
@@ -22,8 +25,20 @@ from kafka_archiver.values.columns import column
 from kafka_archiver.values.gaps import unpack
 from kafka_archiver.values.ranges import TopicPartition
 
+_PLACE = re.compile(r"(?P<topic>[^+@]+)\+(?P<partition>\d{1,10})@(?P<offset>\d{1,19})")
 # The columns of records of which the archive has only the values.
 _VALUES = pa.schema([*(RECORD.field(name) for name in ("topic", "partition", "offset", "value"))])
+
+
+def record_place(text: str) -> tuple[TopicPartition, int]:
+    """Return the partition and the offset of `orders+3@12345`.
+
+    :raises ConfigError: it is something else.
+    """
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"expected topic, partition and offset like orders+3@12345, found {text!r}")
+    return TopicPartition(match["topic"], int(match["partition"])), int(match["offset"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,9 @@ class Lookup:
         :raises IntegrityError: an object is missing or damaged.
         """
         plans = Plans(self.ledger)
+        if adoption := self._adopted(plans, offset):
+            yield from adopted_record(self.ledger, adoption, self.name, offset, count)
+            return
         run, account = self._account(plans, offset)
         first, shown = offset, 0
         while True:
@@ -61,12 +79,20 @@ class Lookup:
                         return
             if not shown:
                 raise self._none_at(run, account, first)
-            offset = account.end
             following = Lookup(self.ledger, self.name, account.generation)
             try:
+                # Between two runs there may be offsets that no run has.
+                offset = plans.next_offset(self.name, account.end, account.generation)
                 run, account = following._account(plans, offset)
             except ConfigError:
                 return
+
+    def _adopted(self, plans: Plans, offset: int) -> Adoption | None:
+        """Return what was adopted, if an offset is to be looked up there: no run has it."""
+        if self.generation or (plans.last and plans.with_offset(self.name, offset, self.generation)):
+            return None
+        adoption = self.ledger.adoption()
+        return adoption if adoption and adoption.partition(*self.name) else None
 
     def _account(self, plans: Plans, offset: int) -> tuple[Written, ChunkAccount]:
         """Return the run that counts for an offset, and the account of the chunk.

@@ -65,6 +65,20 @@ class Plans:
                     return plan
         return None
 
+    def next_offset(self, name: TopicPartition, offset: int, generation: int) -> int:
+        """Return the first offset from one on that a run of a generation may have; this one if nothing is known."""
+        known = self.progress.partition(name)
+        settled = (*known.covered, *known.earlier) if known and known.generation == generation else ()
+        planned = [
+            Range(*each)
+            for plan in self.unsettled
+            for p in plan.partitions
+            if p.name == name and p.generation == generation
+            for each in (*p.ranges, *p.lost)
+        ]
+        ahead = (max(start, offset) for start, end in (*settled, *planned) if end > offset)
+        return min(ahead, default=offset)
+
     def _newest(self, name: TopicPartition) -> int:
         known = self.progress.partition(name)
         planned = [p.generation for plan in self.unsettled for p in plan.partitions if p.name == name]

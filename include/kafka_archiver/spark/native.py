@@ -20,9 +20,9 @@ from kafka_archiver.values.columns import column
 
 # The fixed cost of a chunk, counted in offsets: the requests for its objects.
 CHUNK_COST = 2_000
-# The size of a task, in offsets. A further Python worker costs a CPU second to start, as much as 100,000 records; but
-# records may be large, so there are at least a few tasks for each core.
-SMALLEST_TASK, LARGEST_TASK = 10_000, 100_000
+# The size of a task, in offsets. A further Python worker costs half a CPU second to start, as much as many thousand
+# records; but records may be large, so there are at least a few tasks for each core.
+SMALLEST_TASK, LARGEST_TASK = 20_000, 100_000
 TASKS_A_CORE = 8
 
 

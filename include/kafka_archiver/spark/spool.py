@@ -8,6 +8,7 @@ import fcntl
 import os
 import pickle
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,10 @@ from kafka_archiver.records.writer.disk import disk
 
 _PREFIX = "kafka-archiver-spool-"
 _END = "end"
+# Of the writer, once it is there.
+_TAKEN = "taken"
+# How long a reader's segments wait for a writer that may not have started yet.
+_WAIT_SECONDS = 3600
 # Locks of this process, until its next task: the other process may not have its own yet.
 _locks: list[int] = []
 
@@ -85,6 +90,7 @@ class Spool:
         """
         path = self._folder / f"{self._next:08}"
         with disk(self._folder):
+            (self._folder / _TAKEN).touch()
             if not path.exists():
                 if (self._folder / _END).exists() and (failed := pickle.loads((self._folder / _END).read_bytes())):
                     raise failed.error()
@@ -110,10 +116,19 @@ def sweep() -> Iterator[Path]:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-            yield folder
+            if not _waits(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                yield folder
         except OSError:
             # A live task has it.
             continue
         finally:
             os.close(lock)
+
+
+def _waits(folder: Path) -> bool:
+    """Return whether the reader has ended, and the writer may be about to start: then nobody has the lock."""
+    try:
+        return not (folder / _TAKEN).exists() and time.time() - (folder / _END).stat().st_mtime < _WAIT_SECONDS
+    except FileNotFoundError:
+        return False

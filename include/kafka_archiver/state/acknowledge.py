@@ -22,10 +22,10 @@ def accept(context: Context, facts: Facts, name: str, by: str, note: str = "") -
     :raises ConfigError: the archive has no such finding now.
     """
     before = context.ledger.acknowledgement(checked_name(name))
-    if before and before.accepted:
-        return before
     findings = open_findings(context, facts)
     finding = next((finding for finding in findings if finding.name == name), None)
+    if before and before.accepted and finding is None:
+        return before
     if finding is None:
         named = ", ".join(finding.name for finding in findings)
         raise ConfigError(

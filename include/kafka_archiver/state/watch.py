@@ -25,8 +25,9 @@ class WatchedArchive(Value):
     """An archive as the watchdog sees it.
 
     `limit`: the most time since the end of the last closed hour; None: no limit. `lag`: the offsets that wait, None if
-    unknown or not asked. `paused`, `late`, `audit`: what is wrong, None if nothing is. `damage`: tells this damage from
-    other damage; None: none is known. `report`: the key of the last audit's report.
+    unknown or not asked. `lag_is_unknown`: the DAG is paused, and the brokers do not say how much waits. `paused`,
+    `late`, `audit`: what is wrong, None if nothing is. `damage`: tells this damage from other damage; None: none is
+    known. `report`: the key of the last audit's report.
     """
 
     archive: str
@@ -34,6 +35,7 @@ class WatchedArchive(Value):
     since: UtcTime
     limit: timedelta | None
     lag: int | None = None
+    lag_is_unknown: bool = False
     paused: Finding | None = None
     late: bool = False
     audit: Finding | None = None
@@ -81,6 +83,7 @@ def watch(
         since=since,
         limit=limit,
         lag=waiting,
+        lag_is_unknown=bool(is_paused and progress and waiting is None),
         paused=_paused(archive.archive, waiting, first_lag, age, is_late) if is_paused and progress else None,
         late=is_late and not is_paused,
         audit=audit if audit and audit.severity != "ok" and (_is_audited(archive) or snapshot.troubles) else None,

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
+from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Settings
@@ -68,6 +69,15 @@ class Books:
                 [run] = self._db.execute("SELECT run FROM promised WHERE key = ?", (item.key,)).fetchone()
                 twice.append((item.key, run))
         return twice
+
+    def promise_adopted(self, objects: Iterable[AdoptedObject]) -> None:
+        """Add objects that another tool wrote. No run has them."""
+        rows = ((item.key, item.bytes, item.etag, None, item.checksum) for item in objects)
+        self._db.executemany("INSERT OR IGNORE INTO promised VALUES (?, ?, ?, ?, ?)", rows)
+
+    def is_adopted(self, key: str) -> bool:
+        """Return True if the archive has adopted an object."""
+        return self._db.execute("SELECT 1 FROM promised WHERE key = ? AND run IS NULL", (key,)).fetchone() is not None
 
     def replace(self, keys: Iterable[str], run: str) -> None:
         """Add objects that should be gone. With an empty run: objects that may be there or not."""

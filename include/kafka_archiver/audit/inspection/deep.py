@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_archiver.audit.content import is_readable, read_through, settings_of
+from kafka_archiver.audit.content import Pieces, is_readable, read_through, settings_of
 from kafka_archiver.audit.inspection.reading import Tell
-from kafka_archiver.audit.objects import again
+from kafka_archiver.audit.objects import again, of_adopted
 from kafka_archiver.audit.readers import names, reader_of
 from kafka_archiver.audit.readers.base import Fetch, SidecarOwner
 from kafka_archiver.audit.report import error, warning
@@ -16,6 +16,7 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import audit, plan_anew
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, PermanentError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.adopted import AdoptedObject, Adoption
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import revision_in, run_name
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
@@ -81,6 +82,27 @@ class Reading:
             yield _not_opened(self._ledger.archive, many[master], key, master, why)
         for how, count in unread.items():
             yield _not_read(self._ledger.archive, how, count, *first[how])
+
+    def read_adopted(self, adoption: Adoption, skip: set[str], only: set[str] | None = None) -> Iterator[Finding]:
+        """The objects of another tool that have other bytes than when they were adopted. Parameters as of `read`."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            for page in self._ledger.adopted_pages(adoption):
+                items = [o for o in page.objects if o.key not in skip and (only is None or o.key in only)]
+                for item, checksum in zip(items, pool.map(self._checksum, items), strict=True):
+                    self._advance(item)
+                    if checksum == item.checksum:
+                        self.same.add(item.key)
+                    else:
+                        where, expected = f"its bytes have the checksum {checksum}", f"the checksum {item.checksum}"
+                        yield of_adopted(error(WRONG, item.key, where, expected, ""))
+
+    def _checksum(self, item: AdoptedObject) -> str:
+        """Return the checksum of an object, with as many bytes as it had; or why there is none."""
+        try:
+            pieces = Pieces(item.bytes, lambda start, length: self._store.read(item.key, start, length) or b"")
+            return pieces.checksum()
+        except EOFError as damage:
+            return str(damage)
 
     def _counting(self, number: int) -> Plan | None:
         """The plan at a place of the line, if its run is final and not superseded."""
@@ -151,7 +173,7 @@ class Reading:
 
         return fetch
 
-    def _advance(self, entry: ObjectEntry) -> None:
+    def _advance(self, entry: ObjectEntry | AdoptedObject) -> None:
         self.count += 1
         self._bytes += entry.bytes
         if time.monotonic() - self._told > SECONDS:

@@ -14,6 +14,7 @@ from kafka_archiver.audit.objects import (
     left,
     may_have_written,
     missing,
+    of_adopted,
     rewritten,
     unexplained,
 )
@@ -43,18 +44,23 @@ def check_listing(
     unfinished: list[Plan],
     pool: ThreadPoolExecutor,
     tell: Tell,
+    adopted: str | None = None,
 ) -> list[Finding]:
     """Compare. Differences are checked again: objects written or removed during the audit are not findings.
 
     :param layouts: the settings of plans, each layout once.
+    :param adopted: the folder of another tool whose objects the archive has adopted, all or some.
     """
+    if adopted is not None:
+        _take(books, (stat for stat in store.list(adopted) if books.is_adopted(stat.key)), layouts)
     for prefix, shared in _prefixes(topics, layouts):
         listed = store.list(prefix)
         if shared:
             listed = (s for s in listed if (place := place_of(s.key, *layouts)) and place.topic in topics)
         _take(books, listed, layouts)
     differences = list(books.differences())
-    deviations = [*(_difference(archive, d) for d in differences), *_strangers(archive, books, unfinished)]
+    strangers = (d for d in _strangers(archive, books, unfinished) if adopted is None or not d.is_below(adopted))
+    deviations = [*(_difference(archive, d) for d in differences), *strangers]
     strange = {d.finding.subject for d in deviations if d.finding.kind == UNEXPLAINED}
     foreign = _of_others(store, archive, strange, pool, tell) if strange else set()
     deviations = [d for d in deviations if d.finding.subject not in foreign]
@@ -79,6 +85,10 @@ class Deviation(NamedTuple):
     finding: Finding
     listed: str
     is_removed_later: bool = False
+
+    def is_below(self, folder: str) -> bool:
+        """Return True if the object is below a folder."""
+        return self.finding.subject.startswith(folder)
 
 
 def _is_same(store: Store, promised: Difference) -> bool:
@@ -110,6 +120,11 @@ def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> N
 
 
 def _difference(archive: str, difference: Difference) -> Deviation:
+    deviation = _of_a_run(archive, difference)
+    return deviation if difference.run else deviation._replace(finding=of_adopted(deviation.finding))
+
+
+def _of_a_run(archive: str, difference: Difference) -> Deviation:
     promised = as_stored(difference.size, difference.etag)
     actual = as_stored(difference.found_size, difference.found_etag)
     if difference.found_size is None:

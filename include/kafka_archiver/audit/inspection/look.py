@@ -10,10 +10,11 @@ from kafka_archiver.audit.inspection.books import Books
 from kafka_archiver.audit.inspection.listing import check_listing
 from kafka_archiver.audit.inspection.promises import Promises, Replaced
 from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
-from kafka_archiver.audit.objects import UNEXPLAINED
+from kafka_archiver.audit.objects import UNEXPLAINED, unproven
 from kafka_archiver.audit.report import Counts, error, warning
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.wording import count
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import (
     claim_document,
@@ -34,13 +35,14 @@ THREADS = 16
 @dataclass(frozen=True, slots=True)
 class Look:
     """The books and findings of one look. `last`: the length of the line; `unsettled`: the runs behind its settled
-    part.
+    part; `adoption`: what the archive has of another tool.
     """
 
     findings: list[Finding]
     last: int
     unsettled: list[Run]
     counts: Counts
+    adoption: Adoption | None = None
 
 
 @dataclass(slots=True)
@@ -110,20 +112,34 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         # Reading them is enough: what is gone or damaged becomes a finding of the reader.
         list(reader.data_keys(promises.data_keys))
         findings += _check_claims(reader, archive, promises.topics)
+        adoption = reader.adoption()
+        if adoption:
+            findings.append(unproven(adoption))
+            for page in reader.adopted_pages(adoption):
+                books.promise_adopted(page.objects)
         tell(f"{archive}: listing the objects of {count(len(known), 'topic')}")
         findings += check_listing(
-            store, archive, known, list(promises.layouts.values()), books, promises.unfinished, pool, tell
+            store,
+            archive,
+            known,
+            list(promises.layouts.values()),
+            books,
+            promises.unfinished,
+            pool,
+            tell,
+            adoption.folder if adoption else None,
         )
         objects, size = books.promised()
     return Look(
         findings=[*reader.findings, *findings],
         last=last,
         unsettled=promises.unsettled,
+        adoption=adoption,
         counts=Counts(
             runs=promises.runs,
             objects=objects,
             bytes=size,
-            rows=promises.rows,
+            rows=promises.rows + (adoption.rows if adoption else 0),
             hours=len(keys.hours.union(*(stretch.hours for stretch in progress.stretches) if progress else ())),
             lost=promises.lost,
         ),

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from kafka_archiver.audit.derived import Proved
@@ -10,9 +11,12 @@ from kafka_archiver.audit.documents import Run
 from kafka_archiver.audit.report import error
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError
+from kafka_archiver.model.adopted import AdoptedPage, AdoptedPartition, Adoption, PageRef
 from kafka_archiver.model.data_keys import DataKeyDocument
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import (
+    adopted_page_document,
+    adoption_document,
     claim_document,
     hour_document,
     key_document,
@@ -53,6 +57,21 @@ class DocumentReader:
     def planned(self, number: int) -> Plan | None:
         """The plan at a place of the line."""
         return self._read(line_document(self._ledger.archive, number), lambda: self._ledger.planned(number))
+
+    def adoption(self) -> Adoption | None:
+        """The objects that the archive has adopted of another tool."""
+        return self._read(adoption_document(self._ledger.archive), self._ledger.adoption)
+
+    def adopted_pages(self, adoption: Adoption) -> Iterator[AdoptedPage]:
+        """The pages of adopted objects. One that is gone or damaged is a finding."""
+        for partition in adoption.partitions:
+            for _, page in self._ahead(partial(self._adopted_page, partition), partition.pages):
+                if page:
+                    yield page
+
+    def _adopted_page(self, partition: AdoptedPartition, ref: PageRef) -> AdoptedPage | None:
+        key = adopted_page_document(self._ledger.archive, partition.topic, partition.partition, ref.number)
+        return self._read(key, lambda: self._ledger.adopted_page(partition, ref))
 
     def in_place_of(self, plan: Plan) -> Plan | None:
         """The plan of another run at this plan's place of the line, if there is one."""

@@ -57,6 +57,8 @@ def audit(
         reading = Reading(store, Ledger(store, archive.archive, keyring), counts.objects, tell)
         skip = {f.subject for f in findings if f.kind in ("object-missing", "object-changed")}
         read = list(reading.read(range(1, settled.last + 1), skip, only))
+        if settled.adoption:
+            read += reading.read_adopted(settled.adoption, skip, only)
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:

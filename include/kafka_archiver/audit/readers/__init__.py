@@ -7,16 +7,16 @@ that adds a format adds its reader, a `FormatReader`, by an entry point of the g
 from functools import lru_cache
 from importlib.metadata import entry_points
 
-from kafka_archiver.audit.readers import avro, block_gzip, csv, jsonl, mak, parquet, raw
+from kafka_archiver.audit.readers import avro, csv, index, jsonl, mak, parquet, raw
 from kafka_archiver.audit.readers.base import FormatReader
 
 GROUP = "kafka_archiver.audit_readers"
 READERS = {
-    "avro": FormatReader(records=avro.records, values=avro.values),
-    "block_gzip": FormatReader(records=jsonl.records, values=jsonl.lines, sidecar=block_gzip.index),
+    "avro": FormatReader(records=avro.records, values=avro.values, sidecar=index.blocks),
+    "block_gzip": FormatReader(records=jsonl.records, values=jsonl.lines, sidecar=index.members),
     "bytes": FormatReader(values=raw.values),
     "csv": FormatReader(records=csv.records, values=csv.rows),
-    "jsonl": FormatReader(records=jsonl.records, values=jsonl.lines),
+    "jsonl": FormatReader(records=jsonl.records, values=jsonl.lines, sidecar=index.frames),
     "mak": FormatReader(records=mak.records),
     "parquet": FormatReader(records=parquet.records, values=parquet.values),
     "text": FormatReader(values=raw.lines),

@@ -5,8 +5,6 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-import fastavro
-
 from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
 from kafka_archiver.model.plan import Settings
 
@@ -24,6 +22,9 @@ def values(file: BinaryIO, settings: Settings) -> int:  # noqa: ARG001 - the fil
 
 
 def _records(file: BinaryIO) -> Iterator[Any]:
+    # Of the extra `avro`, which archives of other formats do without.
+    import fastavro
+
     blocks: Any = fastavro.block_reader(file)
     # Without logical types: a Kafka timestamp may be after year 9999, the last of Python's datetime.
     schema = fastavro.parse_schema(json.loads(blocks.metadata["avro.schema"], object_hook=_plain))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 
+from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.model.layouts.date_patterns import ENGLISH, Names, split
 from kafka_archiver.model.layouts.tokens import TextToken
 from kafka_archiver.model.layouts.zone import bounds, zone_of
@@ -51,7 +52,7 @@ class Parser:
             first, last = bounds(UTC)
             if first <= number <= last:
                 return number
-            raise UnreadableTimeError(f"{text[:_LONGEST]}, outside the years 1 to 9999")
+            raise UnreadableTimeError(f"{record_value(text[:_LONGEST])}, outside the years 1 to 9999")
         for read in self._patterns:
             try:
                 if (moment := read(text)) is not None:
@@ -59,7 +60,7 @@ class Parser:
             except (ValueError, OverflowError):
                 continue
         shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-        raise UnreadableTimeError(f"{shown!r}, expected {' or '.join(self._expected)}")
+        raise UnreadableTimeError(f"{record_value(repr(shown))}, expected {' or '.join(self._expected)}")
 
 
 def _number(text: str, unit: str) -> int | None:

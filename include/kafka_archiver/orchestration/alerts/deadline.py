@@ -8,11 +8,12 @@ from typing import Any
 from airflow.sdk import AsyncCallback, DeadlineAlert, DeadlineReference  # type: ignore[attr-defined] # not in its stub
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.config.archives import read_archives
 from kafka_archiver.config.times import longest_interval
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.orchestration.dag_run.addresses import base_url
+from kafka_archiver.orchestration.folder import config_folder
 
 # Hours close hourly, so a last closed hour of that age is no sign of anything.
 _HOUR = timedelta(hours=1)

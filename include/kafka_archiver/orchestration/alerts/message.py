@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from kafka_archiver.messages.actions import Action, from_dicts, to_dicts, words
+from kafka_archiver.messages.foreign_text import without_markup
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
 # for a rebuild, a replay or a repair. audit: the audit found damage. stop: it found that the next run will stop. check:
@@ -85,10 +86,18 @@ class Message:
 
     @property
     def lines(self) -> list[str]:
-        """The text below the title."""
+        """The text below the title. What others wrote in it is only text, also for a chat service."""
+        return [*map(without_markup, self._words), *self._places]
+
+    @property
+    def _words(self) -> list[str]:
+        """The lines that may quote others."""
+        return list(filter(None, (self.cause, *self.bad)))
+
+    @property
+    def _places(self) -> list[str]:
+        """The lines about what to do, and where to look."""
         return [
-            *filter(None, [self.cause]),
-            *self.bad,
             *(f"What to do: {step}" for step in self.do),
             *([f"Log: {self.link}"] if self.link else []),
             *([f"Page: {self.page}"] if self.page else []),
@@ -98,7 +107,7 @@ class Message:
     @property
     def text(self) -> str:
         """The whole message."""
-        return "\n".join([self.title, *self.lines])
+        return "\n".join([without_markup(self.title), *self.lines])
 
     def stored(self) -> dict[str, Any]:
         """Return the message as JSON, for `restored`."""
@@ -128,4 +137,4 @@ class Message:
 
     def as_html(self) -> str:
         """Return the message as the body of an email."""
-        return "".join(f"<p>{html.escape(line)}</p>" for line in [self.title, *self.lines])
+        return "".join(f"<p>{html.escape(line)}</p>" for line in (self.title, *self._words, *self._places))

@@ -19,6 +19,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option, positive
 from kafka_archiver.orchestration.terminal.output import Table, report_errors, show
+from kafka_archiver.orchestration.terminal.stdout import for_data_alone, say
 
 if TYPE_CHECKING:
     from kafka_archiver.orchestration.backfill.outlook import Outlook
@@ -80,7 +81,7 @@ COMMAND = ActionCommand(
     help="Run a DAG for a range of dates and wait for the runs",
     description=DESCRIPTION,
     epilog=EPILOG,
-    func=lazy_load_command(f"{__name__}.backfill"),
+    func=for_data_alone(lazy_load_command(f"{__name__}.backfill")),
     args=(
         option("dag_id", help="The DAG"),
         option(
@@ -172,7 +173,7 @@ def backfill(args: Namespace) -> None:
         if args.dry_run:
             _list(args.output, outlook)
         elif not outlook.chosen:
-            _say(f"Nothing to run. {_left(outlook)}")
+            say(f"Nothing to run. {_left(outlook)}")
             raise SystemExit(1 if outlook.left["failed"] else 0)
         else:
             _require_active(request, outlook)
@@ -180,10 +181,6 @@ def backfill(args: Namespace) -> None:
             _run(request, outlook, airflow)
     except (AirflowException, airflow.NoBackfillRunsToCreate) as error:
         raise explain_refusal(request, error, airflow) from error
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 def _list(output: str, outlook: Outlook) -> None:
@@ -226,7 +223,7 @@ def _require_consent(request: Request, outlook: Outlook, yes: bool) -> None:
     if yes or request.reprocess != "completed" or not again:
         return
     if not ask_consent(f"{_runs(again)} of {request.dag_id} will run again. Go on?"):
-        _say("Nothing was changed.")
+        say("Nothing was changed.")
         raise SystemExit(1)
 
 
@@ -258,13 +255,13 @@ def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
             reprocess_behavior=airflow.ReprocessBehavior(request.reprocess),
             run_on_latest_version=latest,
         )
-    _say(f"Backfill {created.id} of {request.dag_id}: {_runs(len(outlook.chosen))}, at most {active} at a time.")
+    say(f"Backfill {created.id} of {request.dag_id}: {_runs(len(outlook.chosen))}, at most {active} at a time.")
     try:
-        counts = wait(created.id, _say)
+        counts = wait(created.id, say)
     except KeyboardInterrupt:
-        _say(f"\nNo longer waiting; the runs go on. {how_to_cancel(created.id)}")
+        say(f"\nNo longer waiting; the runs go on. {how_to_cancel(created.id)}")
         raise SystemExit(130) from None
     retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)
-    _say(f"Backfill {created.id} of {request.dag_id} has ended: {_counts(counts)}. {_left(outlook)}".rstrip())
+    say(f"Backfill {created.id} of {request.dag_id} has ended: {_counts(counts)}. {_left(outlook)}".rstrip())
     if counts["failed"] or outlook.left["failed"]:
         raise SystemExit(1)

@@ -1,8 +1,9 @@
 """The `airflow archive` group as Airflow's parser needs it. Loaded by every `airflow` call: imports nothing heavy."""
 
-from airflow.cli.cli_config import CLICommand, GroupCommand
+from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand
 
 from kafka_archiver.orchestration.cli.acknowledge import ACKNOWLEDGE
+from kafka_archiver.orchestration.cli.adopt import ADOPT
 from kafka_archiver.orchestration.cli.audit import AUDIT
 from kafka_archiver.orchestration.cli.clean import CLEAN
 from kafka_archiver.orchestration.cli.doctor import DOCTOR
@@ -15,12 +16,39 @@ from kafka_archiver.orchestration.cli.print_object import DECRYPT, PRINT
 from kafka_archiver.orchestration.cli.rebuild import REBUILD
 from kafka_archiver.orchestration.cli.repair import REPAIR
 from kafka_archiver.orchestration.cli.replay_dead_letters import REPLAY_DEAD_LETTERS
+from kafka_archiver.orchestration.cli.requirements import REQUIREMENTS
 from kafka_archiver.orchestration.cli.restore import RESTORE
 from kafka_archiver.orchestration.cli.rotate_keys import ROTATE_KEYS
 from kafka_archiver.orchestration.cli.runs import RUNS
 from kafka_archiver.orchestration.cli.show import SHOW
 from kafka_archiver.orchestration.cli.status import STATUS
 from kafka_archiver.orchestration.cli.validate import VALIDATE
+from kafka_archiver.orchestration.terminal.stdout import for_data_alone
+
+_COMMANDS = (
+    LIST,
+    VALIDATE,
+    IMPORT,
+    ADOPT,
+    STATUS,
+    PLAN,
+    RUNS,
+    SHOW,
+    PRINT,
+    GET,
+    DECRYPT,
+    AUDIT,
+    DOCTOR,
+    REQUIREMENTS,
+    ACKNOWLEDGE,
+    CLEAN,
+    FILL,
+    REBUILD,
+    REPAIR,
+    REPLAY_DEAD_LETTERS,
+    RESTORE,
+    ROTATE_KEYS,
+)
 
 
 def commands() -> list[CLICommand]:
@@ -29,29 +57,13 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only acknowledge, clean, fill, rebuild, "
+            description="Show and maintain archives of Kafka topics. Only acknowledge, adopt, clean, fill, rebuild, "
             "repair, replay-dead-letters and rotate-keys change an archive; restore writes to Kafka.",
-            subcommands=(
-                LIST,
-                VALIDATE,
-                IMPORT,
-                STATUS,
-                PLAN,
-                RUNS,
-                SHOW,
-                PRINT,
-                GET,
-                DECRYPT,
-                AUDIT,
-                DOCTOR,
-                ACKNOWLEDGE,
-                CLEAN,
-                FILL,
-                REBUILD,
-                REPAIR,
-                REPLAY_DEAD_LETTERS,
-                RESTORE,
-                ROTATE_KEYS,
-            ),
+            subcommands=tuple(map(_for_data_alone, _COMMANDS)),
         )
     ]
+
+
+def _for_data_alone(command: ActionCommand) -> ActionCommand:
+    """The command's module is imported in its function: whatever that prints is no data either."""
+    return command._replace(func=for_data_alone(command.func))

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.alerts import Receiver
-from kafka_archiver.config.archives import config_folder, read_archives
+from kafka_archiver.config.archives import read_archives
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
@@ -23,6 +23,7 @@ from kafka_archiver.orchestration.connections import (
     registry_endpoint,
 )
 from kafka_archiver.orchestration.connections.keys import transform_keys
+from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.submit.handover import handover_settings
 from kafka_archiver.records.decode.registry import Registry

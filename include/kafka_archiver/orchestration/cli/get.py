@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -12,10 +11,9 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli.arguments import ARCHIVE
-from kafka_archiver.orchestration.cli.print_object import data_out
 from kafka_archiver.orchestration.terminal.options import option, positive
 from kafka_archiver.orchestration.terminal.output import report_errors
-from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.orchestration.terminal.stdout import data_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,8 +58,6 @@ The exit code is 0, or 1 with the reason on stderr: after damage, some records m
     ),
 )
 
-_PLACE = re.compile(r"(?P<topic>[^+@]+)\+(?P<partition>\d{1,10})@(?P<offset>\d{1,19})")
-
 
 @report_errors
 def get_records(args: Namespace) -> None:
@@ -69,30 +65,19 @@ def get_records(args: Namespace) -> None:
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_ledger
     from kafka_archiver.reader.lines import json_lines
-    from kafka_archiver.reader.lookup import Lookup
+    from kafka_archiver.reader.lookup import Lookup, record_place
     from kafka_archiver.reader.metered import Metered
 
-    name, offset = place_of(args.record)
+    name, offset = record_place(args.record)
     ledger = open_ledger(find_archive(args.archive))
     store = Metered(ledger.store)
     lookup = Lookup(replace(ledger, store=store), name, args.generation)
     try:
-        with data_out() as out:
-            for number, batch in enumerate(lookup.records(offset, args.count)):
-                out.write(_raw(batch, number) if args.output == "raw" else json_lines(batch, name))
+        out = data_stream().buffer
+        for number, batch in enumerate(lookup.records(offset, args.count)):
+            out.write(_raw(batch, number) if args.output == "raw" else json_lines(batch, name))
     finally:
         print(f"read {store.objects} of objects, and {store.ledger} of the ledger", file=sys.stderr)
-
-
-def place_of(text: str) -> tuple[TopicPartition, int]:
-    """Return the partition and the offset of `orders+3@12345`.
-
-    :raises ConfigError: it is something else.
-    """
-    match = _PLACE.fullmatch(text)
-    if match is None:
-        raise ConfigError(f"expected topic, partition and offset like orders+3@12345, found {text!r}")
-    return TopicPartition(match["topic"], int(match["partition"])), int(match["offset"])
 
 
 def _raw(batch: pa.RecordBatch, number: int) -> bytes:

@@ -14,6 +14,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.cli.arguments import ANSWER
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import report_errors, show
+from kafka_archiver.orchestration.terminal.stdout import data_stream
 
 if TYPE_CHECKING:
     from kafka_archiver.orchestration.cli.imported_yaml import ArchiveYaml
@@ -89,7 +90,7 @@ def import_file(args: Namespace) -> None:
         tool = ", ".join(result.tools)
         show(args.output, {"tool": tool, "archives": archives, "notes": listed, "faults": result.faults}, [])
     elif not args.output_folder:
-        print("---\n".join(archive.yaml for archive in result.archives), end="")
+        data_stream().write("---\n".join(archive.yaml for archive in result.archives))
         if result.archives[1:]:
             print(f"{len(result.archives)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
     if result.remarks:

@@ -32,7 +32,8 @@ schedule (null: by hand only), timezone, file}}.
 @print_answer
 def list_archives(args: Namespace) -> Answer:  # noqa: ARG001 - every command is given them
     """List what is archived where, and when; also archives whose file is wrong or gone, as Airflow has kept them."""
-    from kafka_archiver.config.archives import ArchiveSummary, config_folder, read_archives
+    from kafka_archiver.config.archives import ArchiveSummary, read_archives
+    from kafka_archiver.orchestration.folder import config_folder
     from kafka_archiver.orchestration.metadata.undeclared import undeclared_archives
 
     archives = read_archives(config_folder())

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,6 +13,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.orchestration.terminal.options import option
 from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.stdout import data_stream
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
@@ -33,9 +31,9 @@ timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; 
 or null. Of an object with decoded columns, print all its columns; of values alone, each value as it is.
 
 An s3:// URL is below the store.url of an archive, whose credentials are taken. If the archive's ledger has the object,
-it is read by its plan, and compared with its checksum before anything is printed. Of any other object, and of a local
-file, the format is known by the extension and the columns by the file: a CSV file needs its header, and its columns are
-text; JSON lines are printed as they are.
+it is read by its plan, or as it was adopted, and compared with its checksum before anything is printed. Of any other
+object, and of a local file, the format is known by the extension and the columns by the file: a CSV file needs its
+header, and its columns are text; JSON lines are printed as they are.
 
 The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
     func=lazy_load_command(f"{__name__}.print_object"),
@@ -73,13 +71,17 @@ def print_object(args: Namespace) -> None:
     from kafka_archiver.context.print_object import lines
     from kafka_archiver.reader import by_key
 
-    with data_out() as out:
-        by_plan = _by_plan(args.object)
-        if by_plan:
-            out.writelines(by_key.lines(*by_plan))
-            return
-        with _opened(args.object) as source:
-            out.writelines(lines(args.object, source, args.content == "value"))
+    out = data_stream().buffer
+    by_plan = _by_plan(args.object)
+    if by_plan:
+        out.writelines(by_key.lines(*by_plan))
+        return
+    adopted = _adopted_lines(args.object)
+    if adopted:
+        out.writelines(adopted)
+        return
+    with _opened(args.object) as source:
+        out.writelines(lines(args.object, source, args.content == "value"))
 
 
 @report_errors
@@ -89,30 +91,15 @@ def decrypt(args: Namespace) -> None:
 
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")
-    with data_out() as out, _opened(args.object) as source:
-        shutil.copyfileobj(source, out, 1 << 20)
-
-
-@contextmanager
-def data_out() -> Iterator[BinaryIO]:
-    """Give standard output for data alone: what any logger writes to it meanwhile goes to standard error.
-
-    The amazon provider logs there where credentials come from, at any request.
-    """
-    out = sys.stdout.buffer
-    try:
-        with redirect_stdout(sys.stderr):
-            yield out
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # As after `| head`. The interpreter flushes stdout once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with _opened(args.object) as source:
+        shutil.copyfileobj(source, data_stream().buffer, 1 << 20)
 
 
 def _key_of(own: Archive | None) -> FindKey:
     """Return what finds a data key: in the object's own archive first, and then in each other one that can be asked."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
     from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.orchestration.folder import config_folder
 
     def find_key(key_id: str) -> DataKey:
         archives = [archive for archive in read_archives(config_folder()).valid.values() if archive != own]
@@ -149,9 +136,26 @@ def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
     return None
 
 
+def _adopted_lines(name: str) -> Iterator[bytes] | None:
+    """Return the lines of an object that another tool wrote; None: no archive has adopted it."""
+    from kafka_archiver.orchestration.connections import open_ledger
+    from kafka_archiver.reader.adopted import adopted_object, object_rows
+    from kafka_archiver.reader.lines import json_lines
+    from kafka_archiver.values.ranges import TopicPartition
+
+    for archive, key in _places(name):
+        ledger = open_ledger(archive)
+        item = adopted_object(ledger, key)
+        if item:
+            place = TopicPartition(item.topic, item.partition)
+            return (json_lines(batch, place) for batch in object_rows(ledger, item))
+    return None
+
+
 def _places(name: str) -> Iterator[tuple[Archive, str]]:
     """Yield the archives below whose store.url an object is, with its key there."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
+    from kafka_archiver.orchestration.folder import config_folder
 
     for archive in read_archives(config_folder()).valid.values():
         url = archive.store.url.rstrip("/") + "/"

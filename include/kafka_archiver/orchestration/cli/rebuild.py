@@ -18,6 +18,7 @@ from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option
 from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.stdout import say
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
@@ -76,18 +77,18 @@ def rebuild(args: Namespace) -> None:
     named = [f"run {plan.run}" for plan in plans[:SHOWN]]
     more = f" and {len(plans) - SHOWN:,} more" if len(plans) > SHOWN else ""
     offsets = f"{count(extent.offsets, 'offset')} of {', '.join(named)}{more}"
-    _say(str(extent))
+    say(str(extent))
     if args.dry_run:
         return
     require_active(name)
     if not args.yes:
         _require_consent(archive.archive, extent, selection)
         if not ask_consent(f"Read {offsets} of archive {archive.archive} again and replace the objects?"):
-            _say("Nothing was changed.")
+            say("Nothing was changed.")
             raise SystemExit(1)
-    _say(f"Rebuilding {offsets}.")
+    say(f"Rebuilding {offsets}.")
     chosen = {key: True for key in ("keep", "fewer") if getattr(args, key)}
-    if run_to_its_end(name, {"rebuild": {**selection, **chosen}}, _say) != "success":
+    if run_to_its_end(name, {"rebuild": {**selection, **chosen}}, say) != "success":
         raise SystemExit(1)
 
 
@@ -119,7 +120,3 @@ def _selection(context: Context, args: Namespace) -> tuple[list[Plan], dict[str,
         return [replaceable_plan(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
     run = find_plan(context.ledger, run_name_of(args.run)).run
     return [replaceable_plan(context, run)], {"run": run}
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

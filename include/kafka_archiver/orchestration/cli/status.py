@@ -64,11 +64,12 @@ plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a 
 archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever), troubles (a list of {{name,
 severity (warning or problem), found, do (a list of commands)}}), health (a list of {{name, verdict (ok, warning,
 unknown or failing), found, do}}), last_run: {{run, committed_at, offsets, rows, bytes, objects, dead_letters, lost,
-seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict, errors, counts, damaged (a list of runs)}}, hours_open
-(ended hours without a verdict), incomplete (a list of {{hour_start, reason}}: the incomplete ones of the last 72 closed
-hours), error (null, or why the brokers did not answer); with --hours also hours (a
-list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
-complete_as_of, closed_by}})}}. Null where there is nothing yet.
+seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict, errors, counts, damaged (a list of runs)}}, adopted (null,
+or what another tool wrote: {{tool, adopted_at, verdict, objects, rows, bytes, loose, unproven}}), hours_open (ended
+hours without a verdict), incomplete (a list of {{hour_start, reason}}: the incomplete ones of the last 72 closed
+hours), error (null, or why the brokers did not answer); with --hours also hours (a list of {{hour_start, status (null:
+no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters, complete_as_of, closed_by}})}}. Null where
+there is nothing yet.
 {ANSWER} Any problem gives 1; warnings do not.""",
     func=lazy_load_command(f"{__name__}.show_status"),
     args=(
@@ -105,10 +106,11 @@ class ArchiveStatus(NamedTuple):
 @print_answer
 def show_status(args: Namespace) -> Answer:
     """Show the status of these archives, or of all; also of those whose file is wrong or gone."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
     from kafka_archiver.context.line import read_line
     from kafka_archiver.orchestration.cli.names import ask_each
     from kafka_archiver.orchestration.connections import open_archive
+    from kafka_archiver.orchestration.folder import config_folder
     from kafka_archiver.orchestration.metadata.facts import facts_of
     from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
     from kafka_archiver.state.health.plugins import checks_of
@@ -182,6 +184,7 @@ def _document(status: ArchiveStatus) -> dict[str, Any]:
         "health": [as_check(check) for check in status.checks],
         "last_run": {**snapshot.last_run.model_dump(), **_effort(snapshot)} if snapshot.last_run else None,
         "audit": snapshot.audit and snapshot.audit.model_dump(),
+        "adopted": snapshot.adopted and snapshot.adopted.model_dump(),
     }
     return document if status.hours is None else {**document, "hours": [hour.model_dump() for hour in status.hours]}
 
@@ -242,6 +245,12 @@ def _figures(snapshot: Snapshot) -> Iterator[str]:
         yield f"last audit: {audit.verdict} at {isoformat(audit.at)}{stored}"
     elif snapshot.last_run:
         yield "last audit: none yet"
+    if adopted := snapshot.adopted:
+        yield (
+            f"adopted from {adopted.tool}: {count(adopted.rows, 'row')} in {count(adopted.objects, 'object')} of "
+            f"{count(adopted.bytes, 'byte')}, {adopted.verdict}: {count(adopted.unproven, 'offset')} of which nobody "
+            f"knows what Kafka had there, {count(adopted.loose, 'row')} without a known offset"
+        )
 
 
 def _limits(status: ArchiveStatus) -> Iterator[str]:

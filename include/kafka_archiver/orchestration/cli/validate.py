@@ -56,7 +56,7 @@ class Checked:
 def validate(args: Namespace) -> Answer:
     """Check the chosen files, or all."""
     from kafka_archiver.config import declarations
-    from kafka_archiver.config.archives import config_folder
+    from kafka_archiver.orchestration.folder import config_folder
 
     needs_folder = not args.archives or not all(map(_is_file, args.archives))
     known = [_check(declaration) for declaration in declarations(config_folder(), os.environ)] if needs_folder else []
@@ -75,7 +75,7 @@ def _is_file(word: str) -> bool:
 
 def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
     from kafka_archiver.config import Declaration, load_archive
-    from kafka_archiver.config.archives import config_folder
+    from kafka_archiver.orchestration.folder import config_folder
 
     for word in words:
         if _is_file(word):
@@ -107,7 +107,7 @@ def _check(declared: Declaration) -> Checked:
     except ConfigError as error:
         problems += _lines(file, error)
     try:
-        archive_dag(archive, text="", job=Path())
+        archive_dag(archive)
     except (AirflowException, ValueError, TypeError) as error:
         problems.append(f"Airflow cannot make a DAG of it: {error}")
     sql = archive.settings.transform and archive.settings.transform.sql
@@ -116,7 +116,8 @@ def _check(declared: Declaration) -> Checked:
 
 def _with_conflicts(known: list[Checked]) -> list[Checked]:
     """Add the problems that come from conflicts with other files."""
-    from kafka_archiver.config.archives import config_folder, read_archives
+    from kafka_archiver.config.archives import read_archives
+    from kafka_archiver.orchestration.folder import config_folder
 
     errors = read_archives(config_folder()).errors
     lines = {c.file: [p for e in errors if str(e).startswith(f"{c.file}: ") for p in _lines(c.file, e)] for c in known}

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kafka_archiver.messages.foreign_text import without_markup
+
 # The XCom of `close_hours` with the figures of the run (kafka_archiver.orchestration.dag_run.figures.Figures).
 FIGURES = "figures"
 # The XCom of the task `archive` with the CPU seconds of its last attempt.
@@ -32,8 +34,8 @@ class FailedRun:
 
 
 def failed(task: str, cause: str) -> str:
-    """Return the note of a run that failed in a task."""
-    return _cut(f"{task} failed: {cause}")
+    """Return the note of a run that failed in a task. Airflow shows notes as Markdown."""
+    return _cut(f"{task} failed: {without_markup(cause)}")
 
 
 def audited(audit: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import Archives, config_folder, read_archive, read_archives
+from kafka_archiver.config.archives import Archives, read_archive, read_archives
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
@@ -20,46 +20,62 @@ from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.dag_run.schedule import timetable
 from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.dags.tasks import archive_tasks
+from kafka_archiver.orchestration.folder import config_folder
 
 MAX_ACTIVE_RUNS = 16
+# The documentation that these DAGs share.
+TEXT = """\
+Copies Kafka topics to an object store, filed by hour, so that the copy can be proved complete.
+
+| Task | What it does |
+|---|---|
+| `plan` | freezes which offsets this run archives, before the first byte is read |
+| `archive` | reads them with Spark and writes the objects and the manifest |
+| `verify` | checks the account of every offset, and every object, against the store |
+| `commit` | makes the run final, then moves the consumer group |
+| `close_hours` | proves the hours that are complete now, and announces each as an asset event |
+
+Every task may be cleared alone, at any time: the plan is never made anew, and the same plan gives the same bytes.
+The next run finishes a failed interval. Two runs of one archive never work at the same time.
+"""
 
 
-def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[str, DAG], list[ConfigError]]:
+def archive_dags(folder: Path | None = None, only: str | None = None) -> tuple[dict[str, DAG], list[ConfigError]]:
     """Make the DAGs of all archives, by DAG id, and return the errors of wrong YAML files.
 
-    :param text: the documentation that the DAGs share.
-    :param job: spark_jobs/archive.py.
+    :param folder: of the YAML files; None: as `config_folder` has it.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    archives, _, errors = archives_of_dags(only, dag_id(""))
+    archives, _, errors = archives_of_dags(folder, only, dag_id(""))
     dags = {}
     for archive in archives.values():
         try:
-            dags[dag_id(archive.archive)] = archive_dag(archive, text, job)
+            dags[dag_id(archive.archive)] = archive_dag(archive)
         except (AirflowException, ValueError, TypeError) as error:
             errors.append(ConfigError(f"archive {archive.archive}: Airflow cannot make a DAG of it: {error}"))
     return dags, errors
 
 
-def archives_of_dags(only: str | None, prefix: str) -> Archives:
+def archives_of_dags(folder: Path | None, only: str | None, prefix: str) -> Archives:
     """Read the archives whose DAGs Airflow asks for: all, or the one whose DAG has this id.
 
     :param prefix: what precedes an archive's name in the ids of these DAGs.
     """
+    folder = folder or config_folder()
     if only is None:
-        return read_archives(config_folder())
+        return read_archives(folder)
     if not only.startswith(prefix):
         return Archives({}, {}, [])
-    return read_archive(config_folder(), only.removeprefix(prefix))
+    return read_archive(folder, only.removeprefix(prefix))
 
 
-def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
-    """Make the DAG of one archive. Parameters as of `archive_dags`."""
+def archive_dag(archive: Archive) -> DAG:
+    """Make the DAG of one archive."""
     alert = AlertCallbacks(archive) if archive.alerts.all else None
     with DAG(
         dag_id=dag_id(archive.archive),
         description=archive.description or f"Archives {_topics(archive)} to {archive.store.url}",
-        doc_md=doc_md(archive, text),
+        doc_md=doc_md(archive, TEXT),
         schedule=timetable(archive),
         catchup=False,
         # Runs still work one at a time: `plan` waits for its turn. More than 1, because a run that was triggered with a
@@ -69,10 +85,10 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         default_args=default_args(archive, alert),
         on_failure_callback=alert.run_failed if alert else None,
         deadline=deadline(archive),
-        # The caller decides which DAGs its module shows to Airflow.
+        # The DAG file decides which DAGs it shows to Airflow.
         auto_register=False,
     ) as dag:
-        chain(*archive_tasks(archive, job, alert))
+        chain(*archive_tasks(archive, alert))
     return with_params(dag, params(archive))
 
 

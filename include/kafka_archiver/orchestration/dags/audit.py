@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
@@ -26,20 +27,32 @@ from kafka_archiver.orchestration.dags.docs import doc_md
 log = logging.getLogger(__name__)
 _NAMED = 10
 _PREFIX = "audit_"
+# The documentation that these DAGs share.
+_TEXT = """\
+Tidies an archive and checks it against its own ledger, once a day.
+
+| Task | What it does |
+|---|---|
+| `clean_up` | removes what killed attempts and given-up rebuilds have left, once it is a day old |
+| `audit` | compares documents, objects, proofs and progress with each other, and the ledger with the brokers |
+
+The task `audit` fails when the archive is damaged. Its error names the damage, and `alerts.on_failure` gets an alert.
+The audit writes nothing but its report, `audit.json` in the ledger. Trigger it with `deep` to read every object.
+"""
 
 
-def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
-    """Make the DAGs that audit, by DAG id. An archive with a wrong YAML has none; dags/archive_errors.py reports it.
+def audit_dags(folder: Path | None = None, only: str | None = None) -> dict[str, DAG]:
+    """Make the DAGs that audit, by DAG id. An archive with a wrong YAML has none; `archive_dags` returns its error.
 
-    :param text: the documentation that the DAGs share.
+    :param folder: of the YAML files; None: as `config_folder` has it.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
     dags = {}
-    for archive in archives_of_dags(only, _PREFIX).valid.values():
+    for archive in archives_of_dags(folder, only, _PREFIX).valid.values():
         try:
-            dags[audit_dag_id(archive)] = audit_dag(archive, text)
+            dags[audit_dag_id(archive)] = audit_dag(archive)
         except (AirflowException, ValueError, TypeError) as error:
-            # archive_errors.py shows the same error of the archive's own DAG.
+            # `archive_dags` returns the same error of the archive's own DAG.
             log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", archive.archive, error)
     return dags
 
@@ -49,13 +62,13 @@ def audit_dag_id(archive: Archive) -> str:
     return f"{_PREFIX}{archive.archive}"
 
 
-def audit_dag(archive: Archive, text: str) -> DAG:
+def audit_dag(archive: Archive) -> DAG:
     """Make the DAG that audits one archive. It is on from its beginning: who deletes objects asks nobody before."""
     alert = AlertCallbacks(archive, archives=False) if archive.alerts.all else None
     with DAG(
         dag_id=audit_dag_id(archive),
         description=f"Audits the archive {archive.archive} in {archive.store.url}",
-        doc_md=doc_md(archive, text),
+        doc_md=doc_md(archive, _TEXT),
         schedule=archive.audit_schedule and CronTriggerTimetable(archive.audit_schedule, timezone=archive.timezone),
         is_paused_upon_creation=False,
         catchup=False,

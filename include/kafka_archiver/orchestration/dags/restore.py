@@ -27,31 +27,43 @@ if TYPE_CHECKING:
     from kafka_archiver.model.restored_schemas import ReframedColumn
 
 log = logging.getLogger(__name__)
+# The documentation that these DAGs share.
+_TEXT = """\
+Restores an archive to Kafka topics, each record exactly once, and proves it. It runs only when somebody triggers it.
+
+| Task | What it does |
+|---|---|
+| `plan` | looks at the target, and freezes which records go where |
+| `restore` | writes them with Spark: one transactional writer for each partition |
+| `verify` | reads the target back, and compares every record with the archive |
+| `translate_groups` | puts named consumer groups behind the last restored record that each had read |
+
+Every task may be cleared alone, at any time: what is written is never written twice.
+"""
 
 
-def restore_dags(text: str, job: Path, only: str | None = None) -> dict[str, DAG]:
-    """Make the DAGs that restore, by DAG id. An archive with a wrong YAML has none; dags/archive_errors.py reports it.
+def restore_dags(folder: Path | None = None, only: str | None = None) -> dict[str, DAG]:
+    """Make the DAGs that restore, by DAG id. An archive with a wrong YAML has none; `archive_dags` returns its error.
 
-    :param text: the documentation that the DAGs share.
-    :param job: spark_jobs/archive.py.
+    :param folder: of the YAML files; None: as `config_folder` has it.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
     dags = {}
-    for archive in archives_of_dags(only, restore_dag_id("")).valid.values():
+    for archive in archives_of_dags(folder, only, restore_dag_id("")).valid.values():
         try:
-            dags[restore_dag_id(archive.archive)] = restore_dag(archive, text, job)
+            dags[restore_dag_id(archive.archive)] = restore_dag(archive)
         except (AirflowException, ValueError, TypeError) as error:
             log.warning("archive %s: Airflow cannot make a DAG that restores it: %s", archive.archive, error)
     return dags
 
 
-def restore_dag(archive: Archive, text: str, job: Path) -> DAG:
+def restore_dag(archive: Archive) -> DAG:
     """Make the DAG that restores one archive. It has no schedule, and is on from its beginning."""
     alert = AlertCallbacks(archive, archives=False) if archive.alerts.all else None
     with DAG(
         dag_id=restore_dag_id(archive.archive),
         description=f"Restores the archive {archive.archive} in {archive.store.url} to Kafka",
-        doc_md=doc_md(archive, text),
+        doc_md=doc_md(archive, _TEXT),
         schedule=None,
         is_paused_upon_creation=False,
         catchup=False,
@@ -62,7 +74,7 @@ def restore_dag(archive: Archive, text: str, job: Path) -> DAG:
         on_failure_callback=alert.run_failed if alert else None,
         auto_register=False,
     ) as dag:
-        chain(*restore_tasks(archive, job))
+        chain(*restore_tasks(archive))
     return with_params(dag, restore_params())
 
 
@@ -81,7 +93,7 @@ def register_schemas(
     return document.reframed
 
 
-def restore_tasks(archive: Archive, job: Path) -> list[Any]:
+def restore_tasks(archive: Archive) -> list[Any]:
     """Make the tasks in their order, not yet chained."""
 
     @task(
@@ -114,14 +126,12 @@ def restore_tasks(archive: Archive, job: Path) -> list[Any]:
     restore = RestoreOperator(
         task_id="restore",
         archive=archive,
-        job=job,
         step="write",
         doc_md="Writes what is not written yet, with one transactional writer for each partition.",
     )
     verify = RestoreOperator(
         task_id="verify",
         archive=archive,
-        job=job,
         step="verify",
         doc_md="Reads the target back, compares every record with the archive, and writes report and offset map.",
     )

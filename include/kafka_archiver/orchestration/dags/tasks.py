@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import PokeReturnValue, get_current_context, task
@@ -42,11 +41,8 @@ from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 log = logging.getLogger(__name__)
 
 
-def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = None) -> list[Any]:
-    """Make the tasks in their order, not yet chained.
-
-    :param job: spark_jobs/archive.py.
-    """
+def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[Any]:
+    """Make the tasks in their order, not yet chained."""
 
     # Tasks import their step when they run: it loads Kafka's and S3's clients, and Airflow parses this module all day.
     @task.sensor(
@@ -160,7 +156,6 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
     archived = ArchiveOperator(
         task_id="archive",
         archive=archive,
-        job=job,
         document=document_type("archive"),
         doc_md="Reads the planned offsets with Spark and writes the objects; skipped when there are none.",
     )

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from airflow.sdk import Variable
@@ -132,7 +131,11 @@ class Watchdog:
         incidents.report("gone", None, watch_texts.gone(name, "", link))
         if watched is None:
             return
-        incidents.report("paused", "paused" if watched.paused else None, watch_texts.paused(name, watched.paused, link))
+        # A broker that does not answer ends no incident.
+        if watched.paused or not watched.lag_is_unknown:
+            incidents.report(
+                "paused", "paused" if watched.paused else None, watch_texts.paused(name, watched.paused, link)
+            )
         if watched.limit is not None and (watched.late or watched.paused is None):
             incidents.report("late_hour", "late" if watched.late else None, self._late(archive, watched, watched.limit))
         unaudited = None if watched.damage else watched.audit
@@ -155,7 +158,10 @@ class Watchdog:
         before = self._memory.archives.get(archive.archive, {})
         # The first one of this pause: what waits more since then is growth.
         first = before.get("lag")
-        lag = None if watched is None or watched.lag is None else watched.lag if first is None else first
+        if watched is None or watched.lag_is_unknown:
+            lag = first
+        else:
+            lag = None if watched.lag is None else watched.lag if first is None else first
         self._memory.archives[archive.archive] = {
             "known": last_known(archive),
             "since": before.get("since", isoformat(self._now)),
@@ -245,7 +251,7 @@ def _refused_by_airflow(archives: Iterable[Archive]) -> dict[str, str]:
     refused = {}
     for archive in archives:
         try:
-            archive_dag(archive, "", Path())
+            archive_dag(archive)
         except (AirflowException, ValueError, TypeError) as error:
             refused[archive.archive] = f"{archive.file}: Airflow cannot make a DAG of it: {error}"
     return refused

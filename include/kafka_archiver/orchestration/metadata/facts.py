@@ -105,7 +105,7 @@ def _run(row: Row, session: Session) -> DagRun:
     # No task follows one that failed, but Airflow ends the run many seconds later.
     lost = failed if failed and failed.state == "failed" and row.state == "running" else None
     ended = row.end_date if row.state in ("success", "failed") else None
-    work = _work(row, session) if failed else None
+    work = _work(row.dag_id, row.run_id, session) if failed else None
     return DagRun(
         run_id=row.run_id,
         state="failed" if lost else row.state,
@@ -143,11 +143,17 @@ def _failure(row: Row, failed: TaskInstance, session: Session) -> TaskFailure:
     )
 
 
-def _work(row: Row, session: Session) -> PlannedWork | None:
+def planned_work_of(dag: str, run_id: str) -> PlannedWork | None:
+    """Return the work of a DAG run; None until it is planned."""
+    with create_session() as session:
+        return _work(dag, run_id, session)
+
+
+def _work(dag: str, run_id: str, session: Session) -> PlannedWork | None:
     """Return the result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
     left = select(XComModel).where(
-        XComModel.dag_id == row.dag_id,
-        XComModel.run_id == row.run_id,
+        XComModel.dag_id == dag,
+        XComModel.run_id == run_id,
         XComModel.task_id == PLAN,
         XComModel.key == XCOM_RETURN_KEY,
     )

@@ -3,6 +3,8 @@
 Who may see an archive's DAG may see the archive; who may trigger the DAG may act.
 """
 
+import logging
+import os
 from collections import defaultdict
 from collections.abc import Collection
 from typing import Annotated, TypeAlias
@@ -19,8 +21,12 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import select
 
+from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 
+log = logging.getLogger(__name__)
+# Into which archives the page may look: `plain`: those that are not encrypted before they are sent; `all`; `none`.
+RECORDS_SETTING = "ARCHIVER_PAGE_RECORDS"
 _bearer = HTTPBearer(auto_error=False)
 
 
@@ -90,3 +96,11 @@ def _by_team(ids: Collection[str]) -> dict[str | None, set[str]]:
     for known_id in known:
         by_team[teams.get(known_id)].add(known_id)
     return by_team
+
+
+def shows_records(archive: Archive) -> bool:
+    """Return True if the page may show records of this archive."""
+    choice = os.environ.get(RECORDS_SETTING, "plain")
+    if choice not in ("plain", "all", "none"):
+        log.warning("%s: expected plain, all or none, found %r: no records are shown", RECORDS_SETTING, choice)
+    return choice == "all" or (choice == "plain" and archive.store.encryption.client is None)

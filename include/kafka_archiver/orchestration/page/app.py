@@ -7,11 +7,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from kafka_archiver.orchestration.page.accounts import accounts_router
 from kafka_archiver.orchestration.page.action_routes import action_router
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router
+from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.render import HEADERS, render
 from kafka_archiver.orchestration.page.views import pages_router
@@ -25,7 +27,9 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app.include_router(metrics_router(known))
     details = Details(known)
     app.include_router(pages_router(known, details))
+    app.include_router(accounts_router(known, details))
     app.include_router(documents_router(known))
+    app.include_router(look_router(known, details))
     app.include_router(action_router(known, details))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _wrong)

@@ -10,11 +10,12 @@ from threading import Lock
 from typing import TypeAlias
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import Archives, config_folder, read_archives
+from kafka_archiver.config.archives import Archives, read_archives
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.connections import open_archive
+from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near

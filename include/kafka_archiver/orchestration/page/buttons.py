@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.advice import audit_dag_id, dag_id
+from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.messages.wording import count
 
 
@@ -14,6 +15,13 @@ class Button(NamedTuple):
     action: str
     label: str
     fields: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def dangerous(self) -> bool:
+        """True if it replaces objects or decides something for ever; the page asks before it starts."""
+        policies = ((name.removeprefix("policy."), value) for name, value in self.fields if name.startswith("policy."))
+        replaces = any(name == "rebuild" for name, _ in self.fields)
+        return replaces or any(POLICIES[policy].choice(choice).is_for_ever for policy, choice in policies)
 
 
 class Step(NamedTuple):

@@ -53,9 +53,11 @@ def cards(snapshot: Snapshot | None, checks: Iterable[Finding]) -> list[Card]:
     findings = snapshot.troubles if snapshot else ()
     # A failed run comes after the cause for which the brokers stand.
     in_order = sorted(findings, key=lambda finding: (finding.severity != "problem", finding.kind in _FAILED))
-    by_kind: dict[tuple[str, tuple[Action, ...], Severity], list[Finding]] = {}
+    # One card for a trouble of many partitions, whose actions differ by what they name.
+    by_kind: dict[tuple[str, tuple[str, ...], Severity], list[Finding]] = {}
     for finding in (_by_cause(finding, findings, snapshot) for finding in in_order):
-        by_kind.setdefault((finding.kind, finding.actions, finding.severity), []).append(finding)
+        kinds = tuple(action.kind for action in finding.actions)
+        by_kind.setdefault((finding.kind, kinds, finding.severity), []).append(finding)
     # What is unknown for one reason is one card.
     by_text: dict[tuple[str, Severity, tuple[Action, ...]], list[Finding]] = {}
     for check in checks:
@@ -64,7 +66,13 @@ def cards(snapshot: Snapshot | None, checks: Iterable[Finding]) -> list[Card]:
     archive = snapshot.archive if snapshot else ""
     damaged = snapshot.audit.damaged if snapshot and snapshot.audit else ()
     groups = (*by_kind.values(), *by_text.values())
-    return [Card(group, steps_of(archive, group[0].actions, damaged)) for group in groups]
+    return [Card(group, steps_of(archive, _actions(group), damaged)) for group in groups]
+
+
+def _actions(findings: Sequence[Finding]) -> list[Action]:
+    """Return the actions of all findings, each once, the first ones of each finding first."""
+    ranked = [(place, action) for finding in findings for place, action in enumerate(finding.actions)]
+    return list(dict.fromkeys(action for _, action in sorted(ranked, key=lambda pair: pair[0])))[:SHOWN]
 
 
 def explains_failure(snapshot: Snapshot | None, run: DagRun) -> bool:

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kafka_archiver.config import Archive
-from kafka_archiver.context.history import RunSummary, last_runs
+from kafka_archiver.context.history import RunDetails, RunSummary, last_runs, run_details
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
@@ -71,6 +71,10 @@ class Details:
         """Return one hour in full."""
         return self._get((self._hour, archive, hour))
 
+    def run(self, archive: str, run: str) -> Lookup[RunDetails] | None:
+        """Return one run of the ledger with its documents."""
+        return self._get((self._run, archive, run))
+
     def plan(self, archive: str) -> Lookup[Preview] | None:
         """Preview the run that would be triggered now."""
         return self._get((self._plan, archive))
@@ -109,6 +113,9 @@ class Details:
 
     def _hour(self, archive: Archive, hour: int) -> HourDetail:
         return read_hour(self._observatory.open(archive), hour)
+
+    def _run(self, archive: Archive, run: str) -> RunDetails:
+        return run_details(self._observatory.open(archive).ledger, run)
 
     def _plan(self, archive: Archive) -> Preview:
         context, moment = self._observatory.open(archive), datetime.now(UTC)

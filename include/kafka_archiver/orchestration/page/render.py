@@ -32,6 +32,7 @@ _SIGNS: dict[State, tuple[str, str]] = {
 # Nothing is loaded from elsewhere, and only Airflow may frame the page.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -42,7 +43,14 @@ HEADERS = {
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a page of this template."""
     base = str(request.scope.get("root_path", "")).rstrip("/")
-    all_values = {"base": base, "airflow": airflow_path(), "now": datetime.now(UTC), "stale": STALE, **values}
+    all_values = {
+        "base": base,
+        "airflow": airflow_path(),
+        "now": datetime.now(UTC),
+        "stale": STALE,
+        "every": None,
+        **values,
+    }
     return HTMLResponse(environment().get_template(template).render(all_values), status)
 
 

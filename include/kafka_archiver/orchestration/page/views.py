@@ -15,12 +15,13 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
-from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_edit, visible
+from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_edit, shows_records, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
+from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import NEAR, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
@@ -34,7 +35,9 @@ ROWS, PATIENCE = 100, 3.0
 # Those that are shown are looked at before all others that are not.
 ON_SCREEN = Near(age=60.0, wait=0.0)
 WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
-_STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
+_STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+# Seconds between two looks of a browser that shows the page.
+EVERY = 20
 
 
 class ArchiveRow(NamedTuple):
@@ -89,6 +92,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         return render(
             request,
             "list.html",
+            every=EVERY,
             rows=shown,
             counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
             total=len(rows),
@@ -125,6 +129,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         return render(
             request,
             "archive.html",
+            every=EVERY,
             name=name,
             archive=declared,
             dag=dag_id(name),
@@ -136,6 +141,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
+            charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
             unread=unread,
             unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
             earlier=earlier,
@@ -155,10 +161,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         """Show one hour's proof."""
         who = visitor(request, user)
         declared = require_visible(observatory, who, name)
-        try:
-            start = datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=UTC)
-        except ValueError:
-            raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
+        start = require_hour(hour)
         answer = details.hour(name, to_hour(start))
         value = answer.value if answer else None
         return render(
@@ -171,6 +174,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             **_freshness(answer),
             error=answer.error if answer else None,
             store=declared.store.url,
+            looks=shows_records(declared) and may_act(who, dag_id(name)),
             fates=FATES,
             dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
             **forms_of(who, name),
@@ -215,6 +219,17 @@ def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near |
     ]
     order = list(WORDS)
     return sorted(rows, key=lambda row: (order.index(row.verdict), row.name))
+
+
+def require_hour(text: str) -> datetime:
+    """Return the start of an hour.
+
+    :raises HTTPException: 404: the text is no hour.
+    """
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H").replace(tzinfo=UTC)
+    except ValueError:
+        raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
 
 
 def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:

@@ -16,7 +16,8 @@ from kafka_archiver.orchestration.connections import mask_secrets
 from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handover_settings
 from kafka_archiver.orchestration.submit.links import Application, find_application
 from kafka_archiver.orchestration.submit.output import LevelledLog, Verdict
-from kafka_archiver.orchestration.submit.spark_conf import java_settings, properties_text
+from kafka_archiver.orchestration.submit.package import PACKAGE
+from kafka_archiver.orchestration.submit.spark_conf import java_settings, local_daemon, properties_text
 
 
 class SubmitHook(SparkSubmitHook):
@@ -48,7 +49,8 @@ class SubmitHook(SparkSubmitHook):
             shipped = _private(folder / FILE, self._endpoints)
             # The argument --files hides Spark's setting.
             self._files = ",".join(filter(None, [self._conf.get("spark.files"), str(shipped)]))
-        settings_to_write = {**mask_secrets(self._conf), **handed}
+        daemon = local_daemon(self._conf, self._connection["master"], folder / PACKAGE)
+        settings_to_write = {**mask_secrets(self._conf), **daemon, **handed}
         self._properties_file = str(_private(folder / "spark.properties", properties_text(settings_to_write)))
         # The provider would pass these as arguments.
         self._conf = {}

@@ -10,6 +10,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
+from kafka_archiver.driver import spark_jobs
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
@@ -22,23 +23,25 @@ from kafka_archiver.orchestration.submit.package import build_mapper, build_pack
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.records.writer.disk import locked_directory
 
+JOB = Path(spark_jobs.__file__).with_name("archive.py")
+
 
 class ArchiveOperator(SparkSubmitOperator):
     """The task that submits the archive's Spark job; skipped when there is nothing to read.
 
     The YAML's `spark.conf` and the Spark connection configure the job.
 
-    :param job: spark_jobs/archive.py. :param document: the class of the job's document.
+    :param document: the class of the job's document. Its main program is in `driver/spark_jobs`.
     """
 
     # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
     operator_extra_links: Sequence[Any] = (PlanLink(), ManifestLink(), SparkLink())
 
-    def __init__(self, *, archive: Archive, job: Path, document: type[JobDocument], **kwargs: Any) -> None:
+    def __init__(self, *, archive: Archive, document: type[JobDocument], **kwargs: Any) -> None:
         super().__init__(
             conn_id=archive.spark.connection,
-            application=str(job),
+            application=str(JOB),
             name=f"archive_{archive.archive}",
             conf=spark_conf(archive.spark.conf),
             # Reconnecting to the job of a lost worker would only help in cluster mode. A second job beside it does no

@@ -1,20 +1,33 @@
 """The package, and a mapper's code beside the YAML, as zips for spark-submit's --py-files."""
 
+import marshal
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
 import kafka_archiver
 from kafka_archiver.config import Archive
 
+PACKAGE = "kafka_archiver.zip"
+# Rooms that neither a driver nor its workers import; a test follows their imports.
+LEFT_OUT = ("audit", "config", "imports", "orchestration", "planning", "state")
 # The oldest time that a zip can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+# PEP 552: the module belongs to the source with this hash, and nobody need check it.
+_UNCHECKED_HASH = (1).to_bytes(4, "little")
 
 
 def build_package(folder: Path) -> Path:
-    """Write kafka_archiver.zip into `folder`: the same code gives the same bytes."""
+    """Write kafka_archiver.zip into `folder`: the modules of jobs, each as source and compiled.
+
+    Python would compile a zip's source at each start. A Python of another version takes the source.
+    """
     root = Path(kafka_archiver.__file__).parent
-    return _zipped(folder / "kafka_archiver.zip", root.parent, root.rglob("*.py"))
+    left_out = {root / room for room in LEFT_OUT}
+    sources = (file for file in root.rglob("*.py") if not left_out & {*file.parents})
+    return _zipped(folder / PACKAGE, _with_compiled(root.parent, sources))
 
 
 def build_mapper(folder: Path, archive: Archive) -> Path | None:
@@ -30,14 +43,28 @@ def build_mapper(folder: Path, archive: Archive) -> Path | None:
     for module in (name for function in functions for name in (function.function.partition(":")[0], *function.modules)):
         top = beside / module.partition(".")[0]
         files.update(top.rglob("*.py") if top.is_dir() else filter(Path.is_file, [top.with_suffix(".py")]))
-    return _zipped(folder / "mapper.zip", beside, files) if files else None
+    sources = ((_name(file, beside), file.read_bytes()) for file in sorted(files))
+    return _zipped(folder / "mapper.zip", sources) if files else None
 
 
-def _zipped(target: Path, root: Path, files: Iterable[Path]) -> Path:
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(files):
-            entry = zipfile.ZipInfo(file.relative_to(root).as_posix(), _EPOCH)
+def _with_compiled(root: Path, sources: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for file in sorted(sources):
+        name, source = _name(file, root), file.read_bytes()
+        # From Python's cache where it is current; else compiled, and kept there.
+        code = SourceFileLoader(name, str(file)).get_code(name)
+        yield name, source
+        yield f"{name}c", MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code)
+
+
+def _name(file: Path, root: Path) -> str:
+    return file.relative_to(root).as_posix()
+
+
+def _zipped(target: Path, files: Iterable[tuple[str, bytes]]) -> Path:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in files:
+            entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, file.read_bytes())
+            archive.writestr(entry, content)
     return target

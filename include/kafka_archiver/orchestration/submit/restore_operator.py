@@ -1,7 +1,6 @@
 """The tasks `restore` and `verify`: one spark-submit for a step of a restore."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -20,16 +19,13 @@ from kafka_archiver.records.writer.disk import locked_directory
 
 
 class RestoreOperator(ArchiveOperator):
-    """The task that submits a step of a restore; its plan is frozen.
-
-    :param job: spark_jobs/archive.py.
-    """
+    """The task that submits a step of a restore; its plan is frozen."""
 
     template_fields: Sequence[str] = ()
     operator_extra_links: Sequence[Any] = (SparkLink(),)
 
-    def __init__(self, *, archive: Archive, job: Path, step: RestoreStep, **kwargs: Any) -> None:
-        super().__init__(archive=archive, job=job, document=document_type("restore"), **kwargs)
+    def __init__(self, *, archive: Archive, step: RestoreStep, **kwargs: Any) -> None:
+        super().__init__(archive=archive, document=document_type("restore"), **kwargs)
         self._step = step
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 - Airflow's signature

@@ -50,6 +50,19 @@ def _unicode(character: str) -> str:
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
 
 
+def local_daemon(conf: Mapping[str, str], master: str, package: Path) -> dict[str, str]:
+    """Return Spark's settings of a Python daemon that starts faster, for executors on this machine.
+
+    Elsewhere the package arrives only with the first task. The settings in `conf` win.
+
+    :param package: the zip of build_package.
+    """
+    if not master.startswith("local") or "spark.python.daemon.module" in conf:
+        return {}
+    path = ":".join(filter(None, [str(package), conf.get("spark.executorEnv.PYTHONPATH")]))
+    return {"spark.python.daemon.module": "kafka_archiver.spark.daemon", "spark.executorEnv.PYTHONPATH": path}
+
+
 def java_settings(reader: str, environment: Mapping[str, str], temporary: Path) -> dict[str, str]:
     """Return environment variables for spark-submit: the JVMs' compiler, and the directory of temporary files.
 

@@ -6,12 +6,13 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.foreign_text import in_one_line
+from kafka_archiver.orchestration.terminal.stdout import data_stream, for_data_alone, say
 from kafka_archiver.values.documents import isoformat
 
 Cell: TypeAlias = str | int | datetime | None
@@ -49,12 +50,12 @@ class Answer:
 
 
 def print_answer(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
-    """Make a command of a function. All other prints and logs go to stderr."""
+    """Make a command of a function."""
 
     @report_errors
     @functools.wraps(function)
     def command(args: Namespace) -> None:
-        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # Airflow's own deprecations.
             warnings.simplefilter("ignore")
             answer = function(args)
@@ -81,18 +82,18 @@ def plain(value: Any) -> Any:
 def show(output: str, document: Any, tables: Sequence[Table]) -> None:
     """Print the result as `output` says: the document as json or yaml, the tables as table."""
     if output == "json":
-        print(json.dumps(plain(document), indent=2))
+        say(json.dumps(plain(document), indent=2))
     elif output == "yaml":
         import yaml
 
-        print(yaml.safe_dump(plain(document), sort_keys=False), end="")
+        say(yaml.safe_dump(plain(document), sort_keys=False).removesuffix("\n"))
     else:
-        from airflow.cli.simple_table import AirflowConsole
+        from rich.console import Console
 
         for number, table in enumerate(tables):
             if number:
-                print()
-            render(table, AirflowConsole())
+                say("")
+            render(table, Console(file=data_stream()))
 
 
 def render(table: Table, console: Any) -> None:
@@ -110,7 +111,7 @@ def render(table: Table, console: Any) -> None:
     else:
         console.print("(none)")
     for line in table.below:
-        console.print(Text(line, style="red" if isinstance(line, Red) else ""), soft_wrap=True)
+        console.print(Text(in_one_line(line), style="red" if isinstance(line, Red) else ""), soft_wrap=True)
 
 
 def _grid(table: Table) -> Any:
@@ -133,18 +134,28 @@ def _cell(value: Cell) -> str:
         return "-"
     if isinstance(value, datetime):
         return isoformat(value)
-    return f"{value:,}" if isinstance(value, int) else value
+    return f"{value:,}" if isinstance(value, int) else in_one_line(value)
 
 
 def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
-    """On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback."""
+    """Make a command of a function. Standard output has its data alone.
 
+    On an ArchiverError or a missing package, print the message alone and exit with 1. Other errors keep their
+    traceback.
+    """
+
+    @for_data_alone
     @functools.wraps(function)
     def command(args: Namespace) -> None:
         try:
             function(args)
         except ArchiverError as error:
             print(error, file=sys.stderr)
+            raise SystemExit(1) from error
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("kafka_archiver"):
+                raise
+            print(f"{error}: pip install 'kafka-archiver[airflow]'", file=sys.stderr)
             raise SystemExit(1) from error
 
     return command

@@ -149,6 +149,17 @@ class JoinsValues(Protocol):
 
 
 @runtime_checkable
+class HasRequirements(Protocol):
+    """A format with options that do not go with every codec or content."""
+
+    def require(self, settings: Settings) -> None:
+        """Check settings as a plan freezes them.
+
+        :raises ConfigError: they do not go together.
+        """
+
+
+@runtime_checkable
 class ReadsFrom(Protocol):
     """A format that reads from the middle of an object, with few bytes."""
 

@@ -48,16 +48,23 @@ def read(source: BinaryIO, key: str) -> Iterator[pa.RecordBatch]:
         yield batch.append_column(UNREAD, pa.array(marks, UNREAD.type))
 
 
-def reasons(head: bytes, most: int) -> Iterator[str]:
-    """The reasons of the first letters of an object.
+def first_lines(head: bytes, most: int) -> list[bytes]:
+    """Return the first letters of an object, each a line of JSON.
 
     :param head: the beginning of the object, or all of it.
     :param most: bytes that are decompressed.
     :raises IntegrityError: it is no object of dead letters.
     """
     try:
-        text = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, most)
-        for line in text.split(b"\n")[:-1]:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, most).split(b"\n")[:-1]
+    except zlib.error as error:
+        raise IntegrityError(f"expected dead letters, found something else: {error}") from error
+
+
+def reasons(head: bytes, most: int) -> Iterator[str]:
+    """Yield the reasons of the first letters of an object. Parameters and errors as of `first_lines`."""
+    try:
+        for line in first_lines(head, most):
             yield str(orjson.loads(line)["error"])
-    except (zlib.error, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise IntegrityError(f"expected dead letters, found something else: {error}") from error

@@ -78,9 +78,13 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
             "store.rename: it renames columns of a decoded value; set `source.value.decode` and `store.content: value` "
             "or both, or remove it"
         )
-    return settings.model_copy(
+    complete = settings.model_copy(
         update={"codec": codec, "options": _options(format_, settings), "encoding": format_.encoding}
     )
+    # A method of `base.HasRequirements`: this module imports no Arrow.
+    if require := getattr(format_, "require", None):
+        require(complete)
+    return complete
 
 
 def extension_of(settings: Settings) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.data_keys import DataKey
 from kafka_archiver.model.keys import SEALED, is_dead_letter
 from kafka_archiver.records.formats import dead_letter, get_format
@@ -71,6 +72,28 @@ def open_object(
             f"{item.key}: expected {item.rows} rows with checksum {item.checksum}, found {rows} with "
             f"{whole.checksum()}: the object is damaged, or another one"
         )
+
+
+def open_adopted(item: AdoptedObject, fetch: Fetch) -> Iterator[pa.RecordBatch]:
+    """Read all records of an object that another tool wrote, in order: the file's columns and `foreign.OFFSET`, if the
+    records have their offsets.
+
+    :param fetch: of `Copies`, which compare the object with its checksum first.
+    :raises IntegrityError: the object has not the rows that it had when it was adopted.
+    """
+    # Imported late: executors need not have all of its libraries.
+    from kafka_archiver.records.reading.foreign import foreign_format
+    from kafka_archiver.records.reading.foreign.base import foreign_target
+
+    target = foreign_target(item.topic, item.partition, item.key, item.format, item.codec)
+    source = io.BufferedReader(ObjectFile(item.key, fetch, item.bytes), _READ)
+    rows = 0
+    with naming(item):
+        for batch in foreign_format(item.format).read(cast(BinaryIO, source), target, item.has_offsets):
+            rows += batch.num_rows
+            yield batch
+    if rows != item.rows:
+        raise IntegrityError(f"{item.key}: expected {item.rows} rows, found {rows}")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import choose
 from kafka_archiver.messages.errors import BadRecordError
+from kafka_archiver.messages.foreign_text import without_marks
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.formats import dead_letter
@@ -51,6 +52,8 @@ class BadRecords:
         :param reasons: by offset.
         :raises BadRecordError: the policy is `fail`. The error names all records.
         """
+        shows_values = self._job.settings.encryption is None
+        reasons = {offset: without_marks(reason, shows_values) for offset, reason in reasons.items()}
         match self._job.bad_record:
             case "fail":
                 raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *choices(self._job.archive))

@@ -9,7 +9,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.state.overview.incomplete import IncompleteHour, incomplete_hours, of_hours
-from kafka_archiver.state.overview.snapshot import LastAudit, LastRun, Snapshot
+from kafka_archiver.state.overview.snapshot import Adopted, LastAudit, LastRun, Snapshot
 from kafka_archiver.state.status import last_commit, status
 from kafka_archiver.state.status.condition import without_brokers
 from kafka_archiver.state.status.damage import read_head
@@ -34,6 +34,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         line = read_line(context)
         audit = last_audit(context.ledger)
         incomplete = _incomplete(context.ledger, line, before)
+        adopted = before.adopted if before and before.adopted else last_adopted(context.ledger)
     except ArchiverError as error:
         troubles = tuple(of_runs(name, facts, None, None, moment))
         return snapshot.model_copy(update={"troubles": troubles, "error": str(error)})
@@ -47,6 +48,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "unfinished": tuple(plan.run for plan in line.unfinished),
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
         "audit": audit,
+        "adopted": adopted,
     }
     snapshot, hours = snapshot.model_copy(update=known), tuple(of_hours(name, incomplete))
     known_state: dict[str, Any]
@@ -95,6 +97,14 @@ def last_audit(ledger: Ledger) -> LastAudit | None:
         damaged=tuple(sorted({str(f["run"]) for f in head.errors if f.get("run") and f["kind"] in OBJECT_DAMAGE})),
         mended=head.mended,
     )
+
+
+def last_adopted(ledger: Ledger) -> Adopted | None:
+    """Return what the archive has adopted; None: nothing."""
+    adoption = ledger.adoption()
+    if adoption is None:
+        return None
+    return Adopted(**{name: getattr(adoption, name) for name in Adopted.model_fields})
 
 
 def _last_run(ledger: Ledger, commit: Commit | None, before: Snapshot | None) -> LastRun | None:

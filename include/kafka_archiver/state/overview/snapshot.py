@@ -40,6 +40,19 @@ class LastRun(Value):
     lost: int
 
 
+class Adopted(Value):
+    """Objects that another tool wrote. Fields as of `model.adopted.Adoption`."""
+
+    tool: str
+    adopted_at: UtcTime
+    verdict: str
+    objects: int
+    rows: int
+    bytes: int
+    loose: int
+    unproven: int
+
+
 class Snapshot(Value):
     """One archive as it was at `taken_at`.
 
@@ -49,7 +62,7 @@ class Snapshot(Value):
     `unfinished_since`: the oldest unfinished run's planning. `duration`, `effort`, `wrote`: of the DAG run that
     finished `last_run`. `at_work`: a DAG run is queued or at work. `audit_paused`: the DAG that audits
     is paused. `troubles`: what is wrong; `accepted`: what a person has accepted of it. `dead_letters`: the records that
-    are dead letters now.
+    are dead letters now. `adopted`: what another tool wrote.
     """
 
     archive: str
@@ -73,6 +86,7 @@ class Snapshot(Value):
     audit_paused: bool = False
     troubles: tuple[Finding, ...] = ()
     accepted: tuple[Finding, ...] = ()
+    adopted: Adopted | None = None
     error: str | None = None
 
     @property

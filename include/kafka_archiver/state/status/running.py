@@ -21,6 +21,7 @@ from kafka_archiver.messages.errors import SILENCE
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, TaskFailure
+from kafka_archiver.state.status.standing import FAILED_REQUEST_NAME
 from kafka_archiver.values.documents import isoformat
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
@@ -194,7 +195,7 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
     run, failure = failing[0], failing[0].failure
     in_a_row = f" ({len(failing)} failed in a row)" if len(failing) > 1 else ""
     means = "What is archived stays as it is, and the runs of the schedule go on"
-    name = f"failed-request:{run.run_id}"
+    name = f"{FAILED_REQUEST_NAME}{run.run_id}"
     accept = acknowledge(archive, name)
     if failure is None:
         observed = f"run {run.run_id} failed, although none of its tasks did{in_a_row}"

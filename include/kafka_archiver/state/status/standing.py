@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import acknowledge, last_hours, replay_all
+from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.acknowledged import Acknowledgement
 from kafka_archiver.model.findings import Finding, warning
 from kafka_archiver.model.progress import Progress
 
 LOST, DEAD_LETTERS = "recorded loss", "dead letters"
+# Begins the name of a failed backfill, rebuild, replay or repair.
+FAILED_REQUEST_NAME = "failed-request:"
 
 
 class Standing(NamedTuple):
@@ -53,12 +56,28 @@ def split_accepted(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
     left: list[Finding] = []
     accepted: list[Finding] = []
     for finding in findings:
-        decision = ledger.acknowledgement(finding.name) if finding.name else None
-        if decision and decision.accepted:
+        try:
+            decision = ledger.acknowledgement(finding.name) if finding.name else None
+        except DocumentError as error:
+            left.append(_undecided(finding, error))
+            continue
+        if decision and is_accepted(finding, decision):
             accepted.append(_accepted(finding, decision))
         else:
             left.append(finding)
     return Standing(tuple(left), tuple(accepted))
+
+
+def is_accepted(finding: Finding, decision: Acknowledgement) -> bool:
+    """Return whether a decision accepts this finding: a run that is cleared may fail again for another reason."""
+    of_a_run = finding.name.startswith(FAILED_REQUEST_NAME)
+    return decision.accepted and not (of_a_run and decision.observed != finding.text)
+
+
+def _undecided(finding: Finding, error: DocumentError) -> Finding:
+    """Return a finding whose decision nobody can read: it warns, and hides nothing else."""
+    damaged = f"Whether somebody has accepted it is unknown: {error}; or delete the document, and accept it again"
+    return finding.model_copy(update={"means": ". ".join(filter(None, (finding.means, damaged)))})
 
 
 def _accepted(finding: Finding, decision: Acknowledgement) -> Finding:

@@ -80,6 +80,7 @@ def write_missing_objects(
                 source = writer.model_copy(update={"letters": ()})
                 job = replace(job, rejected_by=_rejected_by(writer, ledger))
             chunks = _readable_again(writer, source, cluster, ledger)
+            chunks = aside.not_given_up(chunks) if aside and not source.letters else chunks
             wrote = engine.write(source, chunks, job) if chunks else []
             results += wrote
             require_all_results(source, chunks, wrote)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
@@ -11,7 +12,7 @@ from kafka_archiver.messages.advice import go_on, plan_anew, replay_again
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk, Plan
-from kafka_archiver.model.set_aside import FatalRecordsError
+from kafka_archiver.model.set_aside import FatalRecordsError, SetAside
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
@@ -25,6 +26,14 @@ from kafka_archiver.work.archive.readable_chunks import readable_chunks
 from kafka_archiver.work.archive.set_aside import freeze_fatal_records, set_aside_of
 
 log = logging.getLogger(__name__)
+
+
+class _Written(NamedTuple):
+    """The results of an engine. `chunks`: those of which it has read anything. `aside`: what they leave out."""
+
+    chunks: Sequence[Chunk]
+    results: list[ChunkResult]
+    aside: SetAside | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +72,11 @@ class ArchiveStep:
             return archive_dead_letters(plan, self, policies, self.store, self.ledger)
         logs = self._logs(source, stored)
         aside = set_aside_of(self.ledger, source.run, stored)
-        chunks = readable_chunks(source, policies, logs, stored is not None)
-        chunks = [chunk for chunk in chunks if not aside or aside.readable([chunk])]
+        chunks: Sequence[Chunk] = readable_chunks(source, policies, logs, stored is not None)
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
         schemas, keys = self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
         job = WriteJob.of(source, policies.bad_record, schemas, keys, aside)
-        results = self.write(source, chunks, job) if chunks else []
+        chunks, results, aside = self._write(source, chunks, job)
         try:
             require_all_results(source, chunks, results)
             logs_after = self._logs(plan, stored)
@@ -99,18 +107,23 @@ class ArchiveStep:
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write chunks with the engine, without records that end a process; to a permanent error, add how to go on."""
+        return self._write(plan, chunks, job).results
+
+    def _write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> "_Written":
+        """Write chunks as `write`. What they leave out may be more than `job` says: others set it aside meanwhile."""
         frozen = self.ledger.manifest(plan.run) is not None
         try:
             while True:
+                read = job.aside.not_given_up(chunks) if job.aside else chunks
                 try:
-                    results = self.engine.write(plan, chunks, job)
+                    results = self.engine.write(plan, read, job) if read else []
                 except FatalRecordsError as fatal:
                     job = freeze_fatal_records(self.ledger, plan, job, fatal)
                     continue
                 aside = job.aside if frozen else self.ledger.set_aside(plan.run).document
                 if aside == job.aside:
-                    return results
-                # Another attempt has found a record that has ended no process of this one.
+                    return _Written(read, results, aside)
+                # Another attempt has found a record that has ended no process of this one, or somebody gave up offsets.
                 abort(results, self.store)
                 job = replace(job, aside=aside)
         except PermanentError as error:

@@ -21,10 +21,13 @@ class Fill(NamedTuple):
 def ranges_to_fill(context: Context, observed: Survey, known: Known, fill: Fill) -> dict[TopicPartition, Range]:
     """Return the offsets of each log among which some may be left out: up to where scheduled runs began.
 
+    Nothing behind the end of the log for this isolation: a group that was put behind an open transaction begins there.
+
     :raises ConfigError: the records are filed by a time that Kafka's index does not know.
     """
     starts = {state.name: state.log_start for state in observed.states}
-    ends = {name: (known[name].next or 0) if name in known else 0 for name in starts}
+    readable = {state.name: state.log_end for state in observed.states}
+    ends = {name: min(known[name].next or 0, readable[name]) if name in known else 0 for name in starts}
     if fill.since:
         if context.archive.settings.time.source != "record":
             raise ConfigError(

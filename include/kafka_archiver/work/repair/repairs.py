@@ -73,7 +73,8 @@ def find_repairs(context: Context, report: Report, given_up: Collection[str] = (
     restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if documents.give(key) is not None)
     unsound = _unsound_intervals(report, unreadable)
     mended = {*derived, *restored}
-    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or _interval_of(f.run) in unsound]
+    # No run can write an adopted object again.
+    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or not f.run or _interval_of(f.run) in unsound]
     left = tuple(f for f in blocking if f.subject not in mended)
     line = _sound_line(context, unsound)
     anew = dict(_unfinishable(context, line))

@@ -1,4 +1,4 @@
-"""What a restore would take, and what the target lacks for it. Writes nothing."""
+"""A forecast of a restore: its extent, and what the target lacks for it. Writes nothing."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

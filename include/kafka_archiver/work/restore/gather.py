@@ -1,4 +1,4 @@
-"""What the archive has for a restore: the runs that count, their offsets, and counts from their manifests.
+"""The records that an archive has for a restore: the runs that count, their offsets, and counts from their manifests.
 
 Ten years of runs are read one after the other. What stays in memory of each is its name, a digest, and three numbers
 for each range of offsets.

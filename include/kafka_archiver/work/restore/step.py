@@ -30,7 +30,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """What a task needs for a target partition. Can be pickled.
+    """The work of a task on a target partition. Can be pickled.
 
     `url`, `options`: the store. `endpoints`: with the target's brokers. `writers`: how many work at the same time.
     """

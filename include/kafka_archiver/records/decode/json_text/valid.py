@@ -10,7 +10,6 @@ from operator import or_
 from types import NoneType
 from typing import Annotated, Any, get_args
 
-import jsonschema_rs
 import msgspec
 import orjson
 import pyarrow as pa
@@ -157,6 +156,9 @@ class _Parts:
         """A node with a check of its values: as msgspec reads them where orjson reads the same, else of their text."""
         if not _dollars(part) <= {"$comment"}:
             raise _UnclearError
+        # Of the extra `json-schema`, which `decode: json` does without.
+        import jsonschema_rs
+
         is_valid = jsonschema_rs.validator_for({**self._dialect, "items": part}).is_valid
         # Integers with a point are left to the validating library.
         python = int | None if isinstance(node, Integers) else node.python

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+from pydantic import Field
 
 from kafka_archiver.values.documents import Value
 
@@ -24,6 +26,13 @@ _MAKERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+class AvroOptions(Value):
+    """`index`: the object has an index of its blocks beside it."""
+
+    # Not written if there is none: such a plan keeps its earlier bytes.
+    index: bool = Field(default=False, exclude_if=lambda index: not index)
+
+
 class Avro:
     """The format `avro`."""
 
@@ -33,7 +42,7 @@ class Avro:
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
-    options = Value
+    options = AvroOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = {
         codec: (*compressor, "orjson", "pyarrow") for codec, compressor in _MAKERS.items()
     }
@@ -54,9 +63,9 @@ class Avro:
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
-        from kafka_archiver.records.formats.avro.encoder import AvroEncoder
+        from kafka_archiver.records.formats.avro.encoder import AvroEncoder, IndexedAvroEncoder
 
-        return AvroEncoder(target)
+        return IndexedAvroEncoder(target) if target.settings.options.get("index") else AvroEncoder(target)
 
     def stage(self, settings: Settings) -> None:
         """None: Avro can hold every record."""
@@ -66,6 +75,22 @@ class Avro:
         from kafka_archiver.records.formats.avro.reader import read_records
 
         return read_records(source, target)
+
+    def read_from(
+        self,
+        source: BinaryIO,
+        target: Target,
+        offset: int,
+        row: int | None,
+        sidecar: Callable[[], bytes | None],
+    ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+        """Read from the block that has the offset: one range request for each block. None without an index."""
+        if not target.settings.options.get("index"):
+            return None
+        from kafka_archiver.records.formats.avro.reader import read_block
+        from kafka_archiver.records.formats.shared.index import read_from
+
+        return read_from(source, target, offset, row, sidecar, lambda block: read_block(block, target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the file's schema, and the records."""

@@ -20,8 +20,10 @@ from kafka_archiver.records.formats.base import Buffer, Target
 from kafka_archiver.records.formats.shared.compress import ZSTD
 from kafka_archiver.records.formats.shared.cuts import cuts
 from kafka_archiver.records.formats.shared.deflate import Deflate
+from kafka_archiver.records.formats.shared.index import EXTENSION, Index, Part
 from kafka_archiver.records.formats.shared.records import encoder_schema, normalised
 from kafka_archiver.records.formats.vectors import text_of
+from kafka_archiver.values.columns import Int64s, column
 
 _MAGIC = b"Obj\x01"
 # Bytes before compression. Larger blocks do not compress better.
@@ -104,8 +106,52 @@ class AvroEncoder:
 
     def _close_block(self) -> None:
         block = self._compress(self._block)
-        self._ready += [long(self._rows) + long(len(block)), block, self._sync]
+        self._add([long(self._rows) + long(len(block)), block, self._sync], len(self._block), self._rows)
         self._block, self._rows = bytearray(), 0
+
+    def _add(self, block: list[Buffer], _uncompressed: int, _rows: int) -> None:
+        """Give the bytes of a block."""
+        self._ready += block
+
+
+class IndexedAvroEncoder(AvroEncoder):
+    """The same bytes, and an index of the blocks."""
+
+    sidecar_extension = EXTENSION
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self._index = Index(sum(map(len, self._ready)))
+        # Rows of ended blocks, of records that came before the last batch, and the offset of the open block's first.
+        self._closed = self._before = 0
+        self._first: int | None = None
+        self._offsets: Int64s | None = None
+
+    def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        """Take records; return the bytes that are ready."""
+        self._offsets = column(batch, "offset") if "offset" in batch.schema.names else None
+        if self._before == self._closed:
+            self._first = self._offset_at(self._before)
+        ready = super().write(batch)
+        self._before += batch.num_rows
+        return ready
+
+    def sidecar(self) -> bytes:
+        """The index."""
+        return self._index.document()
+
+    def _add(self, block: list[Buffer], uncompressed: int, rows: int) -> None:
+        super()._add(block, uncompressed, rows)
+        part = Part()
+        part.take(block)
+        self._index.add(part, uncompressed, rows, self._first)
+        self._closed += rows
+        self._first = self._offset_at(self._closed)
+
+    def _offset_at(self, row: int) -> int | None:
+        """Return the offset of a row of the present batch; None: it is in a later one, or the batch has none."""
+        at = row - self._before
+        return int(self._offsets[at]) if self._offsets is not None and 0 <= at < len(self._offsets) else None
 
 
 def _bytes(value: bytes) -> bytes:

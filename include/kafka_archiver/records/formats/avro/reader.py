@@ -15,6 +15,17 @@ from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.shared.back import record
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 
+# By codec: its name in Avro.
+CODECS = {
+    "none": "null",
+    "gzip": "deflate",
+    "deflate": "deflate",
+    "zstd": "zstandard",
+    "snappy": "snappy",
+    "bzip2": "bzip2",
+}
+SYNC = 16
+
 
 def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[pa.RecordBatch]:
     """Batches of the target's schema, one a block.
@@ -38,6 +49,19 @@ def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[
             raise
         # Each codec's library raises its own error for damaged bytes.
         raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+
+
+def read_block(block: bytes, target: Target) -> Iterator[pa.RecordBatch]:
+    """The records of one block, with its count, its length and the sync marker.
+
+    :raises IntegrityError: as above.
+    """
+    file = io.BytesIO()
+    schema = fastavro.parse_schema(schema_of(stored(target.schema)))
+    fastavro.writer(file, schema, [], CODECS[target.settings.codec], sync_marker=block[-SYNC:])
+    file.write(block)
+    file.seek(0)
+    return read_records(file, target)
 
 
 def _batch(block: Any, datum: Any, change: Callable[[Any], Any] | None, schema: pa.Schema) -> pa.RecordBatch:

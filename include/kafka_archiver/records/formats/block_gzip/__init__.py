@@ -7,6 +7,7 @@ the record at any offset.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 from pydantic import Field
@@ -47,9 +48,10 @@ class BlockGzip:
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
-        from kafka_archiver.records.formats.block_gzip.encoder import BlockEncoder
+        from kafka_archiver.records.formats.shared.blocks import BlockEncoder
 
-        return BlockEncoder(target)
+        # The peer's index has no checksums: gzip has its own.
+        return BlockEncoder(target, checksums=False)
 
     def stage(self, settings: Settings) -> Fitting | None:
         """Return the stage of `jsonl`: the lines are the same."""
@@ -66,13 +68,14 @@ class BlockGzip:
         source: BinaryIO,
         target: Target,
         offset: int,
-        row: int | None,  # noqa: ARG002 - the protocol's
+        row: int | None,
         sidecar: Callable[[], bytes | None],
     ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
         """Read from the member that has the offset: one range request for each member."""
-        from kafka_archiver.records.formats.block_gzip.reader import read_from
+        from kafka_archiver.records.formats.jsonl.reader import read_records
+        from kafka_archiver.records.formats.shared.index import read_from
 
-        return read_from(source, target, offset, sidecar)
+        return read_from(source, target, offset, row, sidecar, lambda part: read_records(BytesIO(part), target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Each line as it is."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
+from pydantic import Field
+
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.records.formats.shared.codecs import extensions, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
@@ -13,6 +17,13 @@ if TYPE_CHECKING:
 
     from kafka_archiver.model.plan import Content, Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
+
+
+class LineOptions(Value):
+    """`index`: the object has an index beside it, and parts that are decompressed alone. Only with `codec: zstd`."""
+
+    # Not written if there is none: such a plan keeps its earlier bytes.
+    index: bool = Field(default=False, exclude_if=lambda index: not index)
 
 
 class JsonLines:
@@ -24,7 +35,7 @@ class JsonLines:
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
-    options = Value
+    options = LineOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "brotli-both": "f192a62a3e3bd688bd53e55aeb5577b1",
@@ -55,6 +66,10 @@ class JsonLines:
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
+        if _has_index(target.settings):
+            from kafka_archiver.records.formats.shared.blocks import BlockEncoder
+
+            return BlockEncoder(target, checksums=True)
         from kafka_archiver.records.formats.jsonl.encoder import lines_of
         from kafka_archiver.records.formats.shared.stream import StreamEncoder
 
@@ -74,8 +89,36 @@ class JsonLines:
 
         return read_records(source, target)
 
+    def require(self, settings: Settings) -> None:
+        """Refuse an index with another codec than zstd. Raises ConfigError."""
+        if _has_index(settings) and settings.codec != "zstd":
+            raise ConfigError(
+                f"store.options.index: lines have an index with `codec: zstd`, found codec {settings.codec}; "
+                "`format: block_gzip` is that for gzip"
+            )
+
+    def read_from(
+        self,
+        source: BinaryIO,
+        target: Target,
+        offset: int,
+        row: int | None,
+        sidecar: Callable[[], bytes | None],
+    ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+        """Read from the part that has the offset: one range request for each part. None without an index."""
+        if not _has_index(target.settings):
+            return None
+        from kafka_archiver.records.formats.jsonl.reader import read_records
+        from kafka_archiver.records.formats.shared.index import read_from
+
+        return read_from(source, target, offset, row, sidecar, lambda part: read_records(BytesIO(part), target))
+
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Each line as it is."""
         from kafka_archiver.records.formats.jsonl.reader import read_lines
 
         return read_lines(source, target)
+
+
+def _has_index(settings: Settings) -> bool:
+    return bool(settings.options.get("index"))

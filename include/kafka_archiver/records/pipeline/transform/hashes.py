@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.transforms import Hash, fingerprint
 from kafka_archiver.records.formats.shared.plain_types import LOGICAL
+from kafka_archiver.records.formats.shared.texts import decimals
 from kafka_archiver.records.pipeline.transform.paths import Change, Changed
 
 # What has one spelling as text, besides bytes.
@@ -50,9 +51,15 @@ class Digests:
         if array.type == pa.uuid():
             texts = [None if value is None else str(value).encode() for value in array.to_pylist()]
         else:
-            spelt = array if any(of(array.type) for of in _BYTES) else array.cast(pa.string()).cast(pa.binary())
-            texts = spelt.to_pylist()
+            texts = self._spelt(array).to_pylist()
         return pa.array([None if text is None else self._digest(text) for text in texts], pa.string())
+
+    def _spelt(self, array: pa.Array) -> pa.Array:
+        if any(of(array.type) for of in _BYTES):
+            return array
+        if self._step.rules > 2 and pa.types.is_decimal(array.type):
+            return decimals(array)
+        return array.cast(pa.string()).cast(pa.binary())
 
     def _digest(self, value: bytes) -> str:
         if self._hmac is None:

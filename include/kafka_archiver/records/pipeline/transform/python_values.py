@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.records.formats.shared.plain_types import bare, plain, seen_as
 
 Check = Callable[[Any], Any]
@@ -50,7 +51,9 @@ class PythonColumn:
         try:
             pa.array([checked], self._bare.field(0).type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"{self.field.name} cannot be of type {self.field.type}: {error}") from None
+            raise ValueError(
+                f"{self.field.name} cannot be of type {self.field.type}: {record_value(str(error))}"
+            ) from None
         return checked
 
     def array(self, values: Sequence[Any]) -> pa.Array:
@@ -116,7 +119,7 @@ def _moment(kind: pa.DataType, name: str) -> Check:
         # Arrow would cut off what the type has no place for.
         wrong = isinstance(value, datetime) is day or not isinstance(value, date)
         if wrong or getattr(value, "microsecond", 0) % finest:
-            raise ValueError(f"{name} is of type {kind}, found {type(value).__name__} {value}")
+            raise ValueError(f"{name} is of type {kind}, found {type(value).__name__} {record_value(str(value))}")
         return value
 
     return check
@@ -154,7 +157,9 @@ def _struct(kind: pa.DataType, name: str) -> Check:
         if not isinstance(value, Mapping):
             raise ValueError(f"{name} is a mapping of fields, found {type(value).__name__}")
         if more := value.keys() - children.keys():
-            raise ValueError(f"{name} has no field {min(map(str, more))!r}; it has {', '.join(children)}")
+            raise ValueError(
+                f"{name} has no field {record_value(repr(min(map(str, more))))}; it has {', '.join(children)}"
+            )
         return {field: value_of(value.get(field)) for field, value_of in children.items()}
 
     return check

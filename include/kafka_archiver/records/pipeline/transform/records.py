@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.mapper import Record
-from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.messages.foreign_text import foreign, foreign_beside_values
 from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.columns import HEADER
 from kafka_archiver.records.pipeline.base import Marks
@@ -40,7 +40,8 @@ class Records(PythonMapper):
         columns, wrong = _columns(outputs, rows, records)
         for row, why in wrong.items():
             reasons[int(offsets[row])] = (
-                f"the mapper {self._mapper.function} returned a record that cannot be stored: {foreign(why)}"
+                f"the mapper {self._mapper.function} returned a record that cannot be stored: "
+                f"{foreign_beside_values(why)}"
             )
         marks.reject(reasons)
         stays = np.zeros(len(offsets), np.bool_)

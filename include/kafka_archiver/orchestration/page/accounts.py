@@ -1,0 +1,131 @@
+"""The account of a run, and the pages that Airflow shows as tabs: of a DAG its archive, of a DAG run its accounts."""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import RedirectResponse
+
+from kafka_archiver.context.history import PartitionAccount, RunDetails
+from kafka_archiver.messages.advice import audit_dag_id, dag_id
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.manifest import FATES, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.orchestration.dag_run.params import checked_run
+from kafka_archiver.orchestration.metadata.facts import planned_work_of
+from kafka_archiver.orchestration.page.access import MaybeUser
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.views import require_visible, visitor
+
+# Runs of one DAG run, and partitions and objects of each, that are shown.
+RUNS, PARTITIONS, OBJECTS = 5, 200, 100
+
+
+class Account(NamedTuple):
+    """The parts of a run that a page shows. `fates`: the sums over all partitions."""
+
+    run: str
+    state: str
+    origin: str
+    planned_at: datetime
+    interval: str
+    offsets: int
+    partitions: tuple[PartitionPlan, ...]
+    accounts: tuple[PartitionAccount, ...]
+    fates: dict[str, int] | None
+    objects: tuple[ObjectEntry, ...]
+    object_count: int
+    rows: int
+    bytes: int
+    dead_letters: int
+
+    @classmethod
+    def of(cls, details: RunDetails) -> "Account":
+        """Return the account of a run as its documents have it."""
+        plan, manifest = details.plan, details.manifest
+        objects = manifest.objects if manifest else ()
+        return cls(
+            run=plan.run,
+            state=details.state,
+            origin=plan.origin,
+            planned_at=plan.planned_at,
+            interval=str(plan.interval),
+            offsets=plan.count,
+            partitions=tuple(plan.partitions[:PARTITIONS]),
+            accounts=tuple(details.accounts[:PARTITIONS]),
+            fates=dict(manifest.account) if manifest else None,
+            objects=tuple(objects[:OBJECTS]),
+            object_count=len(objects),
+            rows=manifest.rows if manifest else 0,
+            bytes=sum(entry.bytes for entry in objects),
+            dead_letters=len(manifest.dead_letters) if manifest else 0,
+        )
+
+
+def accounts_router(observatory: Observatory, details: Details) -> APIRouter:
+    """Return the routes of accounts and of Airflow's tabs."""
+    router = APIRouter()
+
+    def show(request: Request, name: str, runs: list[str], title: str) -> Response:
+        lookups = [details.run(name, run) for run in runs[-RUNS:][::-1]]
+        values = [lookup.value for lookup in lookups if lookup and lookup.value]
+        return render(
+            request,
+            "account.html",
+            name=name,
+            title=title,
+            accounts=[Account.of(value) for value in values],
+            errors=[lookup.error for lookup in lookups if lookup and lookup.error],
+            awaited=any(lookup is None for lookup in lookups),
+            more=len(runs) - RUNS,
+            fates=FATES,
+        )
+
+    @router.get("/archives/{name}/runs/{run}")
+    def run_page(request: Request, user: MaybeUser, name: str, run: str) -> Response:
+        """Show the account of one run of the ledger."""
+        require_visible(observatory, visitor(request, user), name)
+        try:
+            return show(request, name, [checked_run(run, "run")], f"Run {run}")
+        except ConfigError:
+            raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+
+    @router.get("/dags/{dag}")
+    def of_dag(request: Request, user: MaybeUser, dag: str) -> Response:
+        """Lead to the archive of a DAG."""
+        name = _archive_of(request, user, dag)
+        return _elsewhere(request) if name is None else _redirect(request, f"/archives/{quote(name)}")
+
+    @router.get("/dags/{dag}/runs/{run_id:path}")
+    def of_dag_run(request: Request, user: MaybeUser, dag: str, run_id: str) -> Response:
+        """Show the accounts of the ledger's runs that a DAG run works on."""
+        name = _archive_of(request, user, dag)
+        if name is None:
+            return _elsewhere(request)
+        if dag != dag_id(name):
+            return _redirect(request, f"/archives/{quote(name)}")
+        work = planned_work_of(dag, run_id)
+        return show(request, name, list(work.runs) if work else [], f"DAG run {run_id}")
+
+    def _archive_of(request: Request, user: Any, dag: str) -> str | None:
+        """Return the archive of a DAG that this user may see; None: it belongs to none."""
+        who = visitor(request, user)
+        names = [name for name in observatory.archives().valid if dag in (dag_id(name), audit_dag_id(name))]
+        for name in names:
+            require_visible(observatory, who, name)
+            return name
+        return None
+
+    return router
+
+
+def _redirect(request: Request, path: str) -> Response:
+    return RedirectResponse(str(request.scope.get("root_path", "")).rstrip("/") + path, 303)
+
+
+def _elsewhere(request: Request) -> Response:
+    text = "This DAG belongs to no archive. The page Browse > Archives lists all archives that you may see."
+    return render(request, "message.html", title="No archive", text=text, back=None, dag=None)

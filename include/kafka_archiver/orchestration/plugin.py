@@ -1,0 +1,50 @@
+"""The archiver in Airflow's UI: a page in the navigation, health and metrics below /archiver, a note on each DAG run.
+
+Airflow finds it by the entry point `airflow.plugins`.
+"""
+
+from urllib.parse import urlsplit
+
+from airflow.configuration import conf
+from airflow.plugins_manager import AirflowPlugin
+
+from kafka_archiver.orchestration.metadata import notes
+from kafka_archiver.orchestration.page.lazy import LazyApp
+
+# A proxy may serve Airflow below a path.
+_ABOVE = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+_ICON = {"icon": f"{_ABOVE}/archiver/static/icon.svg"}
+
+
+class ArchiverPlugin(AirflowPlugin):
+    """Loaded by every process of Airflow, so it imports nothing heavy."""
+
+    name = "archiver"
+    fastapi_apps = [{"app": LazyApp(), "url_prefix": "/archiver", "name": "Archiver"}]  # noqa: RUF012 - Airflow's form
+    external_views = [  # noqa: RUF012 - Airflow's form
+        {
+            "name": "Archives",
+            "href": f"{_ABOVE}/archiver/",
+            "destination": "nav",
+            "category": "browse",
+            "url_route": "archiver",
+            **_ICON,
+        },
+        # Tabs of each DAG and each DAG run; of a DAG that belongs to no archive, the page says so.
+        {
+            "name": "Archive",
+            "href": f"{_ABOVE}/archiver/dags/{{DAG_ID}}",
+            "destination": "dag",
+            "url_route": "archive",
+            **_ICON,
+        },
+        {
+            "name": "Account",
+            "href": f"{_ABOVE}/archiver/dags/{{DAG_ID}}/runs/{{RUN_ID}}",
+            "destination": "dag_run",
+            "url_route": "account",
+            **_ICON,
+        },
+    ]
+    # The scheduler calls them when a DAG run ends.
+    listeners = [notes]  # noqa: RUF012 - Airflow's form

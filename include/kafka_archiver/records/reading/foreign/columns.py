@@ -1,0 +1,97 @@
+"""Files with columns, Avro and Parquet: the columns of the values, or of Lenses' envelope."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, BinaryIO
+
+import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.records.formats.avro.alone import read_alone as avro_alone
+from kafka_archiver.records.formats.base import Target
+from kafka_archiver.records.formats.parquet.reader import read_alone as parquet_alone
+from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, envelope, facts_of, joined
+
+
+class Avro:
+    """Object container files; the file says its codec."""
+
+    def facts(self, source: BinaryIO, target: Target) -> Facts:
+        """Count the records by block, and read their envelopes if they have some."""
+        try:
+            blocks: Any = fastavro.block_reader(source)
+            fields = {field["name"] for field in blocks.writer_schema.get("fields", ())}
+        except (ValueError, EOFError, LookupError, TypeError, AttributeError) as error:
+            raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+        if "metadata" not in fields:
+            rows = _counted(blocks, target)
+            return Facts(rows)
+        source.seek(0)
+        return _facts(avro_alone(source, target)[1])
+
+    def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the records, a batch a block."""
+        return _with_offsets(avro_alone(source, target)[1], has_offsets)
+
+
+class Parquet:
+    """Parquet files; the file says its codec."""
+
+    def facts(self, source: BinaryIO, target: Target) -> Facts:
+        """Count the records by the footer, and read their envelopes if they have some."""
+        schema, batches = parquet_alone(source, target)
+        if "metadata" in schema.names:
+            return _facts(batches)
+        return Facts(sum(batch.num_rows for batch in batches))
+
+    def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the records, some at a time."""
+        return _with_offsets(parquet_alone(source, target)[1], has_offsets)
+
+
+def _counted(blocks: Any, target: Target) -> int:
+    try:
+        return sum(block.num_records for block in blocks)
+    except Exception as error:
+        # Each codec's library raises its own error for damaged bytes; the source is a local copy.
+        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+
+
+def _facts(batches: Iterator[pa.RecordBatch]) -> Facts:
+    """Return the facts of records with a column `metadata`, which may be Lenses'."""
+    parts: list[Facts] = []
+    rows, is_envelope, place = 0, True, None
+    for batch in batches:
+        rows += batch.num_rows
+        records = [envelope({"metadata": item}) for item in _metadata(batch)] if is_envelope else []
+        is_envelope = is_envelope and None not in records
+        if is_envelope and records:
+            known: Iterator[Coordinates] = ((record[0], record[1]) for record in records if record)
+            parts.append(facts_of(batch.num_rows, known, None))
+            place = place or (records[0] and (records[0][2], records[0][3]))
+    if not is_envelope or not parts:
+        return Facts(rows)
+    return joined(parts, place or None)
+
+
+def _metadata(batch: pa.RecordBatch) -> list[Any]:
+    column = batch.column("metadata")
+    if not pa.types.is_struct(column.type):
+        return [None] * batch.num_rows
+    items: list[Any] = []
+    for item in column.to_pylist():
+        time = item.get("timestamp") if item else None
+        if isinstance(time, datetime):
+            item = {**item, "timestamp": int(time.timestamp() * 1000)}
+        items.append(item)
+    return items
+
+
+def _with_offsets(batches: Iterator[pa.RecordBatch], has_offsets: bool) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if has_offsets:
+            offsets = pc.struct_field(batch.column("metadata"), "offset").cast(OFFSET.type)
+            batch = batch.append_column(OFFSET, offsets)
+        yield batch

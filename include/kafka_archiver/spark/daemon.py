@@ -1,0 +1,38 @@
+"""Spark's Python daemon for a job on this machine (`spark.python.daemon.module`): its workers start faster.
+
+PySpark is imported from its installation instead of its zip, which has no compiled modules, and libraries are imported
+once, before the daemon forks a worker for each core.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+from kafka_archiver.spark.unpacked import unpacked
+
+# All of them leave this process with a single thread: a fork copies only the one that forks. So not pyarrow or numpy.
+BEFORE_FORK = (
+    "pyspark.worker",
+    "boto3",
+    "botocore.session",
+    "confluent_kafka",
+    "kafka_archiver.model.manifest",
+    "kafka_archiver.store.s3",
+)
+
+
+def prepare() -> None:
+    """Import what all workers need. A library that is missing here fails in the task, with its name."""
+    sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
+    for name in BEFORE_FORK:
+        try:
+            import_module(name)
+        except ImportError:
+            continue
+
+
+if __name__ == "__main__":
+    prepare()
+    from pyspark.daemon import manager
+
+    manager()

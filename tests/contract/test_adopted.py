@@ -1,0 +1,397 @@
+"""Archives of other tools: adopted once, then read by offset as far as their files say it, and never more."""
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_archiver.audit.inspection import audit
+from kafka_archiver.config import Archive
+from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.model.adopted import Adoption, Tool
+from kafka_archiver.model.keys import adoption_document
+from kafka_archiver.reader.archive import ArchiveReader
+from kafka_archiver.reader.lines import json_lines
+from kafka_archiver.reader.lookup import Lookup
+from kafka_archiver.store import Store
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.adopt import adopt, preview
+from tests.support.foreign import ENVELOPE, Sent, blocks, encoded, enveloped, mak, sent
+from tests.support.lake import Lake
+
+pytestmark = pytest.mark.contract
+NOW = datetime(2026, 11, 21, 5, tzinfo=UTC)
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def confluent(form: str, records: Sequence[Sent], folder: str = "partition=0", partition: int = 0) -> tuple[str, bytes]:
+    end = "snappy.parquet" if form == "parquet" else form
+    key = f"topics/orders/{folder}/orders+{partition}+{records[0].offset:010d}.{end}"
+    return key, encoded(form, [record.value for record in records])
+
+
+def lenses(form: str, records: Sequence[Sent], envelope: bool = False) -> tuple[str, bytes]:
+    times = [record.timestamp for record in records]
+    end = "gz" if form == "json.gz" else form
+    key = f"demo/orders/0/{records[-1].offset:012d}_{min(times)}_{max(times)}.{end}"
+    values = [enveloped(record, "orders", 0) if envelope else record.value for record in records]
+    return key, encoded(form, values, ENVELOPE) if envelope else encoded(form, values)
+
+
+def kafkatos3(records: Sequence[Sent]) -> tuple[str, bytes]:
+    first, last = records[0].offset, records[-1].offset
+    return f"kafkatos3/orders/0/orders-0_{first}-{last}_261121.mak.gz", mak("orders", 0, records)
+
+
+def zooz(records: Sequence[Sent], hour: str = "05") -> tuple[str, bytes]:
+    key = f"root/app/date=2026-11-21/hour={hour}/0_{records[0].offset}.json.gz"
+    return key, encoded("json.gz", [record.value for record in records])
+
+
+def store_of(*objects: tuple[str, bytes]) -> MemoryStore:
+    store = MemoryStore(uuid.uuid4().hex)
+    for key, data in objects:
+        store.put(key, data)
+    return store
+
+
+def adopted(store: MemoryStore, tool: Tool, folder: str = "", topic: str | None = None) -> tuple[Ledger, Adoption]:
+    ledger = Ledger(store, "old")
+    return ledger, adopt(ledger, folder, tool, topic, NOW)
+
+
+def numbers(batches: list[pa.RecordBatch], column: str) -> list[Any]:
+    return [value for batch in batches for value in batch.column(column).to_pylist()]
+
+
+def values(batches: list[pa.RecordBatch]) -> list[Any]:
+    """The number in each value, whatever its form."""
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    plain = [json.loads(row["value"]) if isinstance(row.get("value"), bytes) else row for row in rows]
+    return [row["n"] if "n" in row else row["value"]["n"] for row in plain]
+
+
+def read(ledger: Ledger, **options: Any) -> list[pa.RecordBatch]:
+    return list(ArchiveReader(ledger).read("orders", **options))
+
+
+def found_at(ledger: Ledger, offset: int, count: int = 1) -> list[dict[str, Any]]:
+    batches = list(Lookup(ledger, P0).records(offset, count))
+    return [json.loads(line) for batch in batches for line in json_lines(batch, P0).splitlines()]
+
+
+def found_or_unproven(ledger: Ledger, offset: int) -> dict[str, Any] | None:
+    try:
+        [row] = found_at(ledger, offset)
+    except ConfigError as error:
+        if "is unproven" in str(error):
+            return None
+        raise
+    return row
+
+
+FORMS = ("json", "json.gz", "avro", "parquet")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_of_confluent_that_follow_each_other_without_room_have_offsets(form: str) -> None:
+    files = [sent(range(40)), sent(range(40, 60)), sent(range(60, 61)), sent(range(61, 70))]
+    ledger, adoption = adopted(store_of(*(confluent(form, records) for records in files)), "confluent")
+    [partition] = adoption.partitions
+    assert (adoption.verdict, partition.rows, partition.placed, partition.loose) == ("unproven", 70, 61, 9)
+    batches = read(ledger)
+    assert values(batches) == list(range(70))
+    # Of the last file nothing bounds the offsets behind its first.
+    assert numbers(batches, "offset") == [*range(61), *[None] * 9]
+    assert values(read(ledger, offsets=(5, 50))) == list(range(5, 50))
+    for offset in (0, 39, 40, 60, 61):
+        [row] = found_at(ledger, offset)
+        value = row if "n" in row else json.loads(row["value"])
+        assert (row["offset"], value["n"]) == (offset, offset)
+    assert [row["offset"] for row in found_at(ledger, 38, count=5)] == [38, 39, 40, 41, 42]
+    with pytest.raises(
+        ConfigError, match=r"orders\[0\] offset 62 is unproven: if the archive has its record, it is in "
+    ):
+        found_at(ledger, 62)
+    with pytest.raises(
+        ConfigError, match="nobody knows the offsets of its 9 rows: they are at the offset 61 and somew"
+    ):
+        read(ledger, offsets=(0, 65))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_of_lenses_end_with_the_offset_in_their_name(form: str) -> None:
+    files = [sent(range(7, 10)), sent(range(10, 30)), sent([35, 36])]
+    ledger, adoption = adopted(store_of(*(lenses(form, records) for records in files)), "lenses")
+    [partition] = adoption.partitions
+    # Nothing says where the first file begins, nor which of seven offsets the two rows of the last one have.
+    assert (partition.placed, partition.loose, partition.unproven) == (20, 5, 5)
+    assert values(read(ledger)) == [*range(7, 30), 35, 36]
+    assert values(read(ledger, offsets=(10, 30))) == list(range(10, 30))
+    assert [row["offset"] for row in found_at(ledger, 9)] == [9]
+    for offset in (8, 33, 36):
+        with pytest.raises(ConfigError, match="is unproven"):
+            found_at(ledger, offset)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_envelope_of_lenses_tells_each_offset(form: str) -> None:
+    files = [sent([3, 4, 8]), sent([9, 20, 21])]
+    ledger, adoption = adopted(store_of(*(lenses(form, records, envelope=True) for records in files)), "lenses")
+    [partition] = adoption.partitions
+    assert (partition.placed, partition.loose) == (6, 0)
+    batches = read(ledger, offsets=(4, 21))
+    assert numbers(batches, "offset") == values(batches) == [4, 8, 9, 20]
+    assert found_at(ledger, 20)[0]["offset"] == 20
+    with pytest.raises(ConfigError, match="offset 10 is unproven"):
+        found_at(ledger, 10)
+
+
+def test_files_of_kafkatos3_that_overlap_give_each_offset_once() -> None:
+    files = [sent([0, 1, 5]), sent([1, 5, 6, 9]), sent([9, 12])]
+    ledger, adoption = adopted(store_of(*map(kafkatos3, files)), "kafkatos3")
+    batches = read(ledger)
+    assert numbers(batches, "offset") == values(batches) == [0, 1, 5, 6, 9, 12]
+    assert numbers(batches, "key") == [b"k"] * 6
+    assert [row["offset"] for row in found_at(ledger, 5, count=3)] == [5, 6, 9]
+    assert adoption.unproven > 0
+
+
+def test_deviantart_counts_records_by_its_index_and_a_value_with_a_line_break_has_no_offset() -> None:
+    plain = [json.dumps(record.value).encode() for record in sent(range(10))]
+    store = MemoryStore(uuid.uuid4().hex)
+    for number, day, some in (
+        (0, 20, plain[:4]),
+        (4, 20, plain[4:7]),
+        (7, 21, [b'{"n":\n7}', *plain[8:]]),
+        (10, 21, plain[:1]),
+    ):
+        base = f"pre/2026-11-{day}/orders-00000-{number:012d}"
+        data, index = blocks(number, some, 2)
+        store.put(f"{base}.gz", data)
+        store.put(f"{base}.index.json", index)
+    store.put("pre/last_chunk_index.orders-00000.txt", b"x")
+    ledger, adoption = adopted(store, "deviantart", "pre/")
+    assert adoption.left_out == {"an index of the tool, not of records": 5}
+    assert "one after the other" in adoption.unknown[1]
+    assert [row["offset"] for row in found_at(ledger, 3, count=4)] == [3, 4, 5, 6]
+    for offset in (7, 8):
+        # Its first line is not its first value.
+        with pytest.raises(ConfigError, match=f"offset {offset} is unproven"):
+            found_at(ledger, offset)
+
+
+def test_zooz_has_values_only() -> None:
+    files = [(sent(range(5)), "05"), (sent(range(5, 9)), "05"), (sent(range(3, 6)), "06")]
+    ledger, adoption = adopted(store_of(*(zooz(*item) for item in files)), "zooz", "root/app/", "orders")
+    assert adoption.partitions[0].placed == 0
+    batches = read(ledger)
+    assert sorted(values(batches)) == sorted([*range(9), *range(3, 6)])
+    assert set(numbers(batches, "offset")) == {None}
+    # Each line may be a part of a value.
+    with pytest.raises(ConfigError, match=r"0_5\.json\.gz"):
+        found_at(ledger, 5)
+    with pytest.raises(ConfigError, match="read it without `hours`"):
+        read(ledger, hours="2026-11-21T05")
+
+
+def test_copies_are_left_out_by_rule_and_counted() -> None:
+    long, short = sent(range(30)), sent(range(10, 20))
+    objects = [
+        confluent("avro", long),
+        confluent("avro", sent(range(30, 40))),
+        # A rotation that was written again, in another folder.
+        *(confluent("avro", some, "again") for some in (long[:10], short, sent(range(20, 21)))),
+        ("topics/orders/partition=0/orders+0+0000000000.keys.avro", b"x"),
+        ("topics/orders/partition=0/orders+0+0000000099.avro", b"damaged"),
+        ("topics/orders/readme.txt", b"x"),
+    ]
+    ledger, adoption = adopted(store_of(*objects), "confluent")
+    assert values(read(ledger, offsets=(0, 30))) == list(range(30))
+    kinds = adoption.left_out
+    assert kinds.pop("all of its offsets are in another object") == 3
+    assert kinds.pop("keys or headers in a file of their own: they cannot be joined with their values") == 1
+    assert kinds.pop("the name is none of this tool's") == 1
+    assert kinds == {"it cannot be read": 1}
+    assert {item.key for item in adoption.examples} == {key for key, _ in objects[2:]}
+
+
+@settings(max_examples=60)
+@given(
+    sizes=st.lists(
+        st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 1, 3]), st.integers(0, 1)), min_size=1, max_size=12
+    ),
+    start=st.integers(0, 3),
+    tool=st.sampled_from(["confluent", "lenses"]),
+)
+def test_no_offset_is_ever_wrong(sizes: list[tuple[int, int, int]], start: int, tool: Any) -> None:
+    """Gaps between and in files, two folders in turn: an offset is the record's own or null; no record is lost."""
+    records, objects, offset = [], [], start
+    for count, gap, folder in sizes:
+        offsets = [offset + n * (2 if gap == 3 else 1) for n in range(count)]
+        offset = offsets[-1] + 1 + gap
+        some = sent(offsets)
+        records += some
+        write: Callable[..., tuple[str, bytes]] = confluent if tool == "confluent" else lenses
+        key, data = write("json", some)
+        objects.append(
+            (key.replace("/orders/", f"/x{folder}/orders/" if tool == "lenses" else f"/orders/f{folder}/"), data)
+        )
+    ledger, adoption = adopted(store_of(*objects), tool)
+    batches = read(ledger)
+    assert sorted(values(batches)) == [record.offset for record in records]
+    pairs = list(zip(numbers(batches, "offset"), values(batches), strict=True))
+    assert all(given in (None, is_) for given, is_ in pairs)
+    assert sum(given is not None for given, _ in pairs) == adoption.partitions[0].placed
+    known = [given for given, _ in pairs if given is not None]
+    assert known == sorted(known)
+    for at in range(start, offset + 1):
+        row = found_or_unproven(ledger, at)
+        assert row is not None or at not in known
+        assert row is None or json.loads(row["value"])["n"] == row["offset"] == at
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_an_adoption_that_is_killed_anywhere_goes_on_and_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = [confluent("json", sent(range(n * 3, n * 3 + 3))) for n in range(7)]
+    monkeypatch.setattr("kafka_archiver.work.adopt.listing._PART", 3)
+    monkeypatch.setattr("kafka_archiver.work.adopt.account.PAGE", 2)
+    whole = store_of(*objects)
+    adopted(whole, "confluent")
+    expected = {stat.key: whole.get(stat.key) for stat in whole.list("_ledger/")}
+    assert len(expected) == 5
+    for step in range(1, 100):
+        store, left = store_of(*objects), [step]
+
+        def counted(method: Callable[..., Any], left: list[int] = left) -> Callable[..., Any]:
+            def call(*arguments: Any) -> Any:
+                left[0] -= 1
+                if left[0] == 0:
+                    raise Killed
+                return method(*arguments)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            for name in ("create", "put", "delete"):
+                patch.setattr(store, name, counted(getattr(store, name)))
+            try:
+                adopted(store, "confluent")
+            except Killed:
+                pass
+            else:
+                break
+        reads: list[str] = []
+        fetch = store.read
+        monkeypatch.setattr(
+            store, "read", lambda key, *rest, fetch=fetch, reads=reads: reads.append(key) or fetch(key, *rest)
+        )  # type: ignore[func-returns-value]
+        later = adopt(Ledger(store, "old"), "", "confluent", None, NOW.replace(hour=9))
+        assert {stat.key: store.get(stat.key) for stat in store.list("_ledger/")} | {adoption_document("old"): b""} == {
+            **expected, adoption_document("old"): b""}  # fmt: skip
+        assert later.partitions == Ledger(whole, "old").adoption().partitions  # type: ignore[union-attr]
+        if step > 8:
+            assert len(reads) < 7, "what was read is not read again"
+    else:
+        raise AssertionError("it never ended")
+    assert step > 10
+
+
+def test_an_object_that_changed_meanwhile_is_not_adopted_and_one_that_changed_later_is_not_read() -> None:
+    store = store_of(*(confluent("json", sent(range(n * 3, n * 3 + 3))) for n in range(3)))
+    key = "topics/orders/partition=0/orders+0+0000000003.json"
+    ledger, _ = adopted(store, "confluent")
+    store.put(key, confluent("json", sent([3, 4, 6]))[1])
+    with pytest.raises(IntegrityError, match=r"0000000003\.json: expected \d+ bytes with checksum"):
+        read(ledger)
+    assert values(read(ledger, offsets=(0, 3))) == [0, 1, 2]
+
+
+def test_what_is_refused_says_what_to_do() -> None:
+    store = store_of(confluent("json", sent(range(3))))
+    with pytest.raises(ConfigError, match=r"has no object of lenses: expected keys like <topic>/<partition>/<offset>_"):
+        adopted(store, "lenses", "topics/")
+    store = store_of(confluent("json", sent(range(3))))
+    ledger, adoption = adopted(store, "confluent", "topics/")
+    assert adopt(ledger, "topics/", "confluent", None, NOW) == adoption
+    with pytest.raises(
+        ConfigError, match=r"has adopted memory://[0-9a-f]+/topics/ of confluent: expected the same folder"
+    ):
+        adopt(ledger, "", "confluent", None, NOW)
+
+
+def test_a_preview_writes_nothing() -> None:
+    store = store_of(confluent("json", sent(range(3))), ("x", b"x"))
+    seen = preview(store, "", "confluent", None)
+    assert (seen.objects, seen.left_out.total()) == ({P0: 1}, 1)
+    assert not list(store.list("_ledger/"))
+
+
+def report_of(store: MemoryStore, deep: bool) -> Any:
+    yaml = {"archive": "old", "source": {"topics": ["orders"]}, "store": {"url": "memory://unused"}}
+    return audit(Archive.model_validate(yaml), store, NOW, deep, tell=lambda _: None)
+
+
+def test_the_audit_finds_what_changed_since_and_says_that_nothing_is_proved() -> None:
+    objects = [confluent("json", sent(range(n * 3, n * 3 + 3))) for n in range(4)]
+    # In the topic's own prefix, where every other object is unexplained.
+    store = store_of(*((key.removeprefix("topics/"), data) for key, data in objects), ("orders/other.txt", b"x"))
+    keys = [key.removeprefix("topics/") for key, _ in objects]
+    adopted(store, "confluent", "orders/")
+    for deep in (False, True):
+        report = report_of(store, deep)
+        assert report.verdict == "clean"
+        [finding] = report.findings
+        assert (finding.kind, finding.severity) == ("unproven", "warning")
+        assert (report.counts.objects, report.counts.rows, report.counts.read) == (4, 12, 4 * deep)
+    before = [store.get(key) or b"" for key in keys]
+    store.delete(keys[0])
+    store.put(keys[1], before[1] + b"\n")
+    flipped = before[2].replace(b"record", b"recorD")
+    store.put(keys[2], flipped)
+    kinds = {(f.kind, f.subject) for f in report_of(store, True).damage}
+    assert kinds == {("object-missing", keys[0]), ("object-changed", keys[1]), ("content-wrong", keys[2])}
+    assert all("another tool wrote it" in f.advice and not f.actions for f in report_of(store, True).damage)
+    for key, data in zip(keys, before, strict=True):
+        store.put(key, data)
+    assert report_of(store, True).verdict == "clean"
+    store.delete(f"_ledger/old/adopted/objects/orders+0/{0:06d}.json")
+    assert {f.kind for f in report_of(store, False).damage} == {"unreadable"}
+
+
+def test_every_store_lists_and_keeps_them_alike(store: Store) -> None:
+    files = [sent(range(4)), sent(range(4, 9)), sent(range(9, 10))]
+    for key, data in (confluent("avro", records) for records in files):
+        store.put(key, data)
+    ledger = Ledger(store, "old")
+    adoption = adopt(ledger, "topics/", "confluent", None, NOW)
+    assert adopt(ledger, "topics/", "confluent", None, NOW) == adoption
+    assert (adoption.partitions[0].placed, adoption.loose) == (10, 0)
+    assert values(read(ledger, offsets=(2, 10))) == list(range(2, 10))
+    assert {stat.key for stat in store.list("_ledger/")} == {
+        "_ledger/old/adopted/adoption.json",
+        "_ledger/old/adopted/objects/orders+0/000000.json",
+    }
+
+
+def test_an_archive_that_has_adopted_plans_nothing_and_one_with_runs_adopts_nothing() -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)}, name="old")
+    lake.store.put(*confluent("json", sent(range(3))))
+    adopt(lake.ledger, "topics/", "confluent", None, NOW)
+    with pytest.raises(PolicyError, match=r"has adopted .* which confluent wrote, and archives nothing: give"):
+        lake.run(0)
+    other = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)}, name="old")
+    other.run(0)
+    with pytest.raises(ConfigError, match="archive old has runs of its own: adopt into an archive of another name"):
+        adopt(other.ledger, "topics/", "confluent", None, NOW)

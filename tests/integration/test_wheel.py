@@ -1,0 +1,136 @@
+"""The wheel in an Airflow that knows nothing of this checkout: what a user installs, and what it then does.
+
+AIRFLOW_CONSTRAINTS names a file or an address of other versions than those of requirements.txt, for example the
+constraints that Airflow publishes; they count for Airflow alone, as its guide says, and the wheel comes after it.
+"""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from scripts.stack.java import find_java
+from scripts.stack.kafka import Kafka
+from scripts.stack.paths import BIN, ROOT
+from scripts.stack.s3 import S3
+from scripts.stack.stack import connections
+from scripts.wheel import build_wheel
+from tests.support.topics import DAY, Record, new_topic, produce
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with a plain Airflow, into which the wheel is installed."""
+    folder = tmp_path_factory.mktemp("airflow")
+    uv, python = BIN / "uv", folder / "venv" / "bin" / "python"
+    subprocess.run([uv, "venv", "--quiet", "--python", BIN / "python", python.parents[1]], check=True)
+    airflow = f"apache-airflow=={PINS['apache-airflow']}"
+    pinned = str(ROOT / "requirements.txt")
+    install = [uv, "pip", "install", "--quiet", "--python", python, "--constraint"]
+    if constraints := os.environ.get("AIRFLOW_CONSTRAINTS"):
+        subprocess.run([*install, constraints, airflow], check=True)
+        subprocess.run([*install[:-1], airflow, f"{wheel}[airflow]"], check=True)
+    else:
+        subprocess.run([*install, pinned, airflow, f"{wheel}[airflow]"], check=True)
+    return python
+
+
+def test_the_wheel_has_the_package_with_all_its_files_and_nothing_else(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "kafka_archiver"],
+        cwd=ROOT / "include", capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    expected = {name for name in tracked if (ROOT / "include" / name).is_file()}
+    assert {name for name in names if ".dist-info/" not in name} == expected
+    assert {"kafka_archiver/py.typed", "kafka_archiver/driver/spark_jobs/archive.py"} < expected
+    assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
+
+
+def test_an_airflow_with_the_wheel_and_a_dag_file_of_two_lines_archives_a_topic(
+    python: Path, kafka: Kafka, s3: S3, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    values = [json.dumps({"n": n}).encode() for n in range(20)]
+    produce(kafka.bootstrap_servers, topic, [Record(n % 2, DAY + n, value) for n, value in enumerate(values)])
+    dags = tmp_path / "dags"
+    (dags / "archives").mkdir(parents=True)
+    (dags / "archives.py").write_text("from kafka_archiver import airflow_dags\nglobals().update(airflow_dags())\n")
+    (dags / "archives" / "orders.yaml").write_text(
+        f"archive: orders\nsource: {{topics: [{topic}]}}\nstore: {{url: 's3://archive/{topic}'}}\n"
+    )
+    environment = settings_of(python, kafka, s3, tmp_path)
+
+    def airflow(*words: str) -> str:
+        command = [str(python.with_name("airflow")), *words]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done.stdout
+
+    airflow("db", "migrate")
+    assert [entry["dag_id"] for entry in json.loads(airflow("archive", "list", "-o", "json"))] == ["archive_orders"]
+    airflow("dags", "test", "archive_orders")
+    client = s3.client()
+    listed = client.list_objects_v2(Bucket=s3.bucket, Prefix=f"{topic}/{topic}/")["Contents"]
+    bodies = [client.get_object(Bucket=s3.bucket, Key=item["Key"])["Body"].read() for item in listed]
+    assert sorted(line for body in bodies for line in gzip.decompress(body).splitlines()) == sorted(values)
+    [status] = json.loads(airflow("archive", "status", "orders", "-o", "json"))
+    assert status["lag"] == 0
+    plugins = {plugin["name"]: plugin for plugin in json.loads(airflow("plugins", "-o", "json"))}
+    assert plugins["archiver"]["listeners"] == ["kafka_archiver.orchestration.metadata.notes"]
+    # Executors get the versions of this environment, of what is installed in it.
+    executors = json.loads(airflow("archive", "requirements", "-o", "json"))
+    assert executors["left_out"] == ["avro", "json-schema", "protobuf"]
+    page = subprocess.run(
+        [python, "-c", PAGE], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert page.stdout.splitlines()[-1:] == ["200 text/css; charset=utf-8"], page.stderr[-3000:]
+
+
+# Airflow's API server as it mounts what plugins bring.
+PAGE = """
+from airflow.api_fastapi.app import create_app
+from fastapi.testclient import TestClient
+answer = TestClient(create_app()).get("/archiver/static/page.css")
+print(answer.status_code, answer.headers["content-type"])
+"""
+
+
+def settings_of(python: Path, kafka: Kafka, s3: S3, home: Path) -> Mapping[str, str]:
+    """Return the environment of a person who has a Java, three connections, and nothing of this checkout."""
+    java = find_java().home
+    variables = {
+        f"AIRFLOW_CONN_{c.connection_id.upper()}": json.dumps(
+            {
+                key: value
+                for key, value in {**c.document(), "extra": c.extra}.items()
+                if value and key != "connection_id"
+            }
+        )
+        for c in connections(kafka, s3)
+    }
+    return {
+        **variables,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "HOME": str(home),
+        "JAVA_HOME": str(java),
+        "PATH": f"{python.parent}:{java}/bin:{os.environ['PATH']}",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(home),
+        "TMPDIR": str(home),
+    }
