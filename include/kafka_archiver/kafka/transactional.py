@@ -122,11 +122,14 @@ class TransactionalWriter:
         if self._open is None:
             self._do("begin a transaction", self._producer.begin_transaction)
         produce, topic, partition = self._producer.produce, self._name.topic, self._name.partition
-        columns = [batch.column(name).to_pylist() for name in ("value", "key", "timestamp", "headers")]
+        columns = [batch.column(name).to_pylist() for name in ("value", "key", "timestamp")]
+        # Most topics have no headers, and Python objects for them cost as much as the records.
+        headers = batch.column("headers")
+        columns.append(headers.to_pylist() if len(headers.flatten()) else [None] * batch.num_rows)
         last = batch.num_rows - 1
         first, final = self._open.first if self._open else _Delivery(), _Delivery()
-        for row, (value, key, timestamp, headers) in enumerate(zip(*columns, strict=True)):
-            pairs = [(header["key"], header["value"]) for header in headers] if headers else None
+        for row, (value, key, timestamp, own) in enumerate(zip(*columns, strict=True)):
+            pairs = [(header["key"], header["value"]) for header in own] if own else None
             answer = final if row == last else first if row == 0 and self._open is None else None
             if row == 0 == last and self._open is None:
                 first = final

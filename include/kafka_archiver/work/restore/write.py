@@ -131,7 +131,8 @@ class PartitionWriter:
                     row, column = difference
                     at, place = int(target_offsets(here)[row]), first_place(piece.sliced(row))
                     raise foreign_record(self.name, at, self._source(place), column, shown(here, piece, row, column))
-                progress, done = advanced(progress, piece), done + piece.records.num_rows
+                progress = advanced(progress, piece, int(payload_bytes(piece.records).sum()))
+                done += piece.records.num_rows
             if done < batch.num_rows:
                 at = int(target_offsets(batch)[done])
                 raise foreign_record(self.name, at, "the end of what the plan selects", "record", "another record")
@@ -181,7 +182,7 @@ class _Session:
             self.began = self.owner.clock()
         self.writer.send(piece.records)
         self.sent, self.size, self.last = self.sent + piece.records.num_rows, self.size + size, last_place(piece)
-        self.progress = advanced(self.progress, piece)
+        self.progress = advanced(self.progress, piece, size)
 
     def commit_if_due(self, is_waiting: bool) -> None:
         """Commit a transaction that is large or old enough, or all if the process shall end."""
@@ -210,15 +211,15 @@ class _Session:
         self.began, self.sent, self.size, self.last = None, 0, 0, None
 
 
-def advanced(progress: RestoreProgress, piece: LaneBatch) -> RestoreProgress:
-    """Return the progress behind some records."""
+def advanced(progress: RestoreProgress, piece: LaneBatch, size: int) -> RestoreProgress:
+    """Return the progress behind some records of so many bytes."""
     last = last_place(piece)
     return RestoreProgress(
         plan=progress.plan,
         source=last.source,
         offset=last.offset + 1,
         records=progress.records + piece.records.num_rows,
-        bytes=progress.bytes + int(payload_bytes(piece.records).sum()),
+        bytes=progress.bytes + size,
         digest=RunningDigest(progress.digest).add(piece.records).text,
     )
 
