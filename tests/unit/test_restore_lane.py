@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.keys import restore_document
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.records.formats.shared.records import COLUMNS
@@ -213,6 +214,14 @@ def test_only_the_highest_committed_revision_counts() -> None:
     [page, *_] = lake.ledger.restore_pages(plan.restore, plan.sources[0])
     assert [run for run, _ in page.runs] == ["20261120T030000Z+r1"]
     assert lanes(lake, plan)[T0] == [(0, offset) for offset in range(LAST)]
+
+
+def test_the_audit_knows_the_documents_of_a_restore_and_no_others() -> None:
+    lake = lake_of({}, runs=(3,))
+    plan = planned(lake, RestoreSelection(topics=("t",)))
+    assert [finding.kind for finding in lake.audit().findings] == []
+    lake.store.put(restore_document(lake.name, plan.restore, "pages/other"), b"{}")
+    assert [finding.kind for finding in lake.audit().findings] == ["unexplained"]
 
 
 INEXACT = {

@@ -11,6 +11,7 @@ from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import (
     audit_document,
     is_adopted_document,
+    is_restore_document,
     line_document,
     probe_prefix,
     progress_document,
@@ -189,6 +190,7 @@ def is_known(archive: str, key: str) -> bool:
         or split_key_document(archive, key)
         or split_snapshot_document(archive, key)
         or split_acknowledged_document(archive, key)
+        or is_restore_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
         or is_adopted_document(archive, key)
         # Test objects of `airflow archive doctor`, running or killed.

@@ -36,6 +36,8 @@ _REVISION = re.compile(r"\+r([1-9]\d*)(?:\+k\d+)?(?:\+s\d+)?(?:\.[^/]*)?$")
 _SCHEMAS = re.compile(r"((?:\+k\d+)?(?:\+s\d+)?)(?:\.[^/]*)?$")
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 _ADOPTED = re.compile(r"adoption\.json|(?:objects/[^/]+\+\d+|work/listing|work/reading)/\d{6,}\.json|work/begun\.json")
+# The names of a restore's documents.
+_OF_RESTORE = re.compile(r"plan|map|report|groups|schemas|pages/[0-9a-f]{64}")
 # Names of the archiver's own folders; no topic's folder has them.
 RESERVED = frozenset({LEDGER, DEAD_LETTER})
 # For records without a usable time: Hive, Spark and DuckDB read it as a null partition value.
@@ -244,6 +246,12 @@ def split_restore_document(archive: str, key: str) -> tuple[str, str] | None:
     segment, _, name = key.removeprefix(restores_prefix(archive)).removesuffix(".json").partition("/")
     restore = decode(segment)
     return (restore, name) if name and key == restore_document(archive, restore, name) else None
+
+
+def is_restore_document(archive: str, key: str) -> bool:
+    """Return True if a key is that of a document of a restore."""
+    place = split_restore_document(archive, key)
+    return place is not None and _OF_RESTORE.fullmatch(place[1]) is not None
 
 
 def acknowledged_prefix(archive: str) -> str:
