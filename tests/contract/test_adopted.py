@@ -229,7 +229,7 @@ def test_copies_are_left_out_by_rule_and_counted() -> None:
     assert {item.key for item in adoption.examples} == {key for key, _ in objects[2:]}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(
         st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 1, 3]), st.integers(0, 1)), min_size=1, max_size=12
@@ -254,9 +254,9 @@ def test_no_offset_is_ever_wrong(sizes: list[tuple[int, int, int]], start: int, 
     batches = read(ledger)
     assert sorted(values(batches)) == [record.offset for record in records]
     pairs = list(zip(numbers(batches, "offset"), values(batches), strict=True))
-    assert all(given in (None, is_) for given, is_ in pairs)
-    assert sum(given is not None for given, _ in pairs) == adoption.partitions[0].placed
-    known = [given for given, _ in pairs if given is not None]
+    assert all(offset in (None, value) for offset, value in pairs)
+    assert sum(offset is not None for offset, _ in pairs) == adoption.partitions[0].placed
+    known = [offset for offset, _ in pairs if offset is not None]
     assert known == sorted(known)
     for at in range(start, offset + 1):
         row = found_or_unproven(ledger, at)
@@ -338,8 +338,8 @@ def test_what_is_refused_says_what_to_do() -> None:
 
 def test_a_preview_writes_nothing() -> None:
     store = store_of(confluent("json", sent(range(3))), ("x", b"x"))
-    seen = preview(store, "", "confluent", None)
-    assert (seen.objects, seen.left_out.total()) == ({P0: 1}, 1)
+    outlook = preview(store, "", "confluent", None)
+    assert (outlook.objects, outlook.left_out.total()) == ({P0: 1}, 1)
     assert not list(store.list("_ledger/"))
 
 

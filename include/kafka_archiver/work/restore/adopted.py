@@ -1,4 +1,4 @@
-"""What a restore takes of objects that another tool wrote: the rows whose offsets are known, as values.
+"""Restore objects that another tool wrote: the rows whose offsets are known, as values.
 
 A page of a restore's plan names them as one run, `adopted`, with the digest of the head of the adoption.
 """
