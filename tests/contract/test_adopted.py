@@ -17,6 +17,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.model.adopted import Adoption, Tool
 from kafka_archiver.model.keys import adoption_document
+from kafka_archiver.model.restore import RestoreOptions, RestoreSelection
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lines import json_lines
 from kafka_archiver.reader.lookup import Lookup
@@ -24,7 +25,11 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.adopt import adopt, preview
+from kafka_archiver.work.restore.exact import NotExactError
+from kafka_archiver.work.restore.lane import Lane
+from kafka_archiver.work.restore.plan import RestoreRequest, plan_restore
 from tests.support.foreign import ENVELOPE, Sent, blocks, encoded, enveloped, mak, sent
+from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.contract
@@ -224,7 +229,7 @@ def test_copies_are_left_out_by_rule_and_counted() -> None:
     assert {item.key for item in adoption.examples} == {key for key, _ in objects[2:]}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(
         st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 1, 3]), st.integers(0, 1)), min_size=1, max_size=12
@@ -249,9 +254,9 @@ def test_no_offset_is_ever_wrong(sizes: list[tuple[int, int, int]], start: int, 
     batches = read(ledger)
     assert sorted(values(batches)) == [record.offset for record in records]
     pairs = list(zip(numbers(batches, "offset"), values(batches), strict=True))
-    assert all(given in (None, is_) for given, is_ in pairs)
-    assert sum(given is not None for given, _ in pairs) == adoption.partitions[0].placed
-    known = [given for given, _ in pairs if given is not None]
+    assert all(offset in (None, value) for offset, value in pairs)
+    assert sum(offset is not None for offset, _ in pairs) == adoption.partitions[0].placed
+    known = [offset for offset, _ in pairs if offset is not None]
     assert known == sorted(known)
     for at in range(start, offset + 1):
         row = found_or_unproven(ledger, at)
@@ -333,8 +338,8 @@ def test_what_is_refused_says_what_to_do() -> None:
 
 def test_a_preview_writes_nothing() -> None:
     store = store_of(confluent("json", sent(range(3))), ("x", b"x"))
-    seen = preview(store, "", "confluent", None)
-    assert (seen.objects, seen.left_out.total()) == ({P0: 1}, 1)
+    outlook = preview(store, "", "confluent", None)
+    assert (outlook.objects, outlook.left_out.total()) == ({P0: 1}, 1)
     assert not list(store.list("_ledger/"))
 
 
@@ -395,3 +400,31 @@ def test_an_archive_that_has_adopted_plans_nothing_and_one_with_runs_adopts_noth
     other.run(0)
     with pytest.raises(ConfigError, match="archive old has runs of its own: adopt into an archive of another name"):
         adopt(other.ledger, "topics/", "confluent", None, NOW)
+
+
+def restored(ledger: Ledger, **more: Any) -> list[tuple[int, bytes, int]]:
+    """Return offset, value and timestamp of what a restore writes."""
+    twin = KafkaTwin(lambda: 0)
+    twin.create_topic("orders", 1)
+    selection = RestoreSelection(topics=("orders",), **more.pop("selection", {}))
+    plan = plan_restore(ledger, twin, RestoreRequest(uuid.uuid4().hex, selection, options=RestoreOptions(**more)))
+    lane = Lane(ledger, plan, P0, frozenset(plan.options.allow))
+    batches = [batch.records for batch in lane.batches() if batch]
+    return [(row["offset"], row["value"], row["timestamp"]) for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_restore_takes_the_rows_with_known_offsets_if_it_may() -> None:
+    files = [sent(range(5)), sent(range(5, 9)), sent(range(12, 14)), sent(range(20, 24))]
+    ledger, _ = adopted(store_of(*(confluent("json", records) for records in files)), "confluent")
+    for allow, refused in (((), "have only their values|has only their values"), (("values_only",), "nobody has them")):
+        with pytest.raises(NotExactError, match=refused):
+            restored(ledger, allow=allow)
+    rows = restored(ledger, allow=("values_only", "lost"))
+    assert [(offset, json.loads(value)["n"]) for offset, value, _ in rows] == [(n, n) for n in range(5)]
+    assert {time for *_, time in rows} == {-1}
+    assert rows[2:] == restored(ledger, allow=("values_only", "lost"), selection={"offsets": (2, 90)})
+    mak_ledger, _ = adopted(store_of(*map(kafkatos3, [sent([0, 1, 5]), sent([1, 5, 6])])), "kafkatos3")
+    assert [offset for offset, *_ in restored(mak_ledger, allow=("values_only", "lost"))] == [0, 1, 5, 6]
+    avro, _ = adopted(store_of(*(confluent("avro", records) for records in files)), "confluent")
+    with pytest.raises(ConfigError, match=r"has columns \(avro\), not the bytes of values: it cannot be restored"):
+        restored(avro, allow=("values_only", "lost"))

@@ -71,6 +71,20 @@ def adopted_record(
         raise ConfigError(_none_at(ledger, adoption, partition, offset))
 
 
+def placed_rows(
+    ledger: Ledger, partition: AdoptedPartition, offsets: Range
+) -> Iterator[tuple[AdoptedObject, pa.RecordBatch]]:
+    """Yield the rows with known offsets, by offset, each offset once: one of the objects, and a batch with `OFFSET`.
+
+    :raises IntegrityError: an object is missing or damaged.
+    """
+    last = -1
+    for group in _groups(item for item in _objects(ledger, partition, offsets) if item.offsets == "each"):
+        for batch in _of_group(ledger, group, offsets, last):
+            last = int(column(batch, OFFSET.name)[-1])
+            yield group[0], batch
+
+
 def adopted_object(ledger: Ledger, key: str) -> AdoptedObject | None:
     """Return an adopted object by its key; reads the pages until one has it."""
     adoption = ledger.adoption()

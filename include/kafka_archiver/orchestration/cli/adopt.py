@@ -105,26 +105,26 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _preview(archive: str, tool: str, seen: Preview) -> Answer:
+def _preview(archive: str, tool: str, outlook: Preview) -> Answer:
     rows: list[dict[str, Any]] = [
         {
             **dict.fromkeys(_COLUMNS),
             "topic": name.topic,
             "partition": name.partition,
             "objects": objects,
-            "bytes": seen.bytes[name],
+            "bytes": outlook.bytes[name],
         }
-        for name, objects in sorted(seen.objects.items())
+        for name, objects in sorted(outlook.objects.items())
     ]
-    left_out = dict(sorted(seen.left_out.items()))
+    left_out = dict(sorted(outlook.left_out.items()))
     head = {"archive": archive, "adopted": False, "tool": tool, "verdict": None, "unknown": []}
-    examples = [example.model_dump() for example in seen.examples]
+    examples = [example.model_dump() for example in outlook.examples]
     document = {**head, "left_out": left_out, "examples": examples, "partitions": rows}
     columns = _COLUMNS[:4]
     table = Table(
         columns,
         [[row[name] for name in columns] for row in rows],
-        f"{archive} would adopt {count(seen.objects.total(), 'object')} of {tool}; nothing was read or written",
+        f"{archive} would adopt {count(outlook.objects.total(), 'object')} of {tool}; nothing was read or written",
         below=_left_out(left_out, examples),
     )
     return Answer(document, [table])

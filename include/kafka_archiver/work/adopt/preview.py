@@ -1,4 +1,4 @@
-"""A preview of an adoption, by the listing alone: nothing is read, and nothing is written."""
+"""Look at an adoption by the listing alone: nothing is read, and nothing is written."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,15 +24,15 @@ class Preview:
 
 def preview(store: Store, folder: str, tool: Tool, topic: str | None) -> Preview:
     """List the folder, and parse its keys."""
-    seen = Preview()
+    outlook = Preview()
     for item in listed(store, folder):
         named = PARSERS[tool](item.key, topic)
         if isinstance(named, Ignored):
-            seen.left_out[named.reason] += 1
-            if len(seen.examples) < _EXAMPLES:
-                seen.examples.append(LeftOut(key=item.key, reason=named.reason))
+            outlook.left_out[named.reason] += 1
+            if len(outlook.examples) < _EXAMPLES:
+                outlook.examples.append(LeftOut(key=item.key, reason=named.reason))
         else:
             name = TopicPartition(named.topic, named.partition)
-            seen.objects[name] += 1
-            seen.bytes[name] += item.bytes
-    return seen
+            outlook.objects[name] += 1
+            outlook.bytes[name] += item.bytes
+    return outlook

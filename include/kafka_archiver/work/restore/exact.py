@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.restore import Inexact
@@ -19,7 +20,7 @@ _WANTED = ("offset", "timestamp", "timestamp_type", "key", "value", "headers")
 # What each change is, for messages.
 CHANGES: dict[Inexact, str] = {
     "values_only": "the archive has only their values: they get no key and no headers, and the earliest timestamp of "
-    "their object",
+    "their object (of an adopted one without timestamps: none)",
     "rows": "a mapper has made them: they are its rows, not the records of Kafka",
     "lost": "nobody has them: the target will not have them",
     "timestamps": "the client cannot write a timestamp of 0 (it means `now`): they get 1 ms later; of records whose "
@@ -65,7 +66,7 @@ def _no_bytes(settings: Settings) -> ConfigError:
 
 
 def writable(
-    batch: pa.RecordBatch, entry: ObjectEntry, where: str, allowed: Collection[Inexact] = ()
+    batch: pa.RecordBatch, entry: ObjectEntry | AdoptedObject, where: str, allowed: Collection[Inexact] = ()
 ) -> pa.RecordBatch:
     """Return records as the target gets them: the columns `COLUMNS`.
 
@@ -90,7 +91,7 @@ def _of_records(batch: pa.RecordBatch) -> pa.RecordBatch:
     return normalised(pa.RecordBatch.from_arrays(arrays, names=list(_WANTED)))
 
 
-def _of_values(batch: pa.RecordBatch, entry: ObjectEntry) -> pa.RecordBatch:
+def _of_values(batch: pa.RecordBatch, entry: ObjectEntry | AdoptedObject) -> pa.RecordBatch:
     rows = batch.num_rows
     offsets = batch.column(OFFSET.name)
     if offsets.null_count:
@@ -100,7 +101,7 @@ def _of_values(batch: pa.RecordBatch, entry: ObjectEntry) -> pa.RecordBatch:
         )
     columns = [
         offsets,
-        pa.array(np.full(rows, entry.min_timestamp, np.int64)),
+        pa.array(np.full(rows, -1 if entry.min_timestamp is None else entry.min_timestamp, np.int64)),
         pa.array(np.zeros(rows, np.int32)),
         pa.nulls(rows, pa.binary()),
         batch.column("value"),

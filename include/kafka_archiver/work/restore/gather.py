@@ -14,6 +14,7 @@ import numpy as np
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.keys import split_run
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
@@ -28,6 +29,7 @@ from kafka_archiver.reader.runs import THREADS, Plans, Slice, runs_of_hours
 from kafka_archiver.reader.selection import LAST_OFFSET, Selection
 from kafka_archiver.values.gaps import count, unpack
 from kafka_archiver.values.ranges import Range
+from kafka_archiver.work.restore.adopted import ADOPTED, adopted_sources
 from kafka_archiver.work.restore.exact import kind_of
 
 # Ranges of offsets in one page of a plan.
@@ -160,8 +162,30 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
             some = numbers[first : first + WINDOW]
             for number, manifest in zip(some, pool.map(lambda n: _manifest(ledger, runs[n]), some), strict=True):
                 _count(gathered.counts, selection, manifest, kinds[number], ranges)
-    _require_something(gathered, plans)
+    adoption = ledger.adoption()
+    if adoption:
+        _add_adopted(gathered, adoption)
+    _require_something(gathered, plans, adoption)
     return gathered
+
+
+def _add_adopted(gathered: Gathered, adoption: Adoption) -> None:
+    """Add the rows with known offsets of objects that another tool wrote: one range for each partition."""
+    for source in adopted_sources(adoption, gathered.selection):
+        partition = source.partition
+        place = (partition.topic, partition.partition, 0)
+        if place in gathered.ranges:
+            raise ConfigError(f"archive {gathered.ledger.archive} has runs of {place[0]} and has adopted it, too")
+        gathered.runs.append(ADOPTED)
+        gathered.digests.append(adoption.digest)
+        gathered.ranges.setdefault(place, _Ranges()).add(source.offsets, len(gathered.runs) - 1)
+        gathered.counts[place] = Counts(
+            records=partition.placed,
+            exact=False,
+            bytes=partition.bytes,
+            lost=source.lost,
+            values_only=partition.placed,
+        )
 
 
 def _kind(plan: Plan) -> Inexact | ConfigError | None:
@@ -296,10 +320,11 @@ def _rows(entry: ObjectEntry, wanted: Selection) -> int:
     return sum(entry.rows_in(hour) for hour in wanted.hours)
 
 
-def _require_something(gathered: Gathered, plans: Plans) -> None:
+def _require_something(gathered: Gathered, plans: Plans, adoption: Adoption | None) -> None:
     known = {p.topic for p in plans.progress.partitions} | {
         p.topic for plan in plans.unsettled for p in plan.partitions
     }
+    known |= {p.topic for p in adoption.partitions} if adoption else set()
     if unknown := sorted(set(gathered.selection.topics) - known):
         raise ConfigError(
             f"archive {gathered.ledger.archive} has no topic {', '.join(unknown)}; it has "

@@ -27,6 +27,7 @@ from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.restore.adopted import ADOPTED, adopted_rows
 from kafka_archiver.work.restore.exact import kind_of, refusal, writable
 from kafka_archiver.work.restore.partitioners import belongs
 
@@ -80,6 +81,10 @@ class Lane:
                 if end <= start:
                     continue
                 run, digest = page.runs[number]
+                if run == ADOPTED:
+                    yield None
+                    yield from self._of_adopted(source, digest, Range(max(start, first), end))
+                    continue
                 if last is None or last[0] != run:
                     yield None
                     last = (run, self._written(run, digest))
@@ -111,6 +116,12 @@ class Lane:
                 raise refusal("lost", account.lost, str(account.chunk))
             yield None
             yield from self._of_chunk(source, written, account, selection)
+
+    def _of_adopted(self, source: RestoreSource, digest: str, offsets: Range) -> Iterator[pa.RecordBatch | None]:
+        for batch in adopted_rows(self.ledger, source, digest, offsets, self.allowed):
+            records = self._selected(source, batch)
+            if records.num_rows:
+                yield records
 
     def _selection(self, source: RestoreSource, start: int, end: int) -> Selection:
         asked = self.plan.selection

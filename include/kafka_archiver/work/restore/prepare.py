@@ -92,4 +92,6 @@ def known_topics(ledger: Ledger) -> list[str]:
     """Return the topics that an archive has, sorted."""
     plans = Plans(ledger)
     planned = {partition.topic for plan in plans.unsettled for partition in plan.partitions}
-    return sorted({partition.topic for partition in plans.progress.partitions} | planned)
+    adoption = ledger.adoption()
+    adopted = {partition.topic for partition in adoption.partitions} if adoption else set()
+    return sorted({partition.topic for partition in plans.progress.partitions} | planned | adopted)
