@@ -85,7 +85,7 @@ EXCUSES = (
     (r"is not rebuilt: [\d,]+ records would be archived in the place of", "reconfigured"),
     (r"has been replaced by another run meanwhile", "always"),
     (r"before the end of|it does not exist", "recreated|isolation|leader"),
-    (r"may lead no more|it is the leader no more", "leader"),
+    (r"may lead no more|it is the leader no more|brokers knew it a moment ago", "leader"),
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
     (r"is neither missing nor damaged", "destroyed"),
     (r"was given up by .*, and has replaced nothing", "always"),
