@@ -1,8 +1,9 @@
 """python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
 
 Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
-with a seed of its own, until the time is over. The other half is for the model of the whole archiver, on the twins.
-Each failure is printed with the example to keep as a test, and with the command that repeats it.
+with a seed of its own, until the time is over. The other half is for the model of the whole archiver: most of it on the
+twins, and a quarter on three real brokers, of which one is cut off at times. Each failure is printed with the example to
+keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations
@@ -68,19 +69,13 @@ def failure(output: str) -> str:
     return "\n".join([*falsified, *examples]) or output[-4000:]
 
 
-def attack_model(seed: int, minutes: float) -> int:
-    """Run the model on the twins; it prints the shortest sequence for each failure. Return its exit code."""
-    print(f"model, seed {seed}, {minutes:.1f} minutes", flush=True)
-    command = [
-        sys.executable,
-        "-m",
-        "tests.support.model_run",
-        "--twins",
-        "--seed",
-        str(seed),
-        "--minutes",
-        str(minutes),
-    ]
+def attack_model(seed: int, minutes: float, servers: str) -> int:
+    """Run the model; it prints the shortest sequence for each failure. Return its exit code.
+
+    :param servers: the option of `model_run` that says what it runs on.
+    """
+    print(f"model {servers}, seed {seed}, {minutes:.1f} minutes", flush=True)
+    command = [sys.executable, "-m", "tests.support.model_run", servers, "--seed", str(seed), "--minutes", str(minutes)]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
@@ -95,7 +90,8 @@ def main() -> int:
         if time.monotonic() > end:
             break
         worst = max(worst, attack_properties(seed, test))
-    worst = max(worst, attack_model(first, options.minutes / 2))
+    worst = max(worst, attack_model(first, options.minutes * 3 / 8, "--twins"))
+    worst = max(worst, attack_model(first, options.minutes / 8, "--three-brokers"))
     print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
     return worst
 

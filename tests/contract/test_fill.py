@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.planning.time_boundary import SMALL
-from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.values.intervals import from_ms, to_hour
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import Fill
+from kafka_archiver.work.repair import derive_documents
 from tests.support.archiver import hour
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import DAY, HOUR, Record
@@ -117,6 +120,22 @@ def test_a_fill_takes_all_that_is_left_and_completes_the_hours(latest: Latest) -
     assert latest.statuses == ["complete"] * HOURS
     rows = sum(entry.rows for run in latest.ledger.runs() if (m := latest.ledger.manifest(run)) for entry in m.objects)
     assert rows == 600
+
+
+def test_an_hour_that_a_late_listing_hides_stays_incomplete_until_a_repair_computes_it_again(
+    latest: Latest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = MemoryStore.list
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            MemoryStore, "list", lambda store, prefix: (s for s in listed(store, prefix) if "/hours/" not in s.key)
+        )
+        latest.run(HOURS, "backfill", Fill())
+    assert "incomplete" in latest.statuses
+    report = audit(latest.archive, latest.world.store, from_ms(latest.now))
+    assert "proof-wrong" in {finding.kind for finding in report.findings}
+    derive_documents(latest.ledger)
+    assert latest.statuses == ["complete"] * HOURS
 
 
 def test_a_fill_goes_on_where_the_limit_stopped_it(latest: Latest) -> None:

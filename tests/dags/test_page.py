@@ -751,6 +751,16 @@ def test_who_may_trigger_the_dag_looks_at_records_and_every_look_is_noted(
     assert client.get(path).status_code == 403
 
 
+@pytest.mark.parametrize("policy", ["recreated_topic", "moved_group"])
+def test_a_new_generation_is_asked_for_twice(page: Page, session: Session, policy: str) -> None:
+    client, fields = page.user("user"), {f"policy.{policy}": "new_generation"}
+    asked = do(client, "run", fields)
+    assert (asked.status_code, confs(session)) == (200, [])
+    assert f"The run decides by {policy}: new_generation. What it records" in asked.text
+    assert do(client, "run", {**fields, "agreed": "1"}).status_code == 303
+    assert confs(session) == [{"policies": {policy: "new_generation"}}]
+
+
 def test_a_rebuild_is_asked_for_twice_with_the_counts_of_what_it_replaces(page: Page, session: Session) -> None:
     client = page.user("user")
     for fields in ({"hour": "2026-11-20T00:00"}, {"run": "20261120T020000Z"}):

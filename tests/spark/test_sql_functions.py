@@ -41,6 +41,8 @@ _REFUSED = """
 """
 # For functions whose own examples are of several records, or that have none.
 MORE = ["{}(NULL)", "{}(CAST(NULL AS binary))", "{}(CAST(NULL AS binary), 1)"]
+# Texts that some functions read as the present time.
+MOMENTS = ["{}('now')", "{}('now', 'yyyy-MM-dd')", "{}('yyyy', 'now')", "{}('now', 'now')"]
 FIELDS = {
     "_chunk": "long", "_offset": "long", "topic": "string", "partition": "integer", "offset": "long",
     "timestamp": "timestamp", "timestamp_type": "integer", "value": "binary", "key": "binary",
@@ -95,6 +97,39 @@ def test_each_function_of_spark_is_known_or_refused_and_a_new_one_is_refused_unt
             refused.add(name)
     assert count > 570
     assert sorted(refused) == _REFUSED.split()
+
+
+def in_java_zone(spark: "SparkSession", zone: str, statements: list[str]) -> dict[str, str]:
+    """Return what each statement gives, as text, while Java's own time zone is this one."""
+    java: Any = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before, results = java.getDefault(), {}
+    java.setDefault(java.getTimeZone(zone))
+    try:
+        for statement in statements:
+            try:
+                results[statement] = str(spark.sql(statement).collect())
+            except PySparkException as error:
+                results[statement] = str(error.getCondition())
+    finally:
+        java.setDefault(before)
+    return results
+
+
+def test_no_function_that_is_taken_gives_something_else_at_another_moment_or_in_another_time_zone(
+    spark: "SparkSession",
+) -> None:
+    prepare(spark, Sql(select=("1",)))
+    asked = {
+        statement
+        for name, group, examples in functions(spark)
+        if group not in ("agg_funcs", "window_funcs", "generator_funcs")
+        for statement in (*examples, *(f"SELECT {text.format(name)}" for text in MOMENTS))
+    }
+    statements = sorted(statement for statement in asked if is_taken(spark, statement))
+    assert len(statements) > 600
+    first = in_java_zone(spark, "Pacific/Kiritimati", statements)
+    second = in_java_zone(spark, "America/St_Johns", statements)
+    assert {text: (first[text], second[text]) for text in statements if first[text] != second[text]} == {}
 
 
 def test_each_known_expression_is_one_of_spark() -> None:

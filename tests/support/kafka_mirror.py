@@ -22,7 +22,14 @@ ISOLATIONS = ("read_committed", "read_uncommitted")
 
 
 class KafkaMirror(KafkaTwin):
-    """The twin of one real broker, for topics that are created through it."""
+    """The twin of one real broker, for topics that are created through it.
+
+    :ivar cluster: tells what is true.
+    """
+
+    can_cut_leaders = False
+    # The brokers of each partition; empty: the only one.
+    replicas: tuple[int, ...] = ()
 
     def __init__(self, brokers: str, clock: Callable[[], int]) -> None:
         super().__init__(lambda: time.time_ns() // 1_000_000, clock)
@@ -38,7 +45,7 @@ class KafkaMirror(KafkaTwin):
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         # A record that is a second later starts a new segment, so that compaction has closed segments.
-        new_topic(self.brokers, partitions, name, segment_ms="1000")
+        new_topic(self.brokers, partitions, name, self.replicas, segment_ms="1000")
         until(lambda: self._answers([TopicPartition(name, number) for number in range(partitions)]))
         until(lambda: self._takes_offsets(TopicPartition(name, 0)))
         super().create_topic(name, partitions)
@@ -77,7 +84,8 @@ class KafkaMirror(KafkaTwin):
     def add_partition(self, name: str) -> None:
         super().add_partition(name)
         [topic] = super().topics([name])
-        self._admin.create_partitions([NewPartitions(name, topic.partitions)])[name].result(30)
+        assignment = {"replica_assignment": [list(self.replicas)]} if self.replicas else {}
+        self._admin.create_partitions([NewPartitions(name, topic.partitions, **assignment)])[name].result(30)
         until(lambda: self._answers([topic.names[-1]]))
 
     def elect(self, name: TopicPartition, cut: int = 0) -> None:
@@ -104,13 +112,16 @@ class KafkaMirror(KafkaTwin):
     def _producer(self, transaction: str) -> Producer:
         known = _producers.get((self.brokers, transaction))
         if known is None:
-            identity = f"{transaction}-{uuid.uuid4().hex}"
-            settings = {"bootstrap.servers": self.brokers, "transactional.id": identity, "linger.ms": 5}
-            # A long timeout: the model decides when a transaction ends.
-            known = Producer({**settings, "transaction.timeout.ms": 900_000})
-            known.init_transactions(30)
-            _producers[self.brokers, transaction] = known
+            known = _producers[self.brokers, transaction] = self._new_producer(transaction)
         return known
+
+    def _new_producer(self, transaction: str) -> Producer:
+        identity = f"{transaction}-{uuid.uuid4().hex}"
+        settings = {"bootstrap.servers": self.brokers, "transactional.id": identity, "linger.ms": 5}
+        # A long timeout: the model decides when a transaction ends.
+        producer = Producer({**settings, "transaction.timeout.ms": 900_000})
+        producer.init_transactions(30)
+        return producer
 
     def end_transaction(self, transaction: str, commit: bool) -> None:
         producer = self._producer(transaction)

@@ -123,6 +123,7 @@ class KafkaTwin:
     """
 
     brokers = "twin"
+    can_cut_leaders = True
 
     def __init__(self, clock: Callable[[], int], wallclock: Callable[[], int] | None = None) -> None:
         self._now = wallclock or clock
@@ -385,7 +386,7 @@ class KafkaTwin:
         """Like `kafka.reader.read_chunk`, with small batches."""
         log = self._known(chunk.name)
         if not log.start <= chunk.start <= log.high:
-            raise PolicyError(f"Kafka does not have the start of {chunk} any more")
+            raise PolicyError(f"the leader does not have the start of {chunk}")
         visible = [
             o for o in range(chunk.start, min(chunk.end, log.high)) if log.entries[o].visible(settings.isolation)
         ]

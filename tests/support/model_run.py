@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -19,6 +19,7 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafka_archiver.kafka import cluster
 from kafka_archiver.model import settling
 from kafka_archiver.planning import interval_offsets, time_boundary
 from kafka_archiver.records.writer.commit import complete
@@ -28,7 +29,8 @@ from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3, S3Ports
 from tests.support.model import Model
-from tests.support.worlds import RealWorld
+from tests.support.three_brokers import SESSION_SECONDS, ThreeBrokers
+from tests.support.worlds import RealWorld, ThreeBrokerWorld
 
 
 @contextmanager
@@ -71,17 +73,27 @@ def real(kafka: Kafka, s3: S3) -> type[Model]:
     return type("RealModel", (Model,), {"world_of": staticmethod(functools.partial(RealWorld, kafka, s3))})
 
 
+def cut(kafka: ThreeBrokers, s3: S3) -> type[Model]:
+    """The model on a cluster of three brokers, of which one is cut off at times."""
+    return type("CutModel", (Model,), {"world_of": staticmethod(functools.partial(ThreeBrokerWorld, kafka, s3))})
+
+
 @contextmanager
-def servers(directory: Path) -> Iterator[type[Model]]:
+def servers(directory: Path, three_brokers: bool = False) -> Iterator[type[Model]]:
     """The model on servers of its own."""
-    kafka, s3 = Kafka(directory / "kafka", free_ports(KafkaPorts)), S3(directory / "s3", free_ports(S3Ports))
-    try:
-        kafka.start()
+    s3 = S3(directory / "s3", free_ports(S3Ports))
+    kafka = Kafka(directory / "kafka", free_ports(KafkaPorts))
+    with ExitStack() as stack:
+        stack.callback(s3.stop, grace=0)
         s3.start()
-        yield real(kafka, s3)
-    finally:
-        s3.stop(grace=0)
-        kafka.stop(grace=0)
+        if three_brokers:
+            # Its controller misses a broker after three seconds.
+            stack.enter_context(patch.object(cluster, "SESSION_SECONDS", SESSION_SECONDS + 2))
+            yield cut(stack.enter_context(ThreeBrokers(directory).running()), s3)
+        else:
+            stack.callback(kafka.stop, grace=0)
+            kafka.start()
+            yield real(kafka, s3)
 
 
 def main() -> int:
@@ -89,6 +101,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--steps", type=int, default=25)
     parser.add_argument("--twins", action="store_true", help="in memory instead of on real servers")
+    parser.add_argument("--three-brokers", action="store_true", help="real servers: of three brokers one is cut off")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
@@ -96,7 +109,7 @@ def main() -> int:
     number = options.seed or random.SystemRandom().randrange(10**6)
     with (
         TemporaryDirectory(prefix="model-") as directory,
-        nullcontext(Model) if options.twins else servers(Path(directory)) as machine,
+        nullcontext(Model) if options.twins else servers(Path(directory), options.three_brokers) as machine,
     ):
         end, failures = time.monotonic() + options.minutes * 60, 0
         while time.monotonic() < end:

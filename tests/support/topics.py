@@ -29,12 +29,21 @@ class Record(NamedTuple):
     headers: Headers = ()
 
 
-def new_topic(brokers: str, partitions: int = 1, name: str | None = None, **config: str) -> str:
-    """A new topic. Config keys have underscores for dots."""
+def new_topic(
+    brokers: str, partitions: int = 1, name: str | None = None, replicas: Sequence[int] = (), **config: str
+) -> str:
+    """A new topic. Config keys have underscores for dots.
+
+    :param replicas: the brokers that have each partition, first its preferred leader; by default any one of them.
+    """
     topic = name or f"t-{uuid.uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": brokers})
     settings = {key.replace("_", "."): value for key, value in config.items()}
-    future = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
+    if replicas:
+        declared = NewTopic(topic, partitions, replica_assignment=[list(replicas)] * partitions, config=settings)
+    else:
+        declared = NewTopic(topic, partitions, 1, config=settings)
+    future = admin.create_topics([declared])[topic]
     future.result(timeout=30)
     # The controller has created it; wait until the broker's metadata have it too.
     until(lambda: topic in admin.list_topics(timeout=10).topics)

@@ -20,6 +20,8 @@ from scripts.stack.s3 import S3
 from tests.support.actors import Read
 from tests.support.kafka_mirror import KafkaMirror
 from tests.support.kafka_twin import KafkaTwin
+from tests.support.three_broker_mirror import ThreeBrokerMirror
+from tests.support.three_brokers import ThreeBrokers
 from tests.support.topics import DAY, HOUR
 
 
@@ -77,24 +79,60 @@ class Clocked:
 class RealWorld:
     """A real broker and a real S3 server."""
 
-    def __init__(self, kafka: Kafka, s3: S3, clock: Callable[[], int]) -> None:
+    def __init__(self, kafka: Kafka | ThreeBrokers, s3: S3, clock: Callable[[], int]) -> None:
         tag = f"model-{uuid.uuid4().hex[:12]}"
         self.prefix = f"{tag}-"
         # Control records have the broker's time; some intervals are before it, some after it.
         self.epoch = (time.time_ns() // 1_000_000 // HOUR - 3) * HOUR
-        self.twin = KafkaMirror(kafka.bootstrap_servers, clock)
+        self.twin = self._mirror(kafka, clock)
         self.store: Any = Clocked(open_store(f"s3://{s3.bucket}/{tag}", s3.options()), clock)
+
+    @staticmethod
+    def _mirror(kafka: Any, clock: Callable[[], int]) -> KafkaMirror:
+        return KafkaMirror(kafka.bootstrap_servers, clock)
 
     def choose_etags(self, kind: str) -> None:
         """Do nothing: a real server's ETags are fixed."""
+
+    @property
+    def brokers(self) -> str:
+        """The brokers that the archiver knows."""
+        return self.twin.brokers
 
     @property
     def cluster(self) -> Cluster:
         return self.twin.cluster
 
     def read(self, chunk: Chunk, settings: Settings) -> Iterator[pa.RecordBatch]:
-        return read_chunk({"bootstrap.servers": self.twin.brokers}, f"{self.prefix}g", chunk, settings, patience=5)
+        return read_chunk({"bootstrap.servers": self.brokers}, f"{self.prefix}g", chunk, settings, patience=5)
 
     def close(self) -> None:
         for topic in self.twin.topics(re.compile(re.escape(self.prefix) + ".*")):
             self.twin.delete_topic(topic.name)
+
+
+class ThreeBrokerWorld(RealWorld):
+    """Three real brokers, of which one may be cut off, and a real S3 server.
+
+    The archiver's clients begin with all brokers or, every other time, with the one that may be cut off.
+    """
+
+    twin: ThreeBrokerMirror
+    _clients = 0
+
+    @staticmethod
+    def _mirror(kafka: Any, clock: Callable[[], int]) -> KafkaMirror:
+        return ThreeBrokerMirror(kafka, clock)
+
+    @property
+    def brokers(self) -> str:
+        self._clients += 1
+        return self.twin.servers.first if self._clients % 2 else self.twin.servers.bootstrap_servers
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster({"bootstrap.servers": self.brokers})
+
+    def close(self) -> None:
+        self.twin.heal()
+        super().close()

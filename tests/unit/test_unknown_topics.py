@@ -17,14 +17,19 @@ pytestmark = pytest.mark.unit
 NAME = TopicPartition("orders", 0)
 
 
-def cluster(monkeypatch: pytest.MonkeyPatch, *answers: dict[TopicPartition, Any] | None, brokers: int = 3) -> Cluster:
+def cluster(
+    monkeypatch: pytest.MonkeyPatch,
+    *answers: dict[TopicPartition, Any] | None,
+    brokers: int = 3,
+    code: int = KafkaError.UNKNOWN_TOPIC_OR_PART,
+) -> Cluster:
     """A cluster whose brokers answer so, one after the other; None: the broker does not know the topic."""
     left = list(answers)
 
     def first_records(*_: Any) -> dict[TopicPartition, Any]:
         answer = left.pop(0)
         if answer is None:
-            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+            error = KafkaError(code)
             raise translate(error, "read a record of orders[0]", "brokers") from KafkaException(error)
         return answer
 
@@ -33,8 +38,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch, *answers: dict[TopicPartition, Any]
     return Cluster({"bootstrap.servers": "nobody:9092"})
 
 
-def test_the_next_broker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cluster(monkeypatch, None, None, {NAME: None}).first_records({NAME: 0}) == {NAME: None}
+# The last two are those of a client, about a partition that was added while the broker was cut off.
+@pytest.mark.parametrize(
+    "code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION]
+)
+def test_the_next_broker_is_asked(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    asked = cluster(monkeypatch, None, None, {NAME: None}, code=code)
+    assert asked.first_records({NAME: 0}) == {NAME: None}
 
 
 def test_three_brokers_are_asked_before_the_next_attempt_is(monkeypatch: pytest.MonkeyPatch) -> None:

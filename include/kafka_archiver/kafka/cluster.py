@@ -31,6 +31,8 @@ MOST_GROUPS = 1000
 _TRIES = 2
 # New clients that are asked, if a broker does not know a topic that others know.
 _BROKERS = 3
+# What a client says of a topic or partition that is not in the metadata of the broker that it asked.
+_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 
 
 class Topic(NamedTuple):
@@ -65,6 +67,11 @@ def is_unknown_topic(error: ArchiverError) -> bool:
     """Return whether the broker that answered does not know a topic. Another one may."""
     cause = error.__cause__
     return isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+
+
+def _names_unknown(error: ArchiverError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, KafkaException) and cause.args[0].code() in _UNKNOWN
 
 
 class Cluster:
@@ -284,16 +291,16 @@ class Cluster:
         return {name: record.timestamp for name, record in latest.items()}
 
     def _retried_if_unknown(self, ask: Callable[[], Result]) -> Result:
-        """Ask about topics that are there: a broker that does not know one is not believed if there are others.
+        """Ask about partitions that are there: a broker that does not know one is not believed if there are others.
 
         :raises TransientError: three brokers in turn do not know one.
         """
-        failure: PermanentError | None = None
+        failure: ArchiverError | None = None
         for _ in range(_BROKERS):
             try:
                 return ask()
-            except PermanentError as error:
-                if not is_unknown_topic(error) or self.size() == 1:
+            except ArchiverError as error:
+                if not _names_unknown(error) or self.size() == 1:
                     raise
                 failure = error
                 # A new client may ask another broker.

@@ -256,8 +256,9 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
                 # Prefetched offsets after this chunk, or after the one before, are gone, and librdkafka has stopped.
                 return inside, False, error
             raise TransientError(
-                f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was reading; "
-                "the next attempt reads what is left, and `policies.lost_offsets` decides"
+                f"the leader of {chunk.name} does not have the start of {chunk}: retention overtook the run while it "
+                "was reading, or this broker leads no more; the next attempt asks the others, reads what is left, "
+                "and `policies.lost_offsets` decides about what is gone"
             )
         elif code == KafkaError._BAD_COMPRESSION:
             # What comes before it is of no use: the chunk fails.

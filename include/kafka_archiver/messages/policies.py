@@ -82,7 +82,7 @@ _ALL = (
         (
             _FAIL,
             Choice("follow_ledger", "archiving goes on where the ledger ends"),
-            Choice("new_generation", "the log is archived anew, beside the old objects"),
+            Choice("new_generation", "the log is archived anew, beside the old objects", is_for_ever=True),
         ),
         "group-moved",
         "the group at the archive's position",
