@@ -145,8 +145,8 @@ def source(keys: Keys, columns: dict[str, DecodeChoice], group_prefix: str = "co
     elif group_prefix:
         keys.remark(
             "differs",
-            "source.isolation is read_committed; a consumer of Kafka Connect also reads records of aborted transactions, "
-            "unless its worker or consumer.override.isolation.level says otherwise",
+            "source.isolation is read_committed; a consumer of Kafka Connect reads records of aborted transactions, "
+            "too, unless its worker or consumer.override.isolation.level says otherwise",
         )
     for column, decoded in columns.items():
         if decoded.decode != "bytes":
