@@ -19,17 +19,20 @@ from airflow.sdk import Connection
 from botocore.session import Session as Botocore
 
 from kafka_archiver.config.archives import read_archives
+from kafka_archiver.model.target_facts import TargetFacts
 from kafka_archiver.orchestration import connections
 from kafka_archiver.orchestration.cli.commands import commands
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import AddConnection
+from tests.support.brokers import Brokers
 from tests.support.lake import Lake, hour
 from tests.support.runs import P0
 
 pytestmark = [pytest.mark.dags, pytest.mark.usefixtures("local_connections", "quiet", "started")]
 
-# A call of each command that gives data. {object}: a stored object's URL; {run}: a run; {folder}: of files.
+# A call of each command that gives data. {object}: a stored object's URL; {run}: a run; {folder}: of files;
+# {store}: the archive's.
 CALLS = {
     "list": "-o json",
     "validate": "-o json",
@@ -50,6 +53,9 @@ CALLS = {
     "repair": "orders --dry-run -o json",
     "replay-dead-letters": "orders --all --dry-run -o json",
     "rotate-keys": "--dry-run -o json",
+    "requirements": "",
+    "adopt": "{store} --from confluent --dry-run -o json",
+    "restore": "orders --restore again --dry-run",
 }
 SINK = {
     "connector.class": "io.confluent.connect.s3.S3SinkConnector",
@@ -82,8 +88,24 @@ def words(archives: Path, tmp_path: Path, connection: AddConnection, monkeypatch
     for opener in ("context.archive_context.connect", "orchestration.cli.doctor_checks.Cluster"):
         monkeypatch.setattr(f"kafka_archiver.{opener}", lake.brokers)
     (tmp_path / "sink.json").write_text(json.dumps(SINK))
+    monkeypatch.setattr("kafka_archiver.kafka.cluster.Cluster", lake.brokers)
+    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather_facts", facts_of_no_topics)
     stored = f"{lake.store.url}/{lake.stored()[0]}"
-    return {"object": stored, "run": hour(2).id, "topic": P0.topic, "folder": str(tmp_path)}
+    return {"object": stored, "store": lake.store.url, "run": hour(2).id, "topic": P0.topic, "folder": str(tmp_path)}
+
+
+def facts_of_no_topics(cluster: Brokers, _: Any, group: str, transactional_id: str) -> TargetFacts:
+    """Say that a restore's topics are missing, which its dry run tells."""
+    return TargetFacts(
+        cluster_id=cluster.cluster_id(),
+        brokers=cluster.size(),
+        tools=cluster.tools,
+        topics={},
+        group=group,
+        transactional_id=transactional_id,
+        group_operations=frozenset(),
+        refused_transaction="",
+    )
 
 
 class Noise:

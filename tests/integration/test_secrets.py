@@ -1,5 +1,5 @@
 """Nobody can read a secret: not in logs, the metadata database, the REST API, arguments, files, alerts, Spark's UI or
-event log, nor the store.
+event log, nor the store. Nor the value of a record that an encrypted archive refuses.
 
 One archive under a real Airflow, with a secret in every mapping that its YAML has, whose job fails once and then
 succeeds; three that cannot reach what they need; and files that are no archives.
@@ -346,3 +346,36 @@ def test_we_looked_at_the_right_places(readable: Told) -> None:
 def test_the_one_file_that_has_secrets_is_its_owners_alone_and_goes_with_the_job(readable: Told) -> None:
     assert readable["files of the job"] == "700 600 spark.properties"
     assert readable["files afterwards"] == ""
+
+
+def test_nobody_reads_the_value_that_an_encrypted_archive_refuses(
+    airflow: Airflow, kafka: Kafka, s3: S3, stack_directory: Path
+) -> None:
+    """Look into logs, run notes, XCom, all else of the database, the REST API and the alert."""
+    name, topic = f"v{uuid.uuid4().hex[:8]}", new_topic(kafka.bootstrap_servers)
+    value = json.dumps({"a": f"Value{MARK}"}).encode()
+    produce(kafka.bootstrap_servers, topic, [Record(0, HOUR, value, value)])
+    keys = {
+        "source__value": {"decode": "json", "schema": [{"name": "a", "type": "timestamp[ms]"}]},
+        "source__reader": "native",
+        "store__format": "parquet",
+        "store__encryption": {"client": {"connection": f"master_{name}"}},
+        "alerts": {"on_failure": [f"hook_{name}"]},
+    }
+    with S3Proxy(s3.endpoint_url).serving() as proxy, Webhook() as hook:
+        add_connections(airflow, name, kafka, s3, proxy, hook)
+        dag = airflow.add_archive(name, yaml(topic, name, **keys))
+        airflow.pause(dag, False)
+        airflow.trigger(dag)
+        try:
+            assert set(airflow.wait_for_runs(dag, 1, seconds=500).values()) == {"failed"}
+            texts = {"logs": logs(airflow, dag), "REST API": rest_api(airflow, [dag])}
+            texts["metadata"] = metadata(stack_directory / "airflow" / "airflow.db")
+            until(lambda: hook.documents, seconds=60)
+        finally:
+            airflow.remove_archive(name)
+        texts["alert"] = json.dumps(hook.documents)
+    places = {where: text[max(0, at - 200) : at + 60] for where, text in texts.items() if (at := text.find(MARK)) >= 0}
+    assert places == {}
+    for where in ("logs", "metadata", "alert"):
+        assert "(not shown: the archive is encrypted)" in texts[where], where

@@ -23,7 +23,7 @@ from kafka_archiver.store import Store
 
 Answer = TypeVar("Answer")
 Read = Callable[[Chunk, Settings], Iterator[pa.RecordBatch]]
-SECONDS = 120.0
+SECONDS = 300.0
 
 
 class Killed(BaseException):

@@ -142,6 +142,12 @@ def source(keys: Keys, columns: dict[str, DecodeChoice], group_prefix: str = "co
     if isolation := keys.get("consumer.override.isolation.level"):
         section["isolation"] = isolation
         keys.kept("consumer.override.isolation.level", "source.isolation")
+    elif group_prefix:
+        keys.remark(
+            "differs",
+            "source.isolation is read_committed; a consumer of Kafka Connect reads records of aborted transactions, "
+            "too, unless its worker or consumer.override.isolation.level says otherwise",
+        )
     for column, decoded in columns.items():
         if decoded.decode != "bytes":
             section[column] = {"decode": decoded.decode}

@@ -23,6 +23,7 @@ from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option, positive
 from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.stdout import say
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def restore(args: Namespace) -> None:
     if not ledger.restore_plan(request.restore):
         _look_ahead(archive, ledger, request, args)
     elif not args.dry_run:
-        _say(f"Restore {request.restore} is planned already: going on with it.")
+        say(f"Restore {request.restore} is planned already: going on with it.")
     if args.dry_run:
         _dry_groups(archive, ledger, request, args)
         return
@@ -120,15 +121,15 @@ def restore(args: Namespace) -> None:
         if not has_terminal():
             raise ConfigError("There is no terminal to ask on, and nothing was written: --yes agrees to the restore")
         if not ask_consent(f"Restore this to {', '.join(map(request.target_of, request.selection.topics))}?"):
-            _say("Nothing was written.")
+            say("Nothing was written.")
             raise SystemExit(1)
     with _progress(archive, ledger, request, args.to):
-        state = run_to_its_end(name, conf, _say)
+        state = run_to_its_end(name, conf, say)
     if report := ledger.restore_report(request.restore).document:
         records = sum(part.records for part in report.partitions)
-        _say(f"{'Verified' if report.verified else 'NOT verified'}: {count(records, 'record')} in the target.")
+        say(f"{'Verified' if report.verified else 'NOT verified'}: {count(records, 'record')} in the target.")
     if state != "success":
-        _say(f"Once the cause is mended, go on with: --restore {request.restore} and the same options.")
+        say(f"Once the cause is mended, go on with: --restore {request.restore} and the same options.")
         raise SystemExit(1)
 
 
@@ -163,7 +164,7 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
 
     outlook = forecast(ledger, Cluster(target_endpoints(archive, args.to).kafka), request)
     for line in lines_of(outlook, request):
-        _say(line)
+        say(line)
     problems = [
         finding
         for finding in outlook.findings
@@ -171,9 +172,9 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
     ]
     for finding in outlook.findings:
         steps = "; ".join(action.command or action.words for action in finding.actions)
-        _say(f"{'Refused' if finding in problems else 'Mind'}: {finding.text}" + f". To do: {steps}" * bool(steps))
+        say(f"{'Refused' if finding in problems else 'Mind'}: {finding.text}" + f". To do: {steps}" * bool(steps))
     if outlook.refused:
-        _say(f"Refused: {outlook.refused}")
+        say(f"Refused: {outlook.refused}")
     if problems or outlook.refused:
         raise SystemExit(1)
 
@@ -206,9 +207,9 @@ def _dry_groups(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
     target = target_endpoints(archive, args.to).kafka
     report = move_groups(ledger, plan, target, args.groups, source, args.replace_groups, dry_run=True)
     for group in report.groups:
-        _say(f"group {group.group}: {group.outcome} {group.reason}".rstrip())
+        say(f"group {group.group}: {group.outcome} {group.reason}".rstrip())
         for place in group.offsets:
-            _say(f"  {place.name} at {place.offset}" + f" ({place.note})" * bool(place.note))
+            say(f"  {place.name} at {place.offset}" + f" ({place.note})" * bool(place.note))
 
 
 @contextmanager
@@ -248,7 +249,3 @@ def _progress(archive: Archive, ledger: Ledger, request: RestoreRequest, to: str
         if sys.stderr.isatty():
             thread.join(5)
             print(file=sys.stderr, flush=True)
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
