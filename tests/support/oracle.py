@@ -411,6 +411,8 @@ class Oracle:
                 plan = plans[proof.closed_by or ""]
                 if proof.assumes is not None and plan.max_disorder_ms:
                     self._check_assumed(hour, plan, fates)
+                if proof.assumes is not None:
+                    self._check_not_contradicted(hour, proof.assumes, plan.number, settled, plans)
                 if proof.assumes is None or self._is_so(_assumed_ms(proof.assumes)):
                     self._check_complete(hour, proof.complete_as_of, fates, plans)
         assert holds.keys() <= proofs.keys(), f"hours without a proof: {holds.keys() - proofs.keys()}"
@@ -442,6 +444,17 @@ class Oracle:
             times = [entries[o].timestamp for o, result in results.items() if result.what == "archived"]
             worst = max((a - b for a, b in zip(accumulate(times, max), times, strict=True)), default=0)
             assert worst <= (plan.max_disorder_ms or 0), f"{plan.run}: hour {hour} assumes {plan}, and {worst} ms"
+
+    @staticmethod
+    def _check_not_contradicted(
+        hour: int, assumes: str, number: int, settled: Mapping[str, Manifest], plans: Mapping[str, Plan]
+    ) -> None:
+        """Check that no run contradicts an assumption, of those since it was first declared."""
+        declared = [p.number for p in plans.values() if p.max_disorder_ms or p.ordered_within_ms]
+        for run, manifest in settled.items():
+            if min(declared) <= plans[run].number <= number:
+                worst = max((account.disorder for account in manifest.chunks), default=0)
+                assert worst <= _assumed_ms(assumes), f"hour {hour}: {assumes}, but {run} has read {worst} ms"
 
     def _is_so(self, max_disorder_ms: int) -> bool:
         """Return True if every record is at most so much older than an earlier record of its partition."""
