@@ -173,6 +173,9 @@ def test_a_filtered_record_and_a_value_without_its_offset_are_said() -> None:
     values.run(0)
     with pytest.raises(ConfigError, match="values without their offsets"):
         records(values, 4)
+    # That there is none needs no object.
+    with pytest.raises(ConfigError, match="Kafka had no record there"):
+        records(values, min(ABSENT))
 
 
 def test_a_missing_or_damaged_object_is_an_error_that_names_it() -> None:

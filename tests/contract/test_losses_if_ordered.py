@@ -4,6 +4,7 @@ Without it, a lost record may be of any hour up to the moment at which it was kn
 """
 
 import random
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -74,11 +75,32 @@ def test_a_record_that_contradicts_it_later_voids_it_for_later_hours() -> None:
     assert complete(archive) == {0: None, 3: ASSUMED, 4: ASSUMED, 5: ASSUMED, 7: None}
 
 
+def declare(archive: TwinArchive, disorder: timedelta | None) -> None:
+    """Change the YAML."""
+    timestamp = archive.archive.timestamp.model_copy(update={"max_disorder": disorder})
+    archive.archive = archive.archive.model_copy(update={"timestamp": timestamp})
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_record_that_contradicts_it_voids_it_also_if_its_run_did_not_declare_it(partition: int) -> None:
+    archive = TwinArchive(2, 6, "5m", LOSS)
+    produce(archive, 10)
+    archive.run(0, "scheduled")
+    declare(archive, None)
+    records = [Record(partition, DAY + minute * MINUTE, b"{}") for minute in (100, 20)]
+    archive.twin.produce("orders", records)
+    archive.run(1, "scheduled")
+    declare(archive, timedelta(minutes=5))
+    produce(archive, 150)
+    archive.twin.delete_records(LOG, archive.twin.log(LOG).high)
+    produce(archive, 190, 200)
+    archive.run(5, "scheduled")
+    assert complete(archive) == {0: None, 1: None}
+
+
 def test_a_later_loss_that_is_not_declared_counts_whole() -> None:
     archive = lost_at(90, [130, 200])
-    archive.archive = archive.archive.model_copy(
-        update={"timestamp": archive.archive.timestamp.model_copy(update={"max_disorder": None})}
-    )
+    declare(archive, None)
     produce(archive, 400)
     archive.twin.delete_records(LOG, 5)
     produce(archive, 500)

@@ -368,6 +368,12 @@ class Model(RuleBasedStateMachine):
             self.source = {**self.source, "isolation": isolation}
             self.strange.add("isolation")
 
+    @precondition(lambda self: not self.timestamp.get("from"))
+    @step(disorder=st.sampled_from([None, "10s", "90m"]))
+    def declare(self, disorder: str | None) -> None:
+        """Declare an order of times, true or not, or none any more."""
+        self.timestamp = {"max_disorder": disorder} if disorder else {}
+
     @step()
     def rotate(self) -> None:
         """A new master key. Frozen attempts have the old one only."""

@@ -24,6 +24,7 @@ from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.outcomes import EPOCH, HOUR, Outcome, Row, hour_of, is_deadly, outcome
 from tests.support.stored import expected_of, hours, key_of, letter_of, name_of, opened, parse
+from tests.support.topics import Record
 
 # What an object should have: offsets, with several rows of one offset beside each other.
 Rows = list[tuple[int, Entry, Row]]
@@ -307,49 +308,45 @@ class Oracle:
 
     def check_lookup(self, ledger: Ledger) -> None:
         """Check that each offset of the runs that count gives its record, or what the account says of it."""
-        plans, looked = self.plans(), 0
+        plans = self.plans()
         committed = [run for run in plans if (end := self.ledger.commit(run)) and end.outcome == "committed"]
+        manifests = {run: m for run in committed if (m := self.ledger.manifest(run))}
         for run in self._current(plans, committed).values():
-            plan, manifest = plans[run], self.ledger.manifest(run)
-            assert manifest is not None
+            plan, manifest = plans[run], manifests[run]
             fates = _fates(plan, manifest)
+            by_name = {p.name: p for p in plan.partitions}
+            writers = self._writers(plan, manifest, plans, manifests)
+            is_whole = all(by.settings.transform is None for by, _ in writers)
             for account in manifest.chunks:
-                [topic_id] = (p.topic_id for p in plan.partitions if p.name == account.chunk.name)
-                log = self.twin.logs[topic_id][account.partition]
+                topic_id = by_name[account.chunk.name].topic_id
+                entries = self.twin.logs[topic_id][account.partition].entries
                 # Of many offsets, some.
                 for offset in range(account.start, account.end, 1 + (account.end - account.start) // 4):
-                    looked += 1
                     fate = fates[topic_id, account.partition, offset]
-                    self._check_looked_up(ledger, plan, account, offset, log.entries[offset], fate)
+                    record = entries[offset].record if is_whole else None
+                    self._check_looked_up(ledger, account, offset, record, fate)
 
     @staticmethod
-    def _check_looked_up(
-        ledger: Ledger, plan: Plan, account: ChunkAccount, offset: int, entry: Entry, fate: str
-    ) -> None:
-        lookup = Lookup(ledger, account.chunk.name, account.generation)
-        where = f"{plan.run}: {account.chunk.name} offset {offset}, {fate}, {account}"
+    def _check_looked_up(ledger: Ledger, account: ChunkAccount, offset: int, record: Record | None, fate: str) -> None:
+        """:param record: None if what is stored is something else."""
+        where = f"{account.chunk} offset {offset}, {fate}, {account}"
         try:
-            batches = [*lookup.records(offset)]
+            batches, refusal = [*Lookup(ledger, account.chunk.name, account.generation).records(offset)], ""
         except ConfigError as error:
-            text = str(error)
-            said = {"lost": "lost: Kafka had dropped it", "absent": "Kafka had no record there"}.get(fate)
-            left_out = (account.dead_lettered and "is a dead letter") or (account.filtered and "filtered it") or ""
-            known = (
-                [said]
-                if said
-                else ["values without their offsets", "filtered it, or lost with", "was filtered, or lost", left_out]
+            batches, refusal = [], str(error)
+        if refusal:
+            texts = {"lost": ["lost: Kafka had dropped it"], "absent": ["Kafka had no record there"]}.get(
+                fate, ["values without their offsets", "filtered, or lost with"]
             )
-            assert any(words and words in text for words in known) or (account.filtered and "filtered it" in text), (
-                f"{where}: {text}"
-            )
+            texts += ["is a dead letter"] * bool(account.dead_lettered) + ["filtered it ("] * bool(account.filtered)
+            assert any(text in refusal for text in texts), f"{where}: {refusal}"
             return
         assert fate == "kept", f"{where}: {batches}"
         rows = [row for batch in batches for row in batch.to_pylist()]
         assert rows, where
         for row in rows:
             assert row.get("offset", offset) == offset, f"{where}: {row}"
-            if "key" in row and plan.settings.transform is None and entry.record:
-                assert row["value"] == entry.record.value, f"{where}: {row}"
+            assert record is None or "key" not in row or row["value"] == record.value, f"{where}: {row}"
 
     # All runs: no offset twice, no gap between two runs.
 
@@ -411,6 +408,8 @@ class Oracle:
                 plan = plans[proof.closed_by or ""]
                 if proof.assumes is not None and plan.max_disorder_ms:
                     self._check_assumed(hour, plan, fates)
+                if proof.assumes is not None:
+                    self._check_not_contradicted(hour, proof.assumes, plan.number, settled, plans)
                 if proof.assumes is None or self._is_so(_assumed_ms(proof.assumes)):
                     self._check_complete(hour, proof.complete_as_of, fates, plans)
         assert holds.keys() <= proofs.keys(), f"hours without a proof: {holds.keys() - proofs.keys()}"
@@ -442,6 +441,17 @@ class Oracle:
             times = [entries[o].timestamp for o, result in results.items() if result.what == "archived"]
             worst = max((a - b for a, b in zip(accumulate(times, max), times, strict=True)), default=0)
             assert worst <= (plan.max_disorder_ms or 0), f"{plan.run}: hour {hour} assumes {plan}, and {worst} ms"
+
+    @staticmethod
+    def _check_not_contradicted(
+        hour: int, assumes: str, number: int, settled: Mapping[str, Manifest], plans: Mapping[str, Plan]
+    ) -> None:
+        """Check that no run contradicts an assumption, of those since it was first declared."""
+        declared = [p.number for p in plans.values() if p.max_disorder_ms or p.ordered_within_ms]
+        for run, manifest in settled.items():
+            if min(declared) <= plans[run].number <= number:
+                worst = max((account.disorder for account in manifest.chunks), default=0)
+                assert worst <= _assumed_ms(assumes), f"hour {hour}: {assumes}, but {run} has read {worst} ms"
 
     def _is_so(self, max_disorder_ms: int) -> bool:
         """Return True if every record is at most so much older than an earlier record of its partition."""

@@ -194,13 +194,17 @@ class Progress(Document):
         known = {p.name: p for p in self.partitions}
         witnesses = _witnesses(manifest)
         begun, taken = {}, {}
+        knows_order = bool(plan.max_disorder_ms or plan.ordered_within_ms) or (
+            # What contradicts the declaration does so, too, in a run that was planned while it was not in the YAML.
+            plan.hour_rules == 2 and any(p.order for p in self.partitions)
+        )
         for planned in plan.partitions:
             before = known.get(planned.name)
             if before and before.generation > planned.generation:
                 known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
             after = _with(before, planned, plan, outcome != "replaced", witnesses.get(planned.name))
-            if manifest and (plan.max_disorder_ms or plan.ordered_within_ms):
+            if manifest and knows_order:
                 after = after.model_copy(update={"order": (after.order or Order()).after(planned.name, manifest)})
             first = after.floor + 1
             if after.judged and before is None:

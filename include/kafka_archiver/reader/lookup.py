@@ -65,6 +65,8 @@ class Lookup:
             yield from adopted_record(self.ledger, adoption, self.name, offset, count)
             return
         run, account = self._account(plans, offset)
+        if gone := _without_record(account, offset):
+            raise self._not_archived(run, offset, gone)
         first, shown = offset, 0
         while True:
             with Copies() as copies:
@@ -163,16 +165,15 @@ class Lookup:
         ]
         return pa.RecordBatch.from_arrays([*places, offsets, records.column(0)], schema=_VALUES)
 
+    def _not_archived(self, run: Written, offset: int, why: str) -> ConfigError:
+        """Return the error about an offset without a record, by the account."""
+        return ConfigError(
+            f"{self.name} offset {offset} is not archived: {why}; so says the account of run {run.plan.run}"
+        )
+
     def _none_at(self, run: Written, account: ChunkAccount, offset: int) -> ConfigError:
         """Return the error that says what became of an offset of which no object has a record."""
-        where = f"{self.name} offset {offset}"
-        name = run.plan.run
-        for ranges, meaning in (
-            (account.absent_ranges, "Kafka had no record there (compacted away, aborted, or a control record)"),
-            (account.lost_ranges, "lost: Kafka had dropped it before it was archived"),
-        ):
-            if any(start <= offset < end for start, end in unpack(account.start, account.end, ranges).tolist()):
-                return ConfigError(f"{where} is not archived: {meaning}; so says the account of run {name}")
+        where, name = f"{self.name} offset {offset}", run.plan.run
         for entry in run.manifest.dead_letters:
             if _has(entry, account, offset) and self._is_dead_letter(run, entry, offset):
                 return ConfigError(
@@ -191,6 +192,17 @@ class Lookup:
         fetch = fetch_from(self.ledger.store, entry.key, missing)
         batches = open_object(entry, run.target(entry), fetch, self.ledger.open_key)
         return any((column(batch, "offset") == offset).any() for batch in batches)
+
+
+def _without_record(account: ChunkAccount, offset: int) -> str:
+    """Return why there is no record at an offset, as the account says; empty: it names no reason."""
+    for ranges, why in (
+        (account.absent_ranges, "Kafka had no record there (compacted away, aborted, or a control record)"),
+        (account.lost_ranges, "lost: Kafka had dropped it before it was archived"),
+    ):
+        if any(start <= offset < end for start, end in unpack(account.start, account.end, ranges).tolist()):
+            return why
+    return ""
 
 
 def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:
