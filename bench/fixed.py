@@ -93,7 +93,7 @@ class Sampler:
         if process.pid in self._base:
             return "supervisors" if "LocalExecutor" in title else ""
         # A task's process has the title of its parent first, then the id of the task instance.
-        return title.rpartition(" ")[2] if title.startswith("airflow worker") else ""
+        return title.split()[-1] if title.startswith("airflow worker") else ""
 
 
 def _cpu(process: psutil.Process) -> float:

@@ -26,7 +26,10 @@ JOBS = st.builds(
     archive=TEXTS,
     store=TEXTS,
     runs=st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
+    reader=st.sampled_from(["auto", "spark", "native"]),
     memory_bytes=st.integers(1, 1 << 40),
+    lost_offsets=st.sampled_from(["fail", "record_loss"]),
+    bad_record=st.sampled_from(["fail", "dead_letter", "skip"]),
 )
 
 

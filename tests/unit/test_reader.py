@@ -2,6 +2,8 @@
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_archiver.kafka import messages, reader
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
@@ -42,6 +44,15 @@ def test_a_set_behind_the_chunk_that_cannot_be_unpacked_ends_it() -> None:
     assert reader._inside([record, broken], CHUNK, "brokers") == ([record], True, None)
     with pytest.raises(PermanentError, match="cannot be decompressed"):
         reader._inside([record, message(9, KafkaError._BAD_COMPRESSION)], CHUNK, "brokers")
+
+
+@given(st.sets(st.integers(0, 14), min_size=1), st.booleans())
+def test_the_records_of_a_chunk_are_those_before_its_end_and_a_later_one_ends_it(offsets: set[int], eof: bool) -> None:
+    records = [message(offset) for offset in sorted(offsets)]
+    end = [message(max(offsets) + 1, KafkaError._PARTITION_EOF)] if eof else []
+    inside = [record for record in records if record.offset() < CHUNK.end]
+    has_ended = max(offsets) >= CHUNK.end - 1
+    assert reader._inside([*records, *end], CHUNK, "brokers") == (inside, has_ended, None)
 
 
 class Burst:

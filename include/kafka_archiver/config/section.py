@@ -11,7 +11,7 @@ from kafka_archiver.messages.secrets import GIVEN
 class Section(BaseModel):
     """A section of the YAML; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Hides properties, because some are secrets."""

@@ -35,6 +35,7 @@ class Consumer:
     :param properties: librdkafka's client properties.
     :param group: the group for authorization; the consumer neither joins it nor commits.
     :param complaints: the consumer's `error_cb`.
+    :ivar enough: how many messages the reader takes at once, by the size of those it has read.
     :raises PermanentError: librdkafka refuses the properties.
     """
 
@@ -49,6 +50,7 @@ class Consumer:
         self._brokers = complaints.brokers
         self._config = _config(properties, group, chunks, settings) | {"error_cb": complaints}
         self._chosen = _AHEAD in properties
+        self.enough = 1
         self._inner = self._new()
 
     def _new(self) -> confluent_kafka.Consumer:

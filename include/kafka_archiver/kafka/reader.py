@@ -5,6 +5,7 @@ It gives the same records as Spark's Kafka source, and stops at the chunk's end,
 
 import gc
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
@@ -145,7 +146,9 @@ def _read(
     complaints.forget()
     damaged = silences = 0
     silent_since = time.monotonic()
-    enough, sample = 1, 1 if to_batch is record_batch else SAMPLE
+    sample = 1 if to_batch is record_batch else SAMPLE
+    # Few at first, until their size is known. The topic's next chunk begins with as many as are measured at once.
+    enough = min(consumer.enough, ROUND)
     while True:
         messages, counted, uncounted = _take(consumer, min(enough, chunk.end - place.offset), sample)
         inside, ended, again = _inside(messages, chunk, brokers) if messages else ([], False, None)
@@ -157,6 +160,7 @@ def _read(
                 consumer.hold_less(place, uncounted / len(messages))
             yield from to_batches(inside, to_batch)
             enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(messages) // (counted + uncounted + 1))
+            consumer.enough = enough
             damaged = silences = 0
             silent_since = time.monotonic()
             complaints.forget()
@@ -231,11 +235,14 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
     """The messages of the chunk; whether they reach the chunk's end, by a later record or the end of the log; and an
     error after which the consumer has to be assigned again: a damaged record batch, or missing offsets after the chunk.
     """
-    last = messages[-1]
-    if not any(map(Message.error, messages)) and last.offset() < chunk.end - 1:
-        return messages, False, None
-    inside = []
-    for message in messages:
+    clean = len(messages)
+    if any(map(Message.error, messages)):
+        clean = next(place for place, message in enumerate(messages) if message.error())
+    if clean and messages[clean - 1].offset() >= chunk.end - 1:
+        # The chunk is complete: whatever follows concerns later offsets.
+        return messages[: bisect_left(messages, chunk.end, hi=clean, key=Message.offset)], True, None
+    inside = messages[:clean]
+    for message in messages[clean:]:
         error = message.error()
         code = None if error is None else error.code()
         if code is None and message.offset() < chunk.end:

@@ -85,7 +85,7 @@ class Documents:
             raise DocumentError(
                 f"a document of archive {document.archive!r} does not belong in the ledger of {self.archive!r}"
             )
-        return document.to_json()
+        return document.to_bytes()
 
     def _read(self, kind: type[AnyDocument], key: str, run: str | None = None) -> AnyDocument | None:
         return self._version(kind, key, run).document

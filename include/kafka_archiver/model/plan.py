@@ -1,7 +1,7 @@
 """The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
@@ -361,6 +361,8 @@ class Plan(Document):
     was taken.
     """
 
+    # That of about 700 partitions, of which each run says nearly the same.
+    LARGE: ClassVar[int | None] = 256 << 10
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
     version: Literal[1] = 1
     archive: str

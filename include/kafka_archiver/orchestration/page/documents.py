@@ -14,6 +14,7 @@ from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.page.access import MaybeUser
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.views import require_visible, visitor
+from kafka_archiver.values.documents import GZIP
 
 # Bytes of a document that a browser gets, and seconds to wait for the store.
 MOST, PATIENCE = 16 << 20, 20.0
@@ -40,7 +41,9 @@ def documents_router(observatory: Observatory) -> APIRouter:
             raise HTTPException(404, f"Run {run} has no {document}")
         if len(data) > MOST:
             raise HTTPException(413, f"Too large for a browser; use: airflow archive show {name} {run}")
-        return Response(data, media_type="application/json")
+        # A large plan is stored as gzip.
+        packed = {"Content-Encoding": "gzip"} if data.startswith(GZIP) else None
+        return Response(data, media_type="application/json", headers=packed)
 
     return router
 

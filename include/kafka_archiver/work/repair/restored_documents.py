@@ -63,7 +63,7 @@ class DocumentSources:
         except DocumentError:
             # A second document is damaged.
             return None
-        data = document.to_json() if document else None
+        data = document.to_bytes() if document else None
         return None if data == self.ledger.store.get(key) else data
 
     def _schema(self, fingerprint: str) -> SchemaDocument | None:
