@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from dockerfile_parse import DockerfileParser
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from kafka_archiver.config import parse_archive
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
@@ -127,6 +129,22 @@ def test_images_have_the_versions_of_the_lock_file_and_one_python() -> None:
     assert PINS["pyspark"] == PINS["pyspark-client"] == (JAR and JAR[1])
     assert all(f"PYSPARK_PYTHON=python{python}" in text for text in (airflow, executor))
     assert all(f":{PROJECT['version']} ." in text for text in (airflow, executor))
+
+
+def test_the_guide_names_images_that_are_built_and_its_yaml_is_yaml() -> None:
+    guide = (ROOT / "docs" / "INSTALL.md").read_text()
+    documents = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", guide, re.M | re.S)]
+    values, archive = documents
+    assert values["airflowVersion"] == PINS["apache-airflow"]
+    image = f"{values['defaultAirflowRepository']}:{values['defaultAirflowTag']}"
+    assert image.endswith(f"/kafka-archiver-airflow:{PROJECT['version']}")
+    assert [mount["name"] for mount in values["volumeMounts"]] == [volume["name"] for volume in values["volumes"]]
+    assert {entry["name"]: entry["value"] for entry in values["env"]} == {
+        "ARCHIVER_CONFIG_DIR": values["volumeMounts"][0]["mountPath"]
+    }
+    text = yaml.safe_dump({"archive": "a", "source": {"topics": ["t"]}, "store": {"url": "s3://b/p"}, **archive})
+    used = parse_archive(text, "a.yaml").spark.conf["spark.kubernetes.container.image"]
+    assert used.endswith(f"/kafka-archiver-executor:{PROJECT['version']}")
 
 
 def test_the_executors_image_has_no_airflow() -> None:

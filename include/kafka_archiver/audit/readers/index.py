@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-import fastavro
 import zstandard
 
 from kafka_archiver.audit.readers.base import SidecarOwner, coordinate_columns
@@ -131,6 +130,9 @@ def _lines(pieces: Iterator[bytes], column: str | None) -> _Part:
 
 def _avro_block(pieces: Iterator[bytes], head: bytes, column: str | None) -> _Part:
     data = b"".join(pieces)
+    # Of the extra `avro`, which archives of other formats do without.
+    import fastavro
+
     opened: Any = fastavro.block_reader(io.BytesIO(head + data))
     [block] = opened
     content = block.bytes_.getvalue()

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
-import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.records.formats.avro.alone import read_alone as avro_alone
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.parquet.reader import read_alone as parquet_alone
 from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, envelope, facts_of, joined
@@ -20,6 +18,9 @@ class Avro:
 
     def facts(self, source: BinaryIO, target: Target) -> Facts:
         """Count the records by block, and read their envelopes if they have some."""
+        # Of the extra `avro`, which archives of other formats do without.
+        import fastavro
+
         try:
             blocks: Any = fastavro.block_reader(source)
             fields = {field["name"] for field in blocks.writer_schema.get("fields", ())}
@@ -29,11 +30,17 @@ class Avro:
             rows = _counted(blocks, target)
             return Facts(rows)
         source.seek(0)
-        return _facts(avro_alone(source, target)[1])
+        return _facts(_avro_alone(source, target))
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
         """Yield the records, a batch a block."""
-        return _with_offsets(avro_alone(source, target)[1], has_offsets)
+        return _with_offsets(_avro_alone(source, target), has_offsets)
+
+
+def _avro_alone(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+    from kafka_archiver.records.formats.avro.alone import read_alone
+
+    return read_alone(source, target)[1]
 
 
 class Parquet:
