@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config.source import Source
 from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import ledger_prefix, snapshot_document, split_snapshot_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.snapshots import GroupSnapshot, TopicSnapshot
+from kafka_archiver.values.intervals import from_ms
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.topics import DAY, Record
 from tests.support.twin_archive import TwinArchive
@@ -108,3 +111,22 @@ def test_the_keys_of_snapshots_are_read_back() -> None:
 def test_a_pattern_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a regular expression for the whole name of consumer groups"):
         Source(topics=("orders",), snapshot_groups=("app-(",))
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_an_audit_names_a_snapshot_that_is_gone_or_edited(is_removed: bool) -> None:
+    archive = archive_of()
+    plan_of(archive, 0)
+    [key] = snapshots_in(archive)
+    store = archive.world.store
+
+    def findings() -> list[Finding]:
+        return audit(archive.archive, store, from_ms(archive.now)).findings
+
+    kinds = {finding.kind for finding in findings()}
+    if is_removed:
+        store.delete(key)
+    else:
+        store.put(key, (store.get(key) or b"").replace(b"compact", b"delete"))
+    damage = [finding for finding in findings() if finding.kind not in kinds]
+    assert [(f.kind, f.subject) for f in damage] == [("snapshot-missing" if is_removed else "unreadable", key)]

@@ -18,6 +18,7 @@ from kafka_archiver.model.keys import (
     run_document,
     run_prefix,
     schema_document,
+    snapshot_document,
     split_acknowledged_document,
     split_hour_document,
     split_key_document,
@@ -149,6 +150,18 @@ def schema_missing(archive: str, fingerprint: str, run: str) -> Finding:
             repair(archive),
             f" restores it from the registry; the next run of its topic writes it again. Else: {RESTORE}",
         ),
+        run,
+    )
+
+
+def snapshot_missing(archive: str, name: str, fingerprint: str, run: str) -> Finding:
+    """The finding for a snapshot that is gone. `name`: topics or groups; `run`: the first run that names it."""
+    return error(
+        "snapshot-missing",
+        snapshot_document(archive, fingerprint, name),
+        "nothing",
+        "a snapshot that the run's plan names; a restore would use it",
+        f"{RESTORE}. The records do not need it",
         run,
     )
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kafka_archiver.audit.derived import Proved, check_hour, check_progress, repair_advice, settled_runs
-from kafka_archiver.audit.documents import Run, check_line, displaced, is_known, schema_missing
+from kafka_archiver.audit.documents import Run, check_line, displaced, is_known, schema_missing, snapshot_missing
 from kafka_archiver.audit.inspection.books import Books
 from kafka_archiver.audit.inspection.listing import check_listing
 from kafka_archiver.audit.inspection.promises import Promises, Replaced
@@ -21,6 +21,7 @@ from kafka_archiver.model.keys import (
     ledger_prefix,
     progress_document,
     schema_document,
+    snapshot_document,
     split_hour_document,
     split_line_document,
     split_run,
@@ -109,6 +110,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         findings += _check_derived(reader, archive, keys.hours, progress, promises, books)
         known = {*promises.topics, *topics, *((p.topic for p in progress.partitions) if progress else ())}
         findings += _check_schemas(reader, archive, promises.schemas)
+        findings += _check_snapshots(reader, archive, promises.snapshots)
         # Reading them is enough: what is gone or damaged becomes a finding of the reader.
         list(reader.data_keys(promises.data_keys))
         findings += _check_claims(reader, archive, promises.topics)
@@ -183,6 +185,14 @@ def _check_schemas(reader: DocumentReader, archive: str, named: Mapping[str, str
     for fingerprint, schema in reader.schemas(named):
         if schema is None and schema_document(archive, fingerprint) not in reader.unreadable:
             yield schema_missing(archive, fingerprint, named[fingerprint])
+
+
+def _check_snapshots(reader: DocumentReader, archive: str, named: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+    """Check that the snapshots that plans name are there. `named`: a run for each name and fingerprint."""
+    for place, snapshot in reader.snapshots(named):
+        name, fingerprint = place
+        if snapshot is None and snapshot_document(archive, fingerprint, name) not in reader.unreadable:
+            yield snapshot_missing(archive, name, fingerprint, named[place])
 
 
 def _check_claims(reader: DocumentReader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:

@@ -45,6 +45,7 @@ class Promises:
         self.unsettled: list[Run] = []
         self.topics: set[str] = set()
         self.schemas: dict[str, str] = {}
+        self.snapshots: dict[tuple[str, str], str] = {}
         self.layouts: dict[PathForm, Settings] = {}
         self.data_keys: dict[str, str] = {}
         self.runs = self.rows = self.lost = 0
@@ -65,6 +66,9 @@ class Promises:
         self.schemas = {**dict.fromkeys(plan.fingerprints, run.name), **self.schemas}
         if plan.data_key:
             self.data_keys[plan.data_key] = run.name
+        for name, fingerprint in (("topics", plan.topics_snapshot), ("groups", plan.groups_snapshot)):
+            if fingerprint:
+                self.snapshots.setdefault((name, fingerprint), run.name)
         yield from self._tiling.take(plan, outcome)
         wrong = list(check_documents(self._archive, run, self._reader.unreadable))
         yield from wrong

@@ -24,11 +24,13 @@ from kafka_archiver.model.keys import (
     progress_document,
     run_document,
     schema_document,
+    snapshot_document,
 )
 from kafka_archiver.model.manifest import Commit, Intent, Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.snapshots import Snapshot
 
 # How many documents are read ahead.
 AHEAD = 32
@@ -136,6 +138,18 @@ class DocumentReader:
             return self._read(key, lambda: self._ledger.schema(fingerprint))
 
         return self._ahead(read, sorted(fingerprints))
+
+    def snapshots(self, named: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Snapshot | None]]:
+        """Each snapshot that plans name, by its name and its fingerprint."""
+
+        def read(place: tuple[str, str]) -> Snapshot | None:
+            name, fingerprint = place
+            ledger, key = self._ledger, snapshot_document(self._ledger.archive, fingerprint, name)
+            if name == "topics":
+                return self._read(key, lambda: ledger.topics_snapshot(fingerprint))
+            return self._read(key, lambda: ledger.groups_snapshot(fingerprint))
+
+        return self._ahead(read, sorted(named))
 
     def data_keys(self, ids: Iterable[str]) -> Iterator[tuple[str, DataKeyDocument | None]]:
         """Each wrapped data key that plans name. One that is gone is a finding, too."""
