@@ -70,6 +70,7 @@ def row_of(step: str, request: Request) -> str | None:
         return None
     for folder, owner, row in (
         ("_ledger/_topics/", "plan", "0"),
+        ("/topics/", "plan", "17"),
         ("/line/", "plan", "1"),
         ("/hours/", "close_hours", "11"),
     ):
