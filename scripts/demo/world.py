@@ -30,6 +30,7 @@ NOT_YET = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.TOPIC_ALREADY_EXISTS,
 )
+_GONE = (KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 class World:
@@ -66,11 +67,35 @@ class World:
 
     def new_topic(self) -> None:
         """Delete and create the topic, and delete its group."""
-        admin, gone = self._admin, (KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART)
-        until(lambda: (self._patiently(admin.delete_consumer_groups([self.group]), self.group, *gone), ""), 60)
-        until(lambda: (self._patiently(admin.delete_topics([self.topic]), self.topic, *gone), ""), 60)
+        admin = self._admin
+        until(lambda: (self._patiently(admin.delete_consumer_groups([self.group]), self.group, *_GONE), ""), 60)
+        self.forget_topic(self.topic)
         new = NewTopic(self.topic, PARTITIONS, 1)
         until(lambda: (self._patiently(admin.create_topics([new]), self.topic), f"topic {self.topic} is made"), 60)
+
+    def forget_topic(self, topic: str) -> None:
+        """Delete a topic, if it is there."""
+        until(lambda: (self._patiently(self._admin.delete_topics([topic]), topic, *_GONE), ""), 60)
+
+    def committed_values(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        """Read keys and values of all committed records of a topic, with a plain consumer."""
+        settings = {"group.id": f"{self.group}-look", "enable.auto.commit": False, "enable.partition.eof": True}
+        consumer = Consumer({**self._client, **settings, "isolation.level": "read_committed"})
+        partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        ends, records = 0, []
+        while ends < len(partitions):
+            message = consumer.poll(30)
+            if message is None:
+                raise StackError(f"topic {topic}: the broker did not send its records within 30 s")
+            if message.error() is None:
+                records.append((message.key(), message.value()))
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                ends += 1
+            else:
+                raise StackError(f"topic {topic}: {message.error()}")
+        consumer.close()
+        return records
 
     def fill(self, batches: Iterable[Batch]) -> None:
         """Produce all records in order. :raises StackError: the broker did not confirm all of them."""
