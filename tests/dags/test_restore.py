@@ -12,7 +12,6 @@ from kafka_archiver.model.restore import RestoreLimits
 from kafka_archiver.orchestration.cli.restore import RESTORE, conf_of_arguments
 from kafka_archiver.orchestration.dag_run.restore_form import KEYS, restore_params, restore_request
 from kafka_archiver.orchestration.dags.restore import restore_dag
-from scripts.stack.paths import ROOT
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -22,7 +21,7 @@ TOPICS = ["orders", "orders.eu", "shipments"]
 
 @pytest.fixture
 def dag(archive: MakeArchive) -> DAG:
-    return restore_dag(archive(), "The text.", ROOT / "spark_jobs" / "archive.py")
+    return restore_dag(archive())
 
 
 def test_its_tasks_follow_each_other_and_only_a_person_starts_it(dag: DAG) -> None:
