@@ -45,6 +45,10 @@ def test_package_image_and_changelog_have_one_version() -> None:
     unreleased, *releases = re.findall(r"^## (\S+)", changes, re.M)
     assert unreleased == "Unreleased"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    [image] = re.findall(r"image: kafka-archiver:(\S+)", (ROOT / "docker-compose.yaml").read_text())
-    assert {releases[0], project, image} == {__version__}
+    files = (ROOT / "docker-compose.yaml", *(ROOT / "include" / "images").iterdir())
+    images = [
+        tag for file in files for tag in re.findall(r" kafka-archiver-(?:airflow|executor):(\S+)", file.read_text())
+    ]
+    assert len(images) == 5
+    assert {releases[0], project, *images} == {__version__}
     assert releases == sorted(releases, reverse=True)
