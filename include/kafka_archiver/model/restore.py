@@ -87,12 +87,10 @@ class RestoreOptions(Value):
     """The deviations that the caller accepts beside an exact copy into an empty topic.
 
     `allow`: what need not be exact. `append`: the target has records of others before its start offsets.
-    `provenance`: each record gets headers that say where it came from.
     """
 
     allow: tuple[Inexact, ...] = ()
     append: bool = False
-    provenance: bool = False
 
     def allows(self, change: Inexact) -> bool:
         """Return True if the caller accepts a kind of change."""
