@@ -88,12 +88,13 @@ class World:
             message = consumer.poll(30)
             if message is None:
                 raise StackError(f"topic {topic}: the broker did not send its records within 30 s")
-            if message.error() is None:
+            error = message.error()
+            if error is None:
                 records.append((message.key(), message.value()))
-            elif message.error().code() == KafkaError._PARTITION_EOF:
+            elif error.code() == KafkaError._PARTITION_EOF:
                 ends += 1
             else:
-                raise StackError(f"topic {topic}: {message.error()}")
+                raise StackError(f"topic {topic}: {error}")
         consumer.close()
         return records
 
