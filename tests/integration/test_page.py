@@ -19,7 +19,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from playwright.sync_api import Browser, Page, Route, TimeoutError, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_archiver.audit.inspection import audit, publish
@@ -201,7 +201,7 @@ def test_strangers_see_the_login_and_viewers_see_no_forms(visit: Any, scene: Sce
     expect(page.locator("h1")).to_contain_text(scene.name)
     assert page.locator("form[method=post]").count() == 0
     page = visit("olga", f"/archiver/archives/{scene.name}")
-    assert page.locator("form[method=post]").count() == 6
+    assert page.locator("[aria-labelledby=act] form[method=post]").count() == 6
 
 
 def test_another_site_cannot_act_with_the_users_browser(visit: Any, scene: Scene, airflow: Airflow) -> None:
@@ -315,10 +315,11 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     expect(page.locator("code", has_text=f"airflow archive repair {scene.name}").first).to_be_visible()
     expect(page.locator("form[action$='/do/repair'] input[type=checkbox][name=run]")).to_have_count(1)
     expect(page.locator(".note.failing").get_by_role("button", name="Repair 1 run")).to_be_visible()
-    reloaded(page, f"td.bad + td + td + td a[href*='{run.split('__')[0]}']")
+    expect(page.locator(f"tr:has(.pill.failed) a[href*='{run.split('__')[0]}']").first).to_be_attached()
     answer = httpx.get(f"{scene.url}/archiver/health/{scene.name}", headers={"Authorization": "Bearer a-token"})
     checks = {check["name"]: check["verdict"] for check in answer.json()["checks"]}
-    assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "failing")
+    # Nothing but a request has failed: the archive goes on without it.
+    assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "warning")
     picture(page, "trouble")
 
 
@@ -360,30 +361,46 @@ def test_the_button_repairs_what_is_damaged_and_the_sign_goes(visit: Any, scene:
     reloaded(page, "dd:has-text('clean'):has-text('1 object repaired since, read again at')")
     expect(page.locator("table.heat td.damaged")).to_have_count(0)
     expect(page.locator("form[action$='/do/repair']")).to_contain_text("whole again")
-    reloaded(page, "h1 .pill.healthy")
+    # The loss, and the request that failed, are still to be accepted.
+    reloaded(page, "h1 .pill.warning")
 
 
-def test_a_page_with_an_old_look_loads_itself_again_but_not_under_somebodys_hands(visit: Any, scene: Scene) -> None:
+def test_newer_figures_take_the_place_of_old_ones_without_a_jump_and_not_under_somebodys_hands(
+    visit: Any, scene: Scene
+) -> None:
     page, address = visit("olga"), f"{scene.url}/archiver/archives/{scene.name}"
-    loads: list[str] = []
+    asked: list[str] = []
 
     def old_at_first(route: Route) -> None:
         answer = route.fetch()
-        loads.append(route.request.url)
-        text = answer.text()
-        old = text.replace("<h1>", '<p data-refresh="1">As of an hour ago</p><h1>', 1)
-        route.fulfill(response=answer, body=old if len(loads) < 3 else text)
+        asked.append(route.request.url)
+        part = '<div id="figures" data-live>'
+        old = answer.text().replace(part, f'{part}<p data-refresh="1">As of an hour ago</p>', 1)
+        route.fulfill(response=answer, body=old if len(asked) < 3 else answer.text())
 
     page.route(address, old_at_first)
     page.clock.install()
     page.goto(address)
-    with page.expect_event("load"):
-        page.clock.run_for(1500)
+    expect(page.locator("#figures")).to_contain_text("As of an hour ago")
+    page.evaluate("window.isTheSamePage = true")
     field = page.locator("form[action$='/do/rebuild'] input[name=hour]")
     field.fill("2026-11-21T05")
-    with pytest.raises(TimeoutError), page.expect_event("load", timeout=1000):
-        page.clock.run_for(60_000)
-    assert (len(loads), field.input_value()) == (2, "2026-11-21T05")
+    until(lambda: page.clock.run_for(1500) or len(asked) >= 3)
+    expect(page.locator("#figures")).not_to_contain_text("As of an hour ago")
+    assert (page.evaluate("window.isTheSamePage"), field.input_value()) == (True, "2026-11-21T05")
+
+
+def test_each_dag_has_a_tab_with_its_archive_and_each_run_one_with_its_account(
+    visit: Any, scene: Scene, airflow: Airflow
+) -> None:
+    page = visit("viktor")
+    page.goto(f"{scene.url}/dags/{scene.dag}/plugin/archive")
+    expect(page.frame_locator("iframe[title=Archive]").locator("h1")).to_contain_text(scene.name)
+    run = next(run["dag_run_id"] for run in airflow.runs(scene.dag) if run["state"] == "success")
+    page.goto(f"{scene.url}/dags/{scene.dag}/runs/{run}/plugin/account")
+    account = page.frame_locator("iframe[title=Account]")
+    expect(account.locator("h1")).to_contain_text("Account of DAG run")
+    expect(account.get_by_role("row", name=re.compile("^all"))).to_be_visible()
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -> None:
@@ -465,4 +482,4 @@ def test_the_page_is_as_dark_as_airflow(visit: Any, scene: Scene) -> None:
 
 def paths(scene: Scene) -> list[str]:
     archive = f"/archives/{scene.name}"
-    return ["/", archive, f"{archive}/hours/{scene.early:%Y-%m-%dT%H}", f"{archive}/plan"]
+    return ["/", archive, f"{archive}/hours/{scene.early:%Y-%m-%dT%H}", f"{archive}/plan", f"{archive}/year"]

@@ -44,15 +44,16 @@ document.addEventListener("click", (event) => {
 // Newer figures take the place of those that are shown, part by part, without a jump: a part in which somebody is at work
 // stays as it is. Nothing is asked for a page that nobody sees.
 let touched = false;
+const shown = new Map();
 document.addEventListener("input", () => { touched = true; });
 const replaceLive = (fresh) => {
   for (const part of document.querySelectorAll("[data-live]")) {
     const newer = fresh.getElementById(part.id);
-    if (!newer || newer.innerHTML === part.dataset.shown) continue;
+    if (!newer || newer.innerHTML === shown.get(part.id)) continue;
     if (part.contains(document.activeElement) || (touched && part.querySelector("form"))) continue;
     const open = [...part.querySelectorAll("details")].map((details) => details.open);
     const scrolled = [...part.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
-    part.dataset.shown = newer.innerHTML;
+    shown.set(part.id, newer.innerHTML);
     part.innerHTML = newer.innerHTML;
     part.className = newer.className;
     part.querySelectorAll("details").forEach((details, at) => { details.open = open[at] ?? details.open; });
