@@ -99,7 +99,7 @@ RUN = "20261120T020000Z"
 )
 def test_a_button_starts_what_the_command_beside_it_starts(action: Action, conf: Any) -> None:
     [step] = steps_of("orders", [action], [RUN])
-    assert step.command == str(action)
+    assert (step.words, step.command) == (action.words, action.command)
     assert step.button
     trigger = trigger_of(step.button.action, archive(), SubmittedForm(step.button.fields))
     assert trigger.conf == (json.loads(shlex.split(action.command)[-1]) if conf is None else conf)

@@ -25,9 +25,10 @@ class Button(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An action as a line, and the button that does the same, if the page has one."""
+    """An action: its command, which may be empty, the words before it, and the button that does the same, if any."""
 
     command: str
+    words: str = ""
     button: Button | None = None
 
 
@@ -36,7 +37,7 @@ def steps_of(archive: str, actions: Iterable[Action], damaged: Collection[str] =
 
     :param damaged: the runs whose objects the last audit found missing or damaged.
     """
-    return [Step(str(action), button_of(archive, action, damaged)) for action in actions]
+    return [Step(action.command, action.words, button_of(archive, action, damaged)) for action in actions]
 
 
 def buttons_of(archive: str, actions: Iterable[Action]) -> list[Step]:
