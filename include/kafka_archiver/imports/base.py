@@ -17,6 +17,12 @@ OPEN: tuple[Kind, ...] = ("decide", "unknown")
 # Chunks of fewer records are slow and costly.
 FEW = 10_000
 
+# Secrets of tools and of their transforms, beside those of `messages.secrets`.
+_SECRET_OF_TOOLS = re.compile(r"customer[._-]?key|salt|vault|cipher_?data|key_?set|key_?data|keydata", re.IGNORECASE)
+_OF_CODE = re.compile(r"(transforms|predicates)\.[^.]+\.")
+# Packages whose transforms and predicates have no secret settings.
+_KNOWN_CODE = ("org.apache.kafka.connect.transforms.", "io.confluent.connect.transforms.", "io.lenses.connect.smt.")
+
 
 class Note(NamedTuple):
     """The outcome of one key, or a remark for a person. `key`: as the file has it; empty for a remark."""
@@ -139,11 +145,19 @@ class Keys:
     def shown(self, key: str) -> str:
         """A key with its value, as a comment may show it."""
         value = self.get(key)
-        secret = SECRET_NAME.search(key) or SECRET_NAME.search(value)
+        names = (SECRET_NAME, _SECRET_OF_TOOLS)
+        secret = any(name.search(text) for name in names for text in (key, value)) or self._is_of_unknown_code(key)
         plain = " ".join(value.split())
         # Regular expressions have ? and #, too, so only an address loses what follows them.
         plain = plain_url(plain) if re.search("://|@", plain) else plain
         return f"{key}=…" if secret else f"{key}={plain}"
+
+    def _is_of_unknown_code(self, key: str) -> bool:
+        """Return True for a setting of a transform or predicate of an unknown package: any may be secret."""
+        match = _OF_CODE.match(key)
+        if match is None or key[match.end() :] in ("type", "predicate", "negate"):
+            return False
+        return not self.get(f"{match[0]}type").startswith(_KNOWN_CODE)
 
 
 def archive_name(text: str) -> str:

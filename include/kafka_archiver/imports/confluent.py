@@ -118,7 +118,7 @@ def url_of(keys: Keys, bucket: str, folder: str, default: str) -> str | None:
     keys.kept(bucket, "store.url")
     value = keys.get(folder, default)
     if value.startswith("/") or value.endswith("/") or "//" in value:
-        keys.differs(folder, "store.url, without the folders that have no name; the connector's keys had them")
+        keys.decide(folder, "store.url, without the folders that have no name; the connector's keys had them")
     keys.kept(folder, "store.url")
     if not keys.get(bucket):
         keys.remark("decide", f"the file has no {bucket}, which the connector needs: write store.url by hand")

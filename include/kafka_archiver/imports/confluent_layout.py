@@ -172,7 +172,11 @@ def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
         return {}
     if extractor == "RecordField":
         keys.kept("timestamp.field", "timestamp.path")
-        keys.kept(key, f"timestamp.from: value ({_TEXT_IS})")
+        keys.decide(
+            key,
+            f"timestamp.from: value; {_TEXT_IS}: the same if the field is a number, has an offset, or the "
+            "worker's zone is UTC",
+        )
         return {"from": "value", "path": inside + (keys.get("timestamp.field") or "timestamp")}
     keys.kept("timestamp.field", "no effect with this extractor")
     if extractor == "Record":

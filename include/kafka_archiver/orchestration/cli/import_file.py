@@ -91,8 +91,6 @@ def import_file(args: Namespace) -> None:
         show(args.output, {"tool": tool, "archives": archives, "notes": listed, "faults": result.faults}, [])
     elif not args.output_folder:
         data_stream().write("---\n".join(archive.yaml for archive in result.archives))
-        if result.archives[1:]:
-            print(f"{len(result.archives)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
     if result.remarks:
         print(
             f"{result.remarks} keys or remarks need a look: the comments at the top of the YAML name them",
@@ -101,6 +99,8 @@ def import_file(args: Namespace) -> None:
     problems = [f"{archive.archive}: {problem}" for archive in result.archives for problem in archive.problems]
     if problems:
         problems = ["The YAML is not valid yet:", *problems]
+    if result.archives[1:] and args.output == "table" and not args.output_folder:
+        problems += [f"{len(result.archives)} archives: each needs a file of its own (--output-folder)"]
     if result.faults:
         problems += ["No archive is made of these:", *result.faults]
     if undecided:

@@ -11,6 +11,7 @@ from kafka_archiver.imports.reading import documents_of
 from kafka_archiver.imports.registry import import_text
 from kafka_archiver.imports.text import to_yaml, unfilled
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.planning.given_schemas import require_readable
 from kafka_archiver.planning.settings import settings_of
 
 # Notes that a person should not miss.
@@ -94,7 +95,8 @@ def _problems(yaml: str, content: dict[str, Any]) -> list[str]:
     # Their values are known where the archive runs.
     variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", yaml), "x") | dict(os.environ)
     try:
-        settings_of(parse_archive(yaml, "", variables))
+        archive = parse_archive(yaml, "", variables)
+        require_readable(archive, settings_of(archive))
     except ConfigError as error:
         faults = [line.removeprefix(": ") for line in str(error).splitlines()]
     else:
