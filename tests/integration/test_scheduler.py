@@ -276,6 +276,8 @@ def test_lag_a_loss_and_damage_are_told_once_and_when_they_are_over(
             airflow.pause(dag_id, False)
         airflow.trigger(dag)
         airflow.wait_for_runs(dag, 1)
+        # The alert counts what waits when it is sent.
+        until(lambda: webhook.documents and mail_server.mails)
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         [gone] = admin.delete_records([TopicPartition(topic, 0, 22)]).values()
         gone.result(30)
