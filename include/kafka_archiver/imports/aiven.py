@@ -208,7 +208,9 @@ def _place(keys: Keys, codec: str) -> TemplateKeys:
     if place.wrong:
         _say(keys, _PREFIX if old else _TEMPLATE, place.wrong)
     if not known and place.timestamp:
-        keys.decide(zone, "no time zone has this offset: `store.layout.timezone` takes names like Asia/Tehran")
+        keys.decide(
+            zone, "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran"
+        )
     keys.kept(_PREFIX, "store.layout.path and store.name")
     keys.kept(_TEMPLATE, "store.layout.path and store.name")
     keys.kept("file.prefix.template", "no effect in the sink")

@@ -161,7 +161,10 @@ def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
     path, every = _INTERVALS[interval]
     zone, known = zone_of(keys.get("timezone") or "UTC")
     if not known:
-        keys.decide("timezone", "no time zone has this offset: `store.layout.timezone` takes names like Asia/Tehran")
+        keys.decide(
+            "timezone",
+            "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran",
+        )
     keys.kept("timezone", "store.layout.timezone")
     if written := keys.get("path.format"):
         try:

@@ -121,7 +121,10 @@ def _times(keys: Keys, layout: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     zone, known = zone_of(keys.get("timezone"))
     if not known:
-        keys.decide("timezone", "no time zone has this offset: `store.layout.timezone` takes names like Asia/Tehran")
+        keys.decide(
+            "timezone",
+            "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran",
+        )
     elif zone != keys.get("timezone"):
         keys.kept("timezone", f"store.layout.timezone: {zone}, which has had this offset since 1970")
     if "timezone" not in keys:
