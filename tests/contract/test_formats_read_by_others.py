@@ -44,7 +44,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "none": bytes,
     "gzip": gzip.decompress,
-    "zstd": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+    "zstd": lambda data: zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(),
     "snappy": lambda data: bytes(cramjam.snappy.decompress(data)),
     "lz4": lambda data: pa.input_stream(io.BytesIO(data), compression="lz4").read(),
     "brotli": lambda data: pa.input_stream(io.BytesIO(data), compression="brotli").read(),
@@ -98,7 +98,8 @@ def by_others(case: Case, data: bytes) -> Any:
 @each([case for case in TYPED_CASES if case.codec != "none"])
 def test_a_codec_changes_no_typed_column(case: Case) -> None:
     """test_formats_typed.py has what others read without a codec."""
-    plain = case._replace(codec="none")
+    # Lines without a codec have no index, which is an object of its own.
+    plain = case._replace(codec="none", options=() if case.format == "jsonl" else case.options)
     packed, unpacked = (variant.encode([batch(ODD[:12])]) for variant in (case, plain))
     assert packed != unpacked
     assert by_others(case, packed) == by_others(plain, unpacked)
