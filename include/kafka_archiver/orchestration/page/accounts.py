@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.metadata.facts import planned_work_of
 from kafka_archiver.orchestration.page.access import MaybeUser
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.details import Details
-from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.views import require_visible, visitor
 
 # Runs of one DAG run, and partitions and objects of each, that are shown.
@@ -123,7 +123,7 @@ def accounts_router(observatory: Observatory, details: Details) -> APIRouter:
 
 
 def _redirect(request: Request, path: str) -> Response:
-    return RedirectResponse(str(request.scope.get("root_path", "")).rstrip("/") + path, 303)
+    return RedirectResponse(f"{base_path(request)}{path}", 303)
 
 
 def _elsewhere(request: Request) -> Response:

@@ -25,7 +25,7 @@ from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import question
 from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import Details
-from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.views import forms_of, require_visible
 from kafka_archiver.state.acknowledge import accept
 
@@ -54,7 +54,7 @@ def action_router(observatory: Observatory, details: Details) -> APIRouter:
 def _do(observatory: Observatory, request: Request, user: Any, name: str, action: str, form: SubmittedForm) -> Response:
     archive = require_visible(observatory, user, name)
     require_own_page(request, user, form.get("csrf"))
-    back = f"{str(request.scope.get('root_path', '')).rstrip('/')}/archives/{name}"
+    back = f"{base_path(request)}/archives/{name}"
     if paused := dag_to_unpause(action, name):
         return _unpause(request, user, action, paused, back)
     _require_right(user, dag_id(name))

@@ -42,9 +42,8 @@ HEADERS = {
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a page of this template."""
-    base = str(request.scope.get("root_path", "")).rstrip("/")
     all_values = {
-        "base": base,
+        "base": base_path(request),
         "airflow": airflow_path(),
         "now": datetime.now(UTC),
         "stale": STALE,
@@ -52,6 +51,11 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         **values,
     }
     return HTMLResponse(environment().get_template(template).render(all_values), status)
+
+
+def base_path(request: Request) -> str:
+    """Return the path below which the page is, without a slash at the end."""
+    return str(request.scope.get("root_path", "")).rstrip("/")
 
 
 def airflow_path() -> str:
