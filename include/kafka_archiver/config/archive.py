@@ -117,10 +117,10 @@ class Archive(Section):
         :raises ConfigError: a policy or choice does not exist.
         """
         try:
-            chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
+            chosen = type(self.policies).model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
             wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown))
-            raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from None
+            raise ConfigError(f"{wrong} (policies: {', '.join(type(self.policies).model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 
     @property

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
-from kafka_archiver.messages.policies import BadRecord, LostOffsets
+from kafka_archiver.messages.policies import ReadPolicies
 
 if TYPE_CHECKING:
     # Not at runtime: it imports YAML, which the driver does not need.
@@ -29,7 +29,7 @@ class ArchiveJob(JobDocument):
     job: Literal["archive"] = "archive"
     archive: str
     store: str
-    # Pairs, because `to_argument` allows no braces within. Not written if there are none.
+    # Pairs, like the policies, because `to_argument` allows no braces within. Not written if there are none.
     requests: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda requests: not requests)
     runs: Annotated[tuple[str, ...], Field(min_length=1)]
     reader: Reader
@@ -37,8 +37,7 @@ class ArchiveJob(JobDocument):
     max_paths: Annotated[int, Field(gt=0)] = 10_000
     record_seconds: Annotated[int, Field(ge=0)] = 0
     record_memory_bytes: Annotated[int, Field(ge=0)] = 0
-    lost_offsets: LostOffsets
-    bad_record: BadRecord
+    policies: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, archive: "Archive", runs: Sequence[str]) -> Self:
@@ -53,9 +52,13 @@ class ArchiveJob(JobDocument):
             max_paths=archive.store.max_paths,
             record_seconds=archive.spark.record_seconds,
             record_memory_bytes=archive.spark.record_memory_bytes,
-            lost_offsets=archive.policies.lost_offsets,
-            bad_record=archive.policies.bad_record,
+            policies=tuple(archive.policies.model_dump().items()),
         )
+
+    @property
+    def read_policies(self) -> ReadPolicies:
+        """The policies that decide while a run is read."""
+        return ReadPolicies.of(dict(self.policies))
 
     def options(self, endpoints: Endpoints) -> dict[str, str]:
         """The options of the store. The endpoints may be a person's, who need not know what requests have besides."""
