@@ -28,7 +28,8 @@ JOBS = st.builds(
     runs=st.lists(TEXTS, min_size=1, max_size=3).map(tuple),
     reader=st.sampled_from(["auto", "spark", "native"]),
     memory_bytes=st.integers(1, 1 << 40),
-    policies=st.lists(st.tuples(TEXTS, TEXTS), max_size=3).map(tuple),
+    lost_offsets=st.sampled_from(["fail", "record_loss"]),
+    bad_record=st.sampled_from(["fail", "dead_letter", "skip"]),
 )
 
 

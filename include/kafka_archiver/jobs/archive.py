@@ -1,13 +1,14 @@
 """The document of the job `archive`. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
-from kafka_archiver.messages.policies import ReadPolicies
+from kafka_archiver.messages.policies import BadRecord, LostOffsets, ReadPolicies
 
 if TYPE_CHECKING:
     # Not at runtime: it imports YAML, which the driver does not need.
@@ -29,7 +30,7 @@ class ArchiveJob(JobDocument):
     job: Literal["archive"] = "archive"
     archive: str
     store: str
-    # Pairs, like the policies, because `to_argument` allows no braces within. Not written if there are none.
+    # Pairs, because `to_argument` allows no braces within. Not written if there are none.
     requests: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda requests: not requests)
     runs: Annotated[tuple[str, ...], Field(min_length=1)]
     reader: Reader
@@ -37,7 +38,8 @@ class ArchiveJob(JobDocument):
     max_paths: Annotated[int, Field(gt=0)] = 10_000
     record_seconds: Annotated[int, Field(ge=0)] = 0
     record_memory_bytes: Annotated[int, Field(ge=0)] = 0
-    policies: tuple[tuple[str, str], ...]
+    lost_offsets: LostOffsets
+    bad_record: BadRecord
 
     @classmethod
     def of(cls, archive: "Archive", runs: Sequence[str]) -> Self:
@@ -52,13 +54,13 @@ class ArchiveJob(JobDocument):
             max_paths=archive.store.max_paths,
             record_seconds=archive.spark.record_seconds,
             record_memory_bytes=archive.spark.record_memory_bytes,
-            policies=tuple(archive.policies.model_dump().items()),
+            **asdict(ReadPolicies.of(archive.policies.model_dump())),
         )
 
     @property
     def read_policies(self) -> ReadPolicies:
         """The policies that decide while a run is read."""
-        return ReadPolicies.of(dict(self.policies))
+        return ReadPolicies.of(self.model_dump())
 
     def options(self, endpoints: Endpoints) -> dict[str, str]:
         """The options of the store. The endpoints may be a person's, who need not know what requests have besides."""

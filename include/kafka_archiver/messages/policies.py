@@ -1,11 +1,13 @@
 """The policies: rules for an unexpected state of Kafka, or for a record that cannot be archived. Pure.
 
-Each is one value. The YAML's section, planning, advice, the trigger form, the page, the audit and the docs read it.
+Each is one value, and a field of `PolicyChoices`. The YAML, planning, advice, the form, the page, audit and docs read it.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
+
+from pydantic import BaseModel
 
 LostOffsets = Literal["fail", "record_loss"]
 RecreatedTopic = Literal["fail", "new_generation"]
@@ -110,6 +112,18 @@ _ALL = (
 POLICIES = {policy.name: policy for policy in _ALL}
 # The findings of an audit at the brokers: an error of these stops the next run; nothing that is stored is damaged.
 AT_BROKERS = frozenset(policy.finding for policy in _ALL if policy.finding)
+
+
+class PolicyChoices(BaseModel):
+    """The choice of each policy, as the YAML's section `policies` has it."""
+
+    lost_offsets: LostOffsets = "fail"
+    recreated_topic: RecreatedTopic = "fail"
+    missing_group: MissingGroup = "resume_from_ledger"
+    moved_group: MovedGroup = "fail"
+    changed_code: ChangedCode = "fail"
+    bad_record: BadRecord = "fail"
+    null_value: NullValue = "archive"
 
 
 @dataclass(frozen=True, slots=True)

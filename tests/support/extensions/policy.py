@@ -1,6 +1,6 @@
-"""A policy: what a plan does if the interval has no records. Its three places, as in one file each.
+"""A policy: what a plan does if the interval has no records. Its places, as they are in the package.
 
-`messages/policies.py` has the value, `config/policies.py` the field, a module of `planning/` the decision.
+`messages/policies.py` has the value and the field, a module of `planning/` the decision.
 """
 
 from typing import Literal
