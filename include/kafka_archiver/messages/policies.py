@@ -1,6 +1,7 @@
 """The policies: rules for an unexpected state of Kafka, or for a record that cannot be archived. Pure.
 
-Each is one value, and a field of `PolicyChoices`. The YAML, planning, advice, the form, the page, audit and docs read it.
+Each is one value, and a field of `PolicyChoices`. The YAML, planning, advice, the trigger form, the page, the audit and
+the docs read it.
 """
 
 from collections.abc import Iterable, Mapping
