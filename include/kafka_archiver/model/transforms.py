@@ -223,6 +223,8 @@ def _added_step(value: Any, info: ValidationInfo) -> StepType:
     """Return a step of another distribution."""
     if isinstance(value, StepType):
         return value
+    if not isinstance(value, dict):
+        raise ValueError(f"one of {', '.join(step_names())} with its settings, for example `mask: value.card`")
     try:
         kind = step_type(str(value.get("step")))
         return kind.model_validate_json(json.dumps(value)) if info.mode == "json" else kind.model_validate(value)

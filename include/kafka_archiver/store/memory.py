@@ -21,6 +21,7 @@ from kafka_archiver.store.base import (
     upload_gone,
 )
 from kafka_archiver.store.compare import compare
+from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.values.checksum import spelt
 
@@ -56,8 +57,9 @@ _buckets: dict[str, _Bucket] = {}
 _buckets_lock = threading.Lock()
 
 
-def open_memory(name: str, prefix: str, _: Mapping[str, str], __: Backoff) -> "MemoryStore":
-    """Open the store of `memory://name/prefix`, which this process shares."""
+def open_memory(name: str, prefix: str, options: Mapping[str, str], _: Backoff) -> "MemoryStore":
+    """Open the store of `memory://name/prefix`, which this process shares. It ignores the options of S3."""
+    S3Options.parse(options)
     return MemoryStore(name, prefix)
 
 
