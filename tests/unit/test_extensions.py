@@ -1,13 +1,17 @@
 """To add something is one file and one line: each file of tests/support/extensions is used from the YAML to the audit.
 
-The table "To add something" in docs/ARCHITECTURE.md says how. `test_jobs` has a job, tests/dags a command.
+The table "To add something" in docs/ARCHITECTURE.md says how. `test_jobs` has a job.
 """
 
 import json
 import uuid
+from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.cli.cli_config import GroupCommand
+from airflow.cli.cli_parser import _add_command
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.context.keyring import keyring_of
@@ -15,6 +19,7 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.advice import meanings
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.policies import POLICIES
+from kafka_archiver.orchestration.cli.commands import commands
 from kafka_archiver.orchestration.connections.store import store_endpoint
 from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.page.actions import choices
@@ -22,7 +27,7 @@ from kafka_archiver.reader.archive import ArchiveReader, open_archive
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
-from tests.support.extensions import install, policy
+from tests.support.extensions import command, install, policy
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.unit
@@ -208,3 +213,24 @@ def test_a_store_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "expected s3://bucket/prefix or az://container/prefix or twin://name/prefix" in refusal(store={"url": "x"})
     assert "no `connection` beside an s3:// URL" in refusal(store={"url": "s3://b/p", "connection": "mine"})
+
+
+def test_a_command_is_one_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "orders.yaml").write_text("archive: orders\nsource: {topics: [a, b]}\nstore: {url: 's3://b/p'}\n")
+    monkeypatch.setenv("ARCHIVER_CONFIG_DIR", str(tmp_path))
+    # The line of the registry.
+    monkeypatch.setattr("kafka_archiver.orchestration.cli.commands._COMMANDS", (command.COUNT,))
+    [group] = commands()
+    assert isinstance(group, GroupCommand)
+    parser = ArgumentParser()
+    for added in group.subcommands:
+        _add_command(parser.add_subparsers(), added)
+    arguments = parser.parse_args(["count", "orders", "-o", "json"])
+    arguments.func(arguments)
+    assert json.loads(capsys.readouterr().out) == {"topics": 2}
+    arguments = parser.parse_args(["count", "other"])
+    with pytest.raises(SystemExit):
+        arguments.func(arguments)
+    assert "other" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from kafka_archiver.messages.secrets import SECRET, SECRET_NAME
 from kafka_archiver.model.keys import RESERVED
-from kafka_archiver.model.stores import examples, is_scheme
+from kafka_archiver.model.stores import STORES, examples
 
 _ID = "the id of an Airflow connection"
 
@@ -86,7 +86,7 @@ def is_plain_address(url: str) -> bool:
 def store_url(value: Any) -> Any:
     """A check of the store's address."""
     match = re.fullmatch(r"([a-z0-9]+)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value) if isinstance(value, str) else None
-    if match is None or not is_scheme(match[1]):
+    if match is None or match[1] not in STORES:
         raise _fault(
             f"{examples()}, without credentials (they belong into the connection that store.aws or store.connection "
             "names)"

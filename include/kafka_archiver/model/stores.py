@@ -7,14 +7,8 @@ there. It cannot replace a store of this package. Pure: no store's library is im
 
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
-from operator import attrgetter
-from typing import Any
 
-from kafka_archiver.messages.entry_points import AddedNames
-from kafka_archiver.messages.errors import ConfigError
-
-_ADDED = AddedNames("kafka_archiver.stores", "store.url")
+from kafka_archiver.messages.entry_points import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,41 +55,15 @@ _AZURE = StoreType(
 _MEMORY = replace(
     _S3, scheme="memory", opener="kafka_archiver.store.memory:open_memory", example="memory://name/prefix"
 )
-# Not entry points: an executor may have this package as a zip, without its metadata.
-_OWN = {own.scheme: own for own in (_S3, _AZURE, _MEMORY)}
+STORES = Registry("kafka_archiver.stores", "store.url", {own.scheme: own for own in (_S3, _AZURE, _MEMORY)}, StoreType)
 
 
 @cache
-def store_type(scheme: str) -> StoreType:
-    """Return the kind of store of a scheme.
-
-    :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
-    """
-    if scheme in _OWN:
-        return _OWN[scheme]
-    loaded, place = _ADDED.load(scheme, _OWN)
-    if not isinstance(loaded, StoreType):
-        raise ConfigError(f"store.url: expected a StoreType at {place}, found {type(loaded).__name__}")
-    return loaded
-
-
 def store_of(url: str) -> StoreType:
-    """Return the kind of store of a URL. Raises ConfigError as `store_type`."""
-    return store_type(url.partition("://")[0])
-
-
-def is_scheme(scheme: str) -> bool:
-    """Return True if there is a store of this scheme."""
-    return scheme in _OWN or scheme in _ADDED.with_own(_OWN)
+    """Return the kind of store of a URL. Raises ConfigError if there is none of its scheme."""
+    return STORES.get(url.partition("://")[0])
 
 
 def examples() -> str:
     """Return the forms of URLs, but that for tests."""
-    schemes = (scheme for scheme in _ADDED.with_own(_OWN) if scheme != "memory")
-    return " or ".join(store_type(scheme).example for scheme in schemes)
-
-
-def function_of(place: str) -> Any:
-    """Import `module:function` or `module:Class.method`."""
-    module, _, function = place.partition(":")
-    return attrgetter(function)(import_module(module))
+    return " or ".join(STORES.get(scheme).example for scheme in STORES.names() if scheme != _MEMORY.scheme)

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping
 
+from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.stores import examples, function_of, is_scheme, store_type
+from kafka_archiver.model.stores import STORES, examples
 from kafka_archiver.store.base import Store
 from kafka_archiver.store.retry import Backoff
 
@@ -25,7 +26,7 @@ def open_store(url: str, options: Mapping[str, str], backoff: Backoff | None = N
     if "@" in name:
         # The message must not repeat the URL: the text before the @ is a secret.
         raise ConfigError("store.url holds credentials; give them to the Airflow connection that store.aws names")
-    if not separator or not is_scheme(scheme):
+    if not separator or scheme not in STORES:
         raise ConfigError(f"store.url: expected {examples()}, found {url!r}")
     if not _NAME.fullmatch(name):
         raise ConfigError(f"store.url: expected the name of a bucket after {scheme}://, found {name!r} in {url!r}")
@@ -33,5 +34,5 @@ def open_store(url: str, options: Mapping[str, str], backoff: Backoff | None = N
     if prefix and any(segment in ("", ".", "..") for segment in prefix.split("/")):
         raise ConfigError(f"store.url: expected a prefix without empty, . or .. segments, found {url!r}")
     # Imported on first use: boto3 costs a third of a CPU second, which parsing DAG files should not pay.
-    store: Store = function_of(store_type(scheme).opener)(name, prefix, options, backoff or Backoff())
+    store: Store = imported(STORES.get(scheme).opener)(name, prefix, options, backoff or Backoff())
     return store

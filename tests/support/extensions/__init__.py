@@ -22,5 +22,5 @@ def install(monkeypatch: pytest.MonkeyPatch, group: str, **names: str) -> None:
 
     monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", entry_points)
     monkeypatch.setattr(readers, "entry_points", entry_points)
-    for cached in (readers._added, decoders.decoder_type, transforms.step_type, stores.store_type):
+    for cached in (readers._added, decoders.decoder_type, transforms.step_type, stores.store_of):
         cached.cache_clear()

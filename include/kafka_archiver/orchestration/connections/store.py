@@ -2,8 +2,9 @@
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.properties import is_plain_address
+from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.stores import StoreType, function_of, store_of
+from kafka_archiver.model.stores import StoreType, store_of
 from kafka_archiver.orchestration.connections.keys import customer_key
 from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
 from kafka_archiver.orchestration.connections.properties import mask_secrets, text
@@ -19,7 +20,7 @@ def store_endpoint(archive: Archive) -> dict[str, str]:
     else:
         reference = NamedConnection(source, key, kind.connections)
         where = str(reference)
-        options = function_of(kind.from_connection)(find_connection(reference), where)
+        options = imported(kind.from_connection)(find_connection(reference), where)
     return mask_secrets(_checked(kind, {**options, **own}, where))
 
 
@@ -31,7 +32,7 @@ def _checked(kind: StoreType, options: dict[str, str], where: str) -> dict[str, 
                 f"{where}: expected `{name}` like http://host:port, without user, password, query and fragment"
             )
     try:
-        function_of(kind.check)(options)
+        imported(kind.check)(options)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
     return options
