@@ -2,8 +2,8 @@
 
 Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
 with a seed of its own, until the time is over. The other half is for the model of the whole archiver: half of it on the
-twins, a quarter there with Spark's SQL, and a quarter on three real brokers, of which one is cut off at times. Each failure is printed with the
-example to keep as a test, and with the command that repeats it.
+twins, a quarter there with Spark's SQL, and a quarter on three real brokers, of which one is cut off at times. Each
+failure is printed with the example to keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations

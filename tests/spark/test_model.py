@@ -14,4 +14,4 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_every_attempt_with_sql_writes_the_same_whatever_the_settings_of_its_machine(spark: "SparkSession") -> None:
-    run(sql_model(spark), examples=8, steps=8, shrink=False, number=3)
+    run(sql_model(spark), examples=5, steps=8, shrink=False, number=3)
