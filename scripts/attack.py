@@ -1,9 +1,9 @@
 """python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
 
 Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
-with a seed of its own, until the time is over. The other half is for the model of the whole archiver: most of it on
-the twins, and a quarter on three real brokers, of which one is cut off at times. Each failure is printed with the
-example to keep as a test, and with the command that repeats it.
+with a seed of its own, until the time is over. The other half is for the model of the whole archiver: half of it on the
+twins, a quarter there with Spark's SQL, and a quarter on three real brokers, of which one is cut off at times. Each
+failure is printed with the example to keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def main() -> int:
         if time.monotonic() > end:
             break
         worst = max(worst, attack_properties(seed, test))
-    worst = max(worst, attack_model(first, options.minutes * 3 / 8, "--twins"))
+    worst = max(worst, attack_model(first, options.minutes / 4, "--twins"))
+    worst = max(worst, attack_model(first, options.minutes / 8, "--sql"))
     worst = max(worst, attack_model(first, options.minutes / 8, "--three-brokers"))
     print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
     return worst
