@@ -79,6 +79,7 @@ def consumed(brokers: str, topic: str, partition: int, isolation: str = "read_co
             "isolation.level": isolation,
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
         }
     )
     consumer.assign([confluent_kafka.TopicPartition(topic, partition, 0)])

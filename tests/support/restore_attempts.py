@@ -17,16 +17,19 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import psutil
 
 from kafka_archiver.jobs.restore import RestoreJob
+from kafka_archiver.model.restore import RestorePlan
 from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT, exit_code
-from kafka_archiver.work.restore.step import PartitionWork, frozen_plan, publish, require_verified
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.restore.step import PartitionWork, Stop, frozen_plan, publish, require_verified
 from tests.support.archiver import Archiver
 
 Step = Literal["write", "verify"]
+Result = TypeVar("Result")
 # Exit codes; of several errors, the last one counts.
 _WORSE = [0, TRANSIENT_EXIT, PERMANENT_EXIT, UNKNOWN_EXIT]
 _forks = multiprocessing.get_context("forkserver")
@@ -118,11 +121,13 @@ def _carry_out(log: Path, work: PartitionWork, step: Step) -> None:
     signal.signal(signal.SIGTERM, lambda *_: asked.set())
     errors: list[Exception] = []
     try:
+        plan = frozen_plan(work.ledger, work.restore)
         if step == "write":
-            errors = _written(work, asked.is_set)
+            _, errors = _of_all(work.write, plan, asked.is_set)
         else:
-            plan = frozen_plan(work.ledger, work.restore)
-            require_verified(publish(work.ledger, plan, [work.verify(name, asked.is_set) for name in plan.targets()]))
+            results, errors = _of_all(work.verify, plan, asked.is_set)
+            if not errors:
+                require_verified(publish(work.ledger, plan, results))
     except Exception as error:  # noqa: BLE001 - the exit code says what it was
         errors.append(error)
     for error in errors:
@@ -132,9 +137,12 @@ def _carry_out(log: Path, work: PartitionWork, step: Step) -> None:
     os._exit(max(map(exit_code, errors), default=0, key=_WORSE.index))
 
 
-def _written(work: PartitionWork, stop: Callable[[], bool]) -> list[Exception]:
-    """Write all target partitions at the same time. Return the errors."""
-    names = frozen_plan(work.ledger, work.restore).targets()
+def _of_all(
+    work: Callable[[TopicPartition, Stop], Result], plan: RestorePlan, stop: Stop
+) -> tuple[list[Result], list[Exception]]:
+    """Work on all target partitions at the same time. Return the results and the errors."""
+    names = plan.targets()
     with ThreadPoolExecutor(len(names)) as pool:
-        ends = [pool.submit(work.write, name, stop) for name in names]
-        return [error for end in ends if isinstance(error := end.exception(), Exception)]
+        ends = [pool.submit(work, name, stop) for name in names]
+    errors = [error for end in ends if isinstance(error := end.exception(), Exception)]
+    return [end.result() for end in ends if not end.exception()], errors

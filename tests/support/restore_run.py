@@ -11,18 +11,19 @@ import base64
 import random
 import signal
 import sys
+import threading
 import time
 import traceback
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -71,6 +72,48 @@ class Archived:
         return self.archiver.topics[0]
 
 
+class Broker:
+    """The broker that all restores of a run share. It is killed only while nobody else but their attempts uses it."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka, self.address = kafka, kafka.bootstrap_servers
+        self._users, self._change = 0, threading.Condition()
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Use it."""
+        with self._change:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._change:
+                self._users -= 1
+                self._change.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until nobody uses it, and let nobody use it."""
+        with self._change:
+            self._change.wait_for(lambda: not self._users)
+            yield
+
+    def kill(self, seconds: float) -> None:
+        """Kill it, and start it again after a while."""
+        with self.alone():
+            self.kafka.stop(grace=0)
+            time.sleep(seconds)
+            self.kafka.start()
+
+    def freeze(self, seconds: float) -> None:
+        """Freeze it for a while."""
+        with self.alone():
+            processes = list(marked(self.kafka.directory))
+            send_signal(processes, signal.SIGSTOP)
+            time.sleep(seconds)
+            send_signal(processes, signal.SIGCONT)
+
+
 def archived(services: Services, draw: random.Random) -> Archived:
     """Archive a topic of records of every kind, in transactions, aborted ones too, and without, in several runs."""
     partitions = draw.randint(1, 3)
@@ -117,7 +160,7 @@ class Ordeal:
     """
 
     archive: Archived
-    kafka: Kafka
+    broker: Broker
     draw: random.Random
     counts: Counter[str]
     spark: bool = False
@@ -125,7 +168,7 @@ class Ordeal:
     copies: bool = False
 
     def __post_init__(self) -> None:
-        self.archiver, self.brokers = self.archive.archiver, self.kafka.bootstrap_servers
+        self.archiver, self.brokers = self.archive.archiver, self.broker.address
         self.name = f"r-{uuid.uuid4().hex[:8]}"
         selection, self.selected = chosen_selection(self.archive, self.draw)
         partitions = len(self.selected)
@@ -222,10 +265,17 @@ class Ordeal:
             raise self.fault(f"an attempt that ended with {code}", attempt)
         return code
 
+    def described(self) -> str:
+        """Return what is special about the restore."""
+        selection = self.plan.selection.model_dump(exclude_defaults=True)
+        store = self.archiver.archive.store
+        options = f"{store.format} {selection} {self.plan.limits} {self.plan.options}, on Spark: {self.spark}"
+        return f"restore {self.name} of {options}, {self.archiver.archive.archive} to {self.topic}"
+
     def fault(self, text: str, attempt: Attempt | None = None) -> FaultError:
         """Return the error for a broken promise, with the end of an attempt's log."""
         log = attempt.log.read_text(errors="replace")[-6000:] if attempt and attempt.log.exists() else ""
-        return FaultError(f"restore {self.name} of {self.plan.model_dump_json()}: {text}\n{log}")
+        return FaultError(f"{self.described()}: {text}\n{log}")
 
     # Moves
 
@@ -234,6 +284,7 @@ class Ordeal:
         processes = attempt.processes()
         if self.spark and processes and self.draw.random() < 0.6:
             processes = [self.draw.choice(processes)]
+        self.counts["attempts killed"] += bool(processes)
         send_signal(processes, signal.SIGKILL)
 
     def terminate(self, attempt: Attempt, _: int) -> None:
@@ -243,6 +294,7 @@ class Ordeal:
     def freeze(self, attempt: Attempt, _: int) -> None:
         """Freeze the attempt for a while."""
         processes = attempt.processes()
+        self.counts["attempts frozen"] += bool(processes)
         send_signal(processes, signal.SIGSTOP)
         time.sleep(self.delay())
         send_signal(processes, signal.SIGCONT)
@@ -250,6 +302,7 @@ class Ordeal:
     def overtake(self, attempt: Attempt, depth: int) -> None:
         """Freeze the attempt, start another one beside it, and wake the first when that is over."""
         processes = attempt.processes()
+        self.counts["attempts frozen"] += bool(processes)
         send_signal(processes, signal.SIGSTOP)
         try:
             self.disturbed(depth + 1)
@@ -263,7 +316,7 @@ class Ordeal:
 
     def delete_group(self, *_: Any) -> None:
         """Delete the group with the progress."""
-        with suppress(KafkaException):
+        with self.broker.used(), suppress(KafkaException):
             admin = AdminClient({"bootstrap.servers": self.brokers})
             admin.delete_consumer_groups([self.plan.group])[self.plan.group].result(30)
             self.counts["groups deleted"] += 1
@@ -279,31 +332,29 @@ class Ordeal:
             record = Record(partition, DAY, b"foreign %d" % self.draw.randrange(10**12))
             self.foreign.add(record.value)
         self.counts["foreign writes"] += 1
-        produce(self.brokers, self.topic, [record], self.draw.choice([None, "commit"]))
+        with self.broker.used():
+            produce(self.brokers, self.topic, [record], self.draw.choice([None, "commit"]))
 
     def abort_foreign(self, *_: Any) -> None:
         """Let another producer write to the target, and abort."""
         partition = self.draw.randrange(len(self.expected))
-        produce(self.brokers, self.topic, [Record(partition, DAY, b"aborted")] * self.draw.randint(1, 3), "abort")
+        with self.broker.used():
+            produce(self.brokers, self.topic, [Record(partition, DAY, b"aborted")] * self.draw.randint(1, 3), "abort")
 
     def kill_broker(self, *_: Any) -> None:
         """Kill the broker, and start it again."""
-        self.kafka.stop(grace=0)
-        time.sleep(self.draw.uniform(0, 3))
-        self.kafka.start()
+        self.broker.kill(self.draw.uniform(0, 3))
 
     def freeze_broker(self, *_: Any) -> None:
         """Freeze the broker for a while."""
-        processes: list[psutil.Process] = list(marked(self.kafka.directory))
-        send_signal(processes, signal.SIGSTOP)
-        time.sleep(self.draw.uniform(0, 5))
-        send_signal(processes, signal.SIGCONT)
+        self.broker.freeze(self.draw.uniform(0, 5))
 
     # Comparison
 
     def seen(self) -> list[list[Consumed]]:
         """Return what a consumer of the target sees of committed records."""
-        return [consumed(self.brokers, self.topic, partition) for partition in range(len(self.expected))]
+        with self.broker.used():
+            return [consumed(self.brokers, self.topic, partition) for partition in range(len(self.expected))]
 
     def require_prefix(self) -> None:
         """Check that the target has a prefix of what is expected, and others' records.
@@ -316,7 +367,9 @@ class Ordeal:
             restored = [record.content for record in records if record.content.value not in self.foreign]
             if restored != expected[: len(restored)]:
                 self.count_differences(restored, expected)
-                raise self.fault(f"partition {partition} has {len(restored)} records that are no prefix of the source's")
+                raise self.fault(
+                    f"partition {partition} has {len(restored)} records that are no prefix of the source's"
+                )
 
     def count_differences(self, restored: list[Content], expected: list[Content]) -> None:
         """Count what is wrong with the records of a partition."""
@@ -396,14 +449,15 @@ class Ordeal:
 
         :raises FaultError: another number is in the log.
         """
-        uncommitted = consumed(self.brokers, self.topic, part.partition, "read_uncommitted")
+        with self.broker.used():
+            uncommitted = consumed(self.brokers, self.topic, part.partition, "read_uncommitted")
         records = len(uncommitted) - len(self.before[part.partition])
         if records != part.records + part.aborted:
             raise self.fault(f"{records} records are in the log of {part}")
 
     def close(self) -> None:
         """Remove the target, so that the broker has few topics."""
-        with suppress(KafkaException):
+        with self.broker.used(), suppress(KafkaException):
             AdminClient({"bootstrap.servers": self.brokers}).delete_topics([self.topic])[self.topic].result(30)
         for log in self.archiver.directory.glob(f"{self.name}.*.log"):
             log.unlink()
@@ -429,17 +483,18 @@ class Run:
     """Restores, one after the other. `spark_share`: of the time, for jobs on Spark."""
 
     services: Services
+    broker: Broker
     draw: random.Random
     spark_share: float
     counts: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
     spark_seconds: float = 0.0
 
     def until(self, end: float) -> None:
         """Restore until a time."""
         began = time.monotonic()
         while time.monotonic() < end:
-            archive = archived(self.services, self.draw)
+            with self.broker.used():
+                archive = archived(self.services, self.draw)
             self.counts["archives"] += 1
             for _ in range(RESTORES_OF_AN_ARCHIVE):
                 start = time.monotonic()
@@ -452,29 +507,43 @@ class Run:
                     self.counts["restores on Spark"] += 1
 
     def restore(self, archive: Archived, spark: bool) -> None:
-        """Restore once; note a fault."""
-        ordeal = Ordeal(archive, self.services.kafka, self.draw, self.counts, spark)
+        """Restore once; print a fault."""
+        with self.broker.used():
+            ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
         try:
             ordeal.run()
         except Exception:  # noqa: BLE001 - print every failure
-            self.faults.append(traceback.format_exc())
-            print(self.faults[-1], flush=True)
+            self.counts["faults"] += 1
+            print(traceback.format_exc(), flush=True)
         finally:
             ordeal.close()
+
+
+def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Counter[str]:
+    """Restore for some time, so many at once, of which the first also runs jobs on Spark. Return the counts."""
+    with TemporaryDirectory(prefix="restores-") as directory, servers(Path(directory)) as services:
+        end, broker = time.monotonic() + minutes * 60, Broker(services.kafka)
+        runs = [
+            Run(services, broker, random.Random(seed + number), spark_share * (number == 0))
+            for number in range(at_once)
+        ]
+        with ThreadPoolExecutor(at_once) as pool:
+            for done in [pool.submit(run.until, end) for run in runs]:
+                done.result()
+    return sum((run.counts for run in runs), Counter())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, help="of the moves; the moments of a kill are never the same")
-    parser.add_argument("--spark-share", type=float, default=0.25, help="of the time, for jobs on Spark")
+    parser.add_argument("--at-once", type=int, default=4, help="restores; they wait most of the time")
+    parser.add_argument("--spark-share", type=float, default=0.5, help="of the first one's time, for jobs on Spark")
     options = parser.parse_args()
-    number = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
-    with TemporaryDirectory(prefix="restores-") as directory, servers(Path(directory)) as services:
-        run = Run(services, random.Random(number), options.spark_share)
-        run.until(time.monotonic() + options.minutes * 60)
-    print(f"seed {number}: {len(run.faults)} faults, {dict(sorted(run.counts.items()))}", flush=True)
-    return bool(run.faults)
+    seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
+    counts = run_for(options.minutes, seed, options.at_once, options.spark_share)
+    print(f"restores, seed {seed}: {counts['faults']} faults, {dict(sorted(counts.items()))}", flush=True)
+    return counts["faults"] > 0
 
 
 if __name__ == "__main__":
