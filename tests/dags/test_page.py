@@ -1,6 +1,7 @@
 """The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
 
 import itertools
+import json
 import re
 import time
 from collections.abc import Collection
@@ -21,6 +22,7 @@ from kafka_archiver.config import Policies
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
+from kafka_archiver.model.keys import audit_document
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
@@ -63,6 +65,12 @@ def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", SITE)
     run(context, 2)
     return Page()
+
+
+def known_facts(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+    """Let Airflow's database have these facts of the archive."""
+    for module in ("archives", "details"):
+        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
 
 
 def token_of(client: TestClient) -> str:
@@ -161,7 +169,7 @@ def test_a_role_of_the_fab_auth_manager_sees_and_does_what_operating_says(
     for name in ("new", "secret"):
         (orders.parent / f"{name}.yaml").write_text(orders.read_text().replace("archive: orders", f"archive: {name}"))
     paused = Facts(dag_id="archive_orders", paused=True)
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: paused)
+    known_facts(monkeypatch, paused)
     reads = {("can_read", "DAG:archive_orders"), ("can_read", "DAG:archive_new")}
     edits = {*reads, ("can_edit", "DAG:archive_orders")}
     runs = {*edits, ("can_create", "DAG Run:archive_orders")}
@@ -331,7 +339,7 @@ def test_who_may_edit_a_paused_dag_has_a_button_that_unpauses_it(
 
     pause(session)
     facts = Facts(dag_id="archive_orders", paused=True)
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     client, viewer = page.user("user"), page.user("viewer")
     button = ">Unpause archive_orders</button>"
     assert button in client.get("/archiver/archives/orders").text
@@ -507,7 +515,7 @@ def test_the_list_has_the_figures_and_links_to_each_archive(
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="ConfigError: no such connection"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     brokers.logs[P0] = Range(0, 12_345)
     text = page.user("viewer").get("/archiver/").text
     assert '<a href="/archiver/archives/orders">orders</a>' in text
@@ -630,7 +638,7 @@ def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkey
         wrote=Written(runs=2, records=50, bytes=1000),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(done,))
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     page.refresh("orders")
     assert "<dt>Last run</dt><dd>50 records, 1 kB: with 1 earlier run</dd>" in page.user("viewer").get(last).text
 
@@ -672,8 +680,7 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause=cause, kinds=raised.value.kinds),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,), audit_paused=True)
-    for module in ("archives", "details"):
-        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     client = page.user("user")
     text = client.get("/archiver/archives/orders").text
     assert text.count("3 offsets of orders[0] are gone") == text.count("3 offsets of orders[1] are gone") == 1
@@ -813,8 +820,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="no store answers (request 77)"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
-    for module in ("archives", "details"):
-        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     client = page.user("viewer")
     for path in PAGES[1:]:
         answer = client.get(f"/archiver{path}")
@@ -843,23 +849,49 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, go_on = page.user("user"), Event()
-    page.observatory.archives()
-    page.observatory._cache.fresh = 3600
     assert "data-refresh" not in client.get("/archiver/archives/orders").text
     brokers.logs[P0] = Range(0, 12_345)
-    monkeypatch.setattr(page.observatory._cache, "_clock", lambda: time.monotonic() + 1200)
+    monkeypatch.setattr(page.details._cache, "_clock", lambda: time.monotonic() + 1200)
     monkeypatch.setattr(brokers, "members", lambda _: go_on.wait(60) and [])
     old = client.get("/archiver/archives/orders").text
     assert "old; refreshing" in old
     assert "12,342 offsets" not in old
     go_on.set()
-    until(lambda: not page.observatory.is_awaited("orders"))
-    text = client.get("/archiver/archives/orders").text
-    assert ("12,342 offsets" in text, "data-refresh" in text) == (True, False)
+    until(lambda: "old; refreshing" not in client.get("/archiver/archives/orders").text)
+    assert "12,342 offsets" in client.get("/archiver/archives/orders").text
+    # The list knows it from the same look.
+    assert ">12,342</td>" in client.get("/archiver/").text
     # What was known before an action is old.
     brokers.logs[P0] = Range(0, 12_346)
     do(client, "run")
     assert "12,343 offsets" in client.get("/archiver/archives/orders").text
+
+
+def test_the_figures_never_deny_what_the_table_of_hours_shows(
+    page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repair and an audit that come in the middle of a look are seen by all parts of the page, or by none."""
+    store, client, key = context.store, page.user("user"), audit_document("orders")
+    publish(store, audit(context.archive, store, datetime.now(UTC)))
+    damaged = store.get(key) or b""
+    clean = json.dumps({**json.loads(damaged), "verdict": "clean", "findings": []}).encode()
+    real, reports = type(store).read, itertools.cycle([clean, damaged])
+
+    def read(of: Any, asked: str, *bounds: Any) -> Any:
+        data = real(of, asked, *bounds)
+        if asked == key:
+            of.put(key, next(reports))
+        return data
+
+    monkeypatch.setattr(type(store), "read", read)
+    seen = set()
+    for _ in range(4):
+        page.refresh()
+        text = client.get("/archiver/archives/orders?last=2026-11-20").text
+        states = ("<dd>damaged" in text, '<td class="damaged">' in text, "found the archive damaged" in text)
+        assert len(set(states)) == 1, states
+        seen.add(states)
+    assert len(seen) == 2
 
 
 def test_an_old_hour_or_plan_says_that_it_is_old(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

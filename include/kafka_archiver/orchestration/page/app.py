@@ -25,7 +25,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(health_router(known))
     app.include_router(metrics_router(known))
-    details = Details(known)
+    app.state.details = details = Details(known)
     app.include_router(pages_router(known, details))
     app.include_router(accounts_router(known, details))
     app.include_router(documents_router(known))

@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import FIRST, NEAR, YEAR, Details, Lookup, window
+from kafka_archiver.orchestration.page.details import FIRST, YEAR, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.state.overview import Snapshot
@@ -119,13 +119,12 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         declared = require_visible(observatory, who, name)
         today = datetime.now(UTC).date()
         shown, earlier, later = window(last or today, today)
-        # Both are looked for at the same time.
-        observatory.snapshots([name], 0.0, NEAR._replace(wait=0.0))
         answer = details.of(name, shown)
-        [row] = rows_of(observatory, {name: declared}, NEAR)
         detail = answer.value if answer else None
+        # Figures, cards and hours are of one look; until there is one, the list's figures are shown without hours.
+        snapshot = detail.snapshot if detail else observatory.known(name)
+        row = ArchiveRow(name, snapshot, observatory.checks(declared, snapshot, datetime.now(UTC)))
         unread = detail.unread if detail else ""
-        looks = [look for look in (row.snapshot and row.snapshot.taken_at, answer and answer.at) if look]
         return render(
             request,
             "archive.html",
@@ -136,8 +135,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             word=row.word,
             checks=row.checks,
             snapshot=row.snapshot,
-            as_of=min(looks, default=None),
-            awaited=observatory.is_awaited(name) or bool(answer and answer.awaited),
+            **_freshness(answer),
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
@@ -228,9 +226,9 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near | None = None) -> list[ArchiveRow]:
+def rows_of(observatory: Observatory, archives: dict[str, Archive]) -> list[ArchiveRow]:
     """Return the archives with their checks, those with problems first."""
-    snapshots, moment = observatory.snapshots(archives, PATIENCE, near), datetime.now(UTC)
+    snapshots, moment = observatory.snapshots(archives, PATIENCE), datetime.now(UTC)
     rows = [
         ArchiveRow(name, snapshots[name], observatory.checks(archives[name], snapshots[name], moment))
         for name in archives
