@@ -20,9 +20,19 @@ from sqlalchemy import select
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies
 from kafka_archiver.context.archive_context import Context
+from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
+from kafka_archiver.model.findings import problem
 from kafka_archiver.model.keys import audit_document
+from kafka_archiver.model.restore import (
+    PartitionReport,
+    RestorePlan,
+    RestoreReport,
+    RestoreSelection,
+    RestoreSource,
+    TargetTopic,
+)
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
@@ -984,3 +994,105 @@ def test_below_a_path_of_a_proxy_all_links_keep_it(page: Page, monkeypatch: pyte
     assert login.endswith("/login?next=%2Fteam%2Fairflow%2Farchiver%2F"), login
     assert links
     assert all(link.startswith("/team/airflow/") for link in links), links
+
+
+# Restores.
+
+
+@pytest.fixture
+def restoring(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Airflow lets the users of this page restore; what they start is in the list."""
+    triggered: list[dict[str, Any]] = []
+
+    def start(dag: str, conf: dict[str, Any], user: str) -> str:
+        triggered.append({"dag": dag, "user": user, **conf})
+        return "manual__1"
+
+    monkeypatch.setattr("kafka_archiver.orchestration.page.action_routes.start_run", start)
+    return triggered
+
+
+def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangerous_where_it_is(
+    page: Page, restoring: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = page.user("user")
+    asked: list[Any] = []
+
+    def judged(demands: Any, *_: Any) -> list[Any]:
+        asked.append(demands)
+        return []
+
+    for name, stand_in in (("gather_facts", lambda *_: None), ("judge", judged)):
+        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+    assert ">Show what it would write</button>" in client.get("/archiver/archives/orders/restores").text
+    assert 'method="post"' not in page.user("viewer").get("/archiver/archives/orders/restores").text
+    fields = {"rename": "orders=copy", "from": "2026-11-20T00:00", "until": "2026-11-20 03:00", "allow": "values_only"}
+    shown = do(client, "restore", {**fields, "allow": "values_only", "create": "1"}).text
+    assert "orders to copy: 6 records of 2 partitions, from " in shown
+    assert "Topics that are missing are created." in shown
+    assert "values_only is allowed" in shown
+    assert '<button class="danger">Yes, start it' in shown
+    assert [demand.topic for demand in asked[0]] == ["copy"]
+    assert restoring == []
+    assert do(page.user("viewer"), "restore", fields).status_code == 403
+    answer = do(client, "restore", {**fields, "agreed": "1"})
+    assert answer.headers["location"].startswith("/archiver/archives/orders/restores?started=manual__1")
+    assert restoring == [
+        {
+            "dag": "restore_orders", "user": "some user", "rename": ["orders=copy"], "allow": ["values_only"],
+            "from": "2026-11-20T00:00:00Z", "until": "2026-11-20T03:00:00Z",
+        }
+    ]  # fmt: skip
+    own = do(client, "restore", {"allow": "values_only"}).text
+    assert "It writes to orders, which orders archives" in own
+    inexact = do(client, "restore", {"rename": "orders=copy"})
+    assert (inexact.status_code, "values_only" in inexact.text, len(restoring)) == (409, True, 1)
+
+
+def test_a_restore_that_the_target_is_not_ready_for_starts_nothing_and_says_what_to_do(
+    page: Page, restoring: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacks = [problem("topic missing", "topic copy does not exist", Action("look", "make it"))]
+    for name, stand_in in (("gather_facts", lambda *_: None), ("judge", lambda *_: lacks)):
+        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+    client = page.user("user")
+    for fields, reason in (
+        ({"rename": "orders=copy", "allow": "values_only"}, "topic copy does not exist"),
+        ({"topics": "nothing"}, "the archive has no topic"),
+        ({"from": "noon"}, "`from`: expected a time like 2026-11-21T05:00, UTC, found &#39;noon&#39;"),
+        ({"start": "-1"}, "`start`: expected a number from 0 on, found &#39;-1&#39;"),
+    ):
+        refused = do(client, "restore", fields)
+        assert (refused.status_code, reason in refused.text) == (409, True), refused.text
+    assert restoring == []
+
+
+def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, context: Context) -> None:
+    assert "Nothing of this archive has been restored yet" in (
+        page.user("viewer").get("/archiver/archives/orders/restores").text
+    )
+    topics = (TargetTopic(source="orders", topic="copy", topic_id="id", starts=(0,)),)
+    source = RestoreSource(topic="orders", partition=0, records=7)
+    for name in ("first", "second", "third"):
+        plan_of_restore = RestorePlan(
+            archive="orders", restore=name, planned_at=datetime.now(UTC), through=1, cluster_id="c", group="g",
+            selection=RestoreSelection(topics=("orders",)), topics=topics, sources=(source,),
+        )  # fmt: skip
+        context.ledger.create_restore_plan(plan_of_restore)
+        part = PartitionReport(
+            topic="copy", partition=0, offsets=(0, 8), selected=7, written=7, records=7, markers=1, aborted=0,
+            digest="d", expected_digest="d" if name == "first" else "e",
+            difference="" if name == "first" else "copy[0]: offset 3 differs",
+        )  # fmt: skip
+        if name != "third":
+            report = RestoreReport(
+                archive="orders", restore=name, plan_digest=plan_of_restore.digest, at=datetime.now(UTC),
+                verified=part.verified, partitions=(part,),
+            )  # fmt: skip
+            context.ledger.put_restore_report(report, context.ledger.restore_report(name))
+    page.refresh()
+    text = page.user("viewer").get("/archiver/archives/orders/restores").text
+    rows = re.findall(r'<th scope="row">(\w+)</th><td><span class="pill \w*">([\w ]+)</span>', text)
+    assert sorted(rows) == [("first", "verified"), ("second", "not verified"), ("third", "planned")]
+    assert "orders → copy" in text
+    assert "copy[0]: offset 3 differs" in text

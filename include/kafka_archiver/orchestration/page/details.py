@@ -15,14 +15,17 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
 from kafka_archiver.orchestration.metadata.audit_log import AuditEntry, last_actions
 from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
+from kafka_archiver.state.restores import Restores, last_restores
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import Preview, is_planned_since, preview
+from kafka_archiver.work.restore.prepare import known_topics
 
 DAYS, YEAR, RUNS, PLANS, ACTIONS = 28, 366, 10, 24, 15
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
@@ -62,6 +65,14 @@ class Detail(NamedTuple):
     actions: Sequence[AuditEntry] = ()
 
 
+class RestoresDetail(NamedTuple):
+    """The restores of one archive in its ledger and in Airflow, and the topics that it has."""
+
+    ledger: Restores
+    runs: Sequence[RestoreRun]
+    topics: Sequence[str]
+
+
 class Details:
     """Reads details. Each method gives None while the first answer is under way, or an old answer."""
 
@@ -89,6 +100,10 @@ class Details:
     def run(self, archive: str, run: str) -> Lookup[RunDetails] | None:
         """Return one run of the ledger with its documents."""
         return self._get((self._run, archive, run))
+
+    def restores(self, archive: str) -> Lookup[RestoresDetail] | None:
+        """Return the restores of an archive."""
+        return self._get((self._restores, archive))
 
     def plan(self, archive: str) -> Lookup[Preview] | None:
         """Preview the run that would be triggered now."""
@@ -147,6 +162,12 @@ class Details:
 
     def _run(self, archive: Archive, run: str) -> RunDetails:
         return run_details(self._observatory.open(archive).ledger, run)
+
+    def _restores(self, archive: Archive) -> RestoresDetail:
+        ledger = self._observatory.open(archive).ledger
+        return RestoresDetail(
+            last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
+        )
 
     def _plan(self, archive: Archive) -> Preview:
         context, moment = self._observatory.open(archive), datetime.now(UTC)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
@@ -135,7 +135,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             word=row.word,
             checks=row.checks,
             snapshot=row.snapshot,
-            **_freshness(answer),
+            **freshness(answer),
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
@@ -167,7 +167,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             name=name,
             coverage=answer.value if answer else None,
             error=answer.error if answer else None,
-            **_freshness(answer),
+            **freshness(answer),
             earlier=shown - timedelta(days=YEAR),
             later=min(shown + timedelta(days=YEAR), today) if shown < today else None,
         )
@@ -187,7 +187,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             dag=dag_id(name),
             start=start,
             detail=value,
-            **_freshness(answer),
+            **freshness(answer),
             error=answer.error if answer else None,
             store=declared.store.url,
             looks=shows_records(declared) and may_act(who, dag_id(name)),
@@ -209,7 +209,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             "plan.html",
             name=name,
             preview=value,
-            **_freshness(answer),
+            **freshness(answer),
             error=answer.error if answer else None,
             steps=buttons_of(name, dict.fromkeys(actions)),
             **forms_of(who, name),
@@ -275,7 +275,8 @@ def _explained(runs: Iterable[DagRun], snapshot: Snapshot | None) -> set[str]:
     return {run.run_id for run in runs if explains_failure(snapshot, run)}
 
 
-def _freshness(answer: Lookup[Any] | None) -> dict[str, Any]:
+def freshness(answer: Lookup[Any] | None) -> dict[str, Any]:
+    """Return how old an answer is, and whether a fresh one is on its way."""
     return {"as_of": answer and answer.at, "awaited": bool(answer and answer.awaited)}
 
 
@@ -286,6 +287,7 @@ def forms_of(user: Any, name: str) -> dict[str, Any]:
     allowed = [
         *(("run", "backfill", "fill", "rebuild", "repair", "dead-letters", "acknowledge") if may else ()),
         *["audit"] * may_audit,
+        *["restore"] * (may and may_act(user, restore_dag_id(name))),
     ]
     allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)
     return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}
