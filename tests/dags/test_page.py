@@ -33,19 +33,21 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     TargetTopic,
 )
+from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.submit.links import document_address
+from kafka_archiver.orchestration.submit.operator import progress_keeper
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.coverage.dead_letter_reasons import Reason
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
 from kafka_archiver.work.planned_work import PlannedWork
-from tests.dags.conftest import Session, confs, pause
+from tests.dags.conftest import MakeArchive, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
 from tests.support.runs import P0, P1, hour, run
@@ -1096,3 +1098,49 @@ def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, cont
     assert sorted(rows) == [("first", "verified"), ("second", "not verified"), ("third", "planned")]
     assert "orders → copy" in text
     assert "copy[0]: offset 3 differs" in text
+
+
+# Work that goes on.
+
+
+def test_the_page_shows_how_far_the_jobs_of_running_runs_are(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch, archive: MakeArchive
+) -> None:
+    from airflow.models import DagRun as Row
+
+    do(page.user("user"), "run")
+    ti, line = PushedXComs(), "12 of 40 chunks (30 %), 82,000 offsets/s, 2 min 3 s left"
+    progress_keeper(ti, "20261120T020000Z")(line)
+    with session() as opened:
+        [row] = opened.scalars(select(Row))
+        row.state = "running"
+        XComModel.set(
+            "progress", ti.pushed["progress"], dag_id=row.dag_id, task_id="archive", run_id=row.run_id, session=opened
+        )
+    [run] = facts_of(archive(), datetime.now(UTC)).runs
+    assert run.progress
+    assert (run.progress.run, run.progress.text, run.progress.percent) == ("20261120T020000Z", line, 30)
+    known_facts(monkeypatch, Facts(dag_id="archive_orders", runs=(run.model_copy(update={"task": "archive"}),)))
+    page.refresh()
+    text = page.user("viewer").get("/archiver/archives/orders").text
+    assert 'Run 20261120T020000Z: <progress max="100" value="30" aria-label="Progress of run' in text
+    assert line in text
+    # Once the task has ended, its last line says nothing of what goes on.
+    known_facts(monkeypatch, Facts(dag_id="archive_orders", runs=(run.model_copy(update={"task": "verify"}),)))
+    page.refresh()
+    assert line not in page.user("viewer").get("/archiver/archives/orders").text
+
+
+def test_a_job_goes_on_if_airflow_does_not_take_its_progress(caplog: pytest.LogCaptureFixture) -> None:
+    progress_keeper(None, "r")("1 of 2 chunks")
+    assert "the progress of run r is not shown" in caplog.text
+
+
+class PushedXComs:
+    """A task instance that keeps what is pushed."""
+
+    def __init__(self) -> None:
+        self.pushed: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value

@@ -12,6 +12,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.metadata.facts import progress_of
+from kafka_archiver.state.status.facts import JobProgress
 
 # Runs that are read.
 LAST = 20
@@ -29,6 +31,7 @@ class RestoreRun(NamedTuple):
     task: str | None
     begun: datetime | None
     ended: datetime | None
+    progress: JobProgress | None = None
 
 
 def restore_runs(dag: str) -> list[RestoreRun]:
@@ -48,6 +51,7 @@ def restore_runs(dag: str) -> list[RestoreRun]:
             tasks = list(
                 session.scalars(select(TaskInstance).where(TaskInstance.dag_id == dag, TaskInstance.run_id.in_(ids)))
             )
+            progress = progress_of(dag, [row.run_id for row in rows if row.state == "running"], session)
             return [
                 RestoreRun(
                     row.run_id,
@@ -56,6 +60,7 @@ def restore_runs(dag: str) -> list[RestoreRun]:
                     _task(task for task in tasks if task.run_id == row.run_id),
                     row.start_date,
                     row.end_date if row.state in ("success", "failed") else None,
+                    progress.get(row.run_id),
                 )
                 for row in rows
             ]

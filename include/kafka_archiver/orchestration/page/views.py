@@ -36,6 +36,8 @@ ROWS, PATIENCE = 100, 3.0
 ON_SCREEN = Near(age=60.0, wait=0.0)
 WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+# DAG runs at work that are shown.
+AT_WORK = 10
 # Seconds between two looks of a browser that shows the page.
 EVERY = 20
 
@@ -139,6 +141,9 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
+            at_work=[run for run in detail.facts.runs if run.state in ("queued", "running")][:AT_WORK]
+            if detail
+            else [],
             charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
             unread=unread,
             unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
@@ -268,6 +273,10 @@ def visitor(request: Request, user: Any) -> Any:
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
     return user
+
+
+def _at_work(runs: Iterable[DagRun]) -> list[DagRun]:
+    return [run for run in runs if run.state in ("queued", "running")][:AT_WORK]
 
 
 def _explained(runs: Iterable[DagRun], snapshot: Snapshot | None) -> set[str]:
