@@ -268,6 +268,29 @@ def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
     assert rows.count() == rows.filter(has=page.get_by_role("link", name="log", exact=True)).count() > 0
 
 
+def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, scene: Scene, airflow: Airflow) -> None:
+    page, dag, copy = visit("olga", f"/archiver/archives/{scene.name}"), f"restore_{scene.name}", f"{scene.topic}-copy"
+    page.get_by_role("link", name="Restores, and restore to Kafka").click()
+    form = page.locator("form[action$='/do/restore']")
+    form.locator("textarea[name=rename]").fill(f"{scene.topic}={copy}")
+    form.get_by_label("Create topics").check()
+    form.get_by_role("button").click()
+    # The archive has only values: a restore of them is not exact.
+    expect(page.get_by_role("alert")).to_contain_text("values_only")
+    page.go_back()
+    form.locator("summary", has_text="Limits").click()
+    form.get_by_label("values_only", exact=True).check()
+    form.get_by_role("button").click()
+    expect(page.locator(".note", has_text="records of 1 partition")).to_contain_text(f"{scene.topic} to {copy}")
+    expect(page.get_by_role("alert")).to_contain_text("values_only is allowed")
+    page.get_by_role("button", name="Yes, start it").click()
+    expect(page.get_by_role("status")).to_contain_text("Started")
+    [state] = airflow.wait_for_runs(dag, 1).values()
+    assert state == "success"
+    reloaded(page, "#restores .pill.complete:text-is('verified')")
+    assert serious(page) == []
+
+
 def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: Airflow) -> None:
     page = visit("olga", f"/archiver/archives/{scene.name}")
     moment = datetime.now(UTC)
