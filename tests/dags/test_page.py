@@ -39,6 +39,7 @@ from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
+from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.orchestration.submit.operator import progress_keeper
 from kafka_archiver.state.coverage import HourDetail
@@ -1098,6 +1099,32 @@ def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, cont
     assert sorted(rows) == [("first", "verified"), ("second", "not verified"), ("third", "planned")]
     assert "orders → copy" in text
     assert "copy[0]: offset 3 differs" in text
+
+
+# The panel on Airflow's dashboard.
+
+
+def test_the_dashboard_hears_of_archives_for_which_somebody_has_to_act_and_of_no_other(
+    page: Page, context: Context
+) -> None:
+    viewer = page.user("viewer")
+    assert page.stranger().get("/archiver/trouble").status_code == 401
+    assert viewer.get("/archiver/trouble").json() == {"archives": [], "more": 0, "awaited": True}
+    page.refresh("orders")
+    # A warning is no trouble: it has never been audited.
+    assert viewer.get("/archiver/trouble").json() == {"archives": [], "more": 0, "awaited": False}
+    publish(context.store, audit(context.archive, context.store, datetime.now(UTC)))
+    page.refresh("orders")
+    [row] = viewer.get("/archiver/trouble").json()["archives"]
+    assert (row["name"], row["dag"], "damaged" in row["cause"]) == ("orders", "archive_orders", True)
+    assert page.user(None).get("/archiver/trouble").json()["archives"] == []
+    [panel] = ArchiverPlugin.react_apps
+    assert panel["destination"] == "dashboard"
+    program = viewer.get(panel["bundle_url"])
+    # Airflow looks for it by the name.
+    assert (program.headers["content-type"].split(";")[0], f'"{panel["name"]}"' in program.text) == (
+        "text/javascript", True,
+    )  # fmt: skip
 
 
 # Work that goes on.

@@ -192,6 +192,14 @@ def test_the_page_is_in_airflows_navigation_and_leads_back_to_airflow(visit: Any
     page.wait_for_url(f"{scene.url}/dags/{scene.dag}")
 
 
+def test_the_dashboard_has_no_panel_while_all_is_well(visit: Any, scene: Scene) -> None:
+    page = visit("viktor")
+    with page.expect_response(f"{scene.url}/archiver/trouble") as answer:
+        page.goto(scene.url)
+    assert answer.value.json()["archives"] == []
+    assert page.get_by_role("region", name="Archives in trouble").count() == 0
+
+
 def test_strangers_see_the_login_and_viewers_see_no_forms(visit: Any, scene: Scene) -> None:
     answer = httpx.get(f"{scene.url}/archiver/archives/{scene.name}")
     assert (answer.status_code, answer.headers["location"].split("?")[0]) == (303, "/auth/login")
@@ -344,6 +352,11 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     # Nothing but a request has failed: the archive goes on without it.
     assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "warning")
     picture(page, "trouble")
+    page.goto(scene.url)
+    panel = page.get_by_role("region", name="Archives in trouble")
+    expect(panel).to_contain_text("damaged", timeout=30_000)
+    panel.get_by_role("link", name=scene.name).click()
+    expect(page.frame_locator("iframe[title=Archive]").locator("h1")).to_contain_text(scene.name)
 
 
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs Debian's prometheus: apt-get install prometheus")

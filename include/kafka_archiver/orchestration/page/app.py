@@ -17,6 +17,7 @@ from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.render import HEADERS, render
 from kafka_archiver.orchestration.page.restores import restores_router
+from kafka_archiver.orchestration.page.trouble import trouble_router
 from kafka_archiver.orchestration.page.views import pages_router
 
 
@@ -26,6 +27,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(health_router(known))
     app.include_router(metrics_router(known))
+    app.include_router(trouble_router(known))
     app.state.details = details = Details(known)
     app.include_router(pages_router(known, details))
     app.include_router(accounts_router(known, details))

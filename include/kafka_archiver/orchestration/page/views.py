@@ -35,7 +35,12 @@ ROWS, PATIENCE = 100, 3.0
 # Those that are shown are looked at before all others that are not.
 ON_SCREEN = Near(age=60.0, wait=0.0)
 WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
-_STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_STATIC = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "dashboard.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 # DAG runs at work that are shown.
 AT_WORK = 10
 # Seconds between two looks of a browser that shows the page.
@@ -231,9 +236,13 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive]) -> list[ArchiveRow]:
-    """Return the archives with their checks, those with problems first."""
-    snapshots, moment = observatory.snapshots(archives, PATIENCE), datetime.now(UTC)
+def rows_of(observatory: Observatory, archives: dict[str, Archive], patience: float | None = None) -> list[ArchiveRow]:
+    """Return the archives with their checks, those with problems first.
+
+    :param patience: seconds to wait for archives that nobody has looked at yet.
+    """
+    snapshots = observatory.snapshots(archives, PATIENCE if patience is None else patience)
+    moment = datetime.now(UTC)
     rows = [
         ArchiveRow(name, snapshots[name], observatory.checks(archives[name], snapshots[name], moment))
         for name in archives
