@@ -1,10 +1,10 @@
 """python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
 
 Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
-with a seed of its own, until the time is over. The other half is for the model of the whole archiver: on the twins, there
-with Spark's SQL, and on three real brokers, of which one is cut off at times; and for restores to a real broker whose
-processes are killed, frozen and woken. Each failure is printed with the example to keep as a test, and with the command
-that repeats it.
+with a seed of its own, until the time is over. The other half is for the model of the whole archiver (on the twins,
+there with Spark's SQL, and on three real brokers, of which one is cut off at times) and for restores to a real broker
+whose processes are killed, frozen and woken. Each failure is printed with the example to
+keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations
