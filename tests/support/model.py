@@ -24,11 +24,11 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
@@ -706,11 +706,10 @@ class Model(RuleBasedStateMachine):
 
     def _steps(self, context: Context, work: PlannedWork, actor: Actor) -> list[Callable[[], object]]:
         """The tasks after `plan`."""
-        policies = context.archive.policies
         limits = Limits(upload_threads=1, spill_directory=self.directory)
         fatal = self._fatal(next(self.crashes))
         engine = WatchedEngine(self.world.read, context.store, limits, actor, fatal=fatal, sql=self._sql)
-        choice = ReadPolicies(policies.lost_offsets, policies.bad_record)
+        choice = ReadPolicies.of(context.archive.policies.model_dump())
         job = ArchiveStep(context.cluster, context.store, context.ledger, engine, choice)
         return [
             lambda: archive_runs(context, work, job.run),

@@ -68,7 +68,7 @@ def _require_small(text: str) -> None:
         count += isinstance(event, yaml.NodeEvent)
         # What is a little too deep gets a message with its keys, by `require_bounded`.
         if depth > DEEPEST + 2:
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else "?"
             raise ConfigError(f"line {line}: expected at most {DEEPEST} levels of lists and mappings")
         if count > MOST_VALUES:
             raise ConfigError(f"expected at most {MOST_VALUES:,} values")
