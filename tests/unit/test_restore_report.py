@@ -95,7 +95,9 @@ def test_an_aborted_record_alone_is_no_marker() -> None:
         twin.end_transaction("others", commit=False)
 
     calls = ["topic_id", "writer", "topic_id", "progress", "ends", *["send"] * 9, "commit"]
-    fates = {calls.index(call): Fate("meanwhile", do) for call, do in (("send", others_begin), ("commit", others_abort))}
+    fates = {
+        calls.index(call): Fate("meanwhile", do) for call, do in (("send", others_begin), ("commit", others_abort))
+    }
     report = reported(lake, fates, twin)
     assert report.verified
     # Others' record stands before the first one of the restore, its marker behind that of the restore.

@@ -33,7 +33,7 @@ from kafka_archiver.work.restore.exact import kind_of, refusal, writable
 from kafka_archiver.work.restore.partitioners import belongs, partition_of
 
 # The number of records that are left out, by the option that allows it.
-Excluded = Counter[Inexact]
+Excluded = Counter[str]
 
 
 class UnknownFrameError(PermanentError):

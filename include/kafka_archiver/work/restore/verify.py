@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.model.offset_map import LogMap, RunRecorder
+from kafka_archiver.model.offset_map import LogMap
+from kafka_archiver.model.offset_map_recorder import RunRecorder
 from kafka_archiver.model.restore import PartitionReport, TargetTopic
 from kafka_archiver.model.restore_progress import START
 from kafka_archiver.values.ranges import Range
@@ -61,7 +62,7 @@ class PartitionReader:
             offsets=(offsets.start, offsets.end),
             selected=selected,
             written=comparison.written,
-            excluded={option: count for option, count in excluded.items()},
+            excluded=dict(excluded),
             records=comparison.records,
             markers=markers,
             aborted=aborted,

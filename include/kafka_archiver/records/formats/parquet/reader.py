@@ -17,7 +17,6 @@ from kafka_archiver.records.formats.shared.file_schema import with_kafkas
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import kafkas
 
-
 # Decoded bytes of a batch: larger ones leave the CPU's caches, and their memory is new each time.
 _BATCH_BYTES = 4 << 20
 # Rows of a batch.
