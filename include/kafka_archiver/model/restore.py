@@ -259,8 +259,9 @@ class RestorePlan(Document):
 class PartitionReport(Value):
     """The verification of one target partition.
 
-    `offsets`: from the plan's start to the end of the log. `selected`: records of the archive that belong here, and are
-    `written` or `excluded` (by the option that allowed it). `records` + `markers` + `aborted` are all of `offsets`.
+    `offsets`: from the plan's start to the end of the log. `selected`: records that belong here by the archive's
+    manifests (by its objects, if these alone tell); each is `written`, or `excluded` by the option that allowed it.
+    `records` + `markers` + `aborted` are all of `offsets`: read committed, read by nobody, and read uncommitted alone.
     `digest`: of the records in the target; `expected_digest`: of those in the archive. `difference`: what is wrong,
     with the offset; empty if nothing is.
     """
