@@ -1,7 +1,6 @@
 """The policies: rules for an unexpected state of Kafka, or for a record that cannot be archived. Pure.
 
-Each is one value, and a field of `PolicyChoices`. The YAML, planning, advice, the trigger form, the page, the audit and
-the docs read it.
+Each is one value and a field of `PolicyChoices`, which YAML, planning, advice, form, page, audit and docs read.
 """
 
 from collections.abc import Iterable, Mapping

@@ -21,6 +21,7 @@ def decoder(
     column: str,
     message: str = "",
     unknown: Unknown | None = "drop",
+    json_rules: int = 2,
     shows_values: bool = True,
 ) -> "Decoder":
     """Make a decoder.
@@ -38,6 +39,5 @@ def decoder(
     from kafka_archiver.records.decode.base import DecoderInput
     from kafka_archiver.records.decode.guarded import Guarded
 
-    return Guarded(
-        imported(declared.maker)(DecoderInput(schema, writers, framed, column, message, unknown)), shows_values
-    )
+    of = DecoderInput(schema, writers, framed, column, message, unknown, json_rules)
+    return Guarded(imported(declared.maker)(of), shows_values)
