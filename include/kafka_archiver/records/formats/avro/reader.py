@@ -3,16 +3,17 @@
 import io
 import json
 from collections.abc import Callable, Iterator
+from decimal import Context, Decimal
 from typing import Any, BinaryIO
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError
 from kafka_archiver.records.formats.avro.schema import schema_of, stored
-from kafka_archiver.records.formats.avro.values import leaf
 from kafka_archiver.records.formats.base import Target
-from kafka_archiver.records.formats.shared.back import record
+from kafka_archiver.records.formats.shared.back import Back, record
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 
 # By codec: its name in Avro.
@@ -25,6 +26,8 @@ CODECS = {
     "bzip2": "bzip2",
 }
 SYNC = 16
+# More digits than a decimal of 256 bits has.
+_EXACT = Context(prec=80)
 
 
 def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[pa.RecordBatch]:
@@ -36,7 +39,7 @@ def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[
     # Without logical types: fastavro makes datetimes of them, and a Kafka timestamp may be after year 9999.
     expected = own or schema_of(stored(target.schema))
     datum = fastavro.parse_schema(json.loads(json.dumps(expected), object_hook=_plain))
-    change = record(list(target.schema), leaf, leaf)
+    change = record(list(target.schema), _leaf, _leaf)
     try:
         for block in fastavro.block_reader(source):
             yield seen_as(_batch(block, datum, change, bare(target.schema)), target.schema)
@@ -74,3 +77,18 @@ def _batch(block: Any, datum: Any, change: Callable[[Any], Any] | None, schema: 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in schema.items() if name != "logicalType"}
+
+
+def _leaf(kind: pa.DataType) -> Back | None:
+    """Return what makes a value of the type of one that fastavro reads without logical types; None: nothing."""
+    if kind == pa.uuid():
+        return lambda text: UUID(text).bytes
+    if pa.types.is_uint64(kind):
+        return _number
+    if pa.types.is_decimal(kind):
+        return lambda data: Decimal(_number(data)).scaleb(-kind.scale, _EXACT)
+    return None
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "big", signed=True)
