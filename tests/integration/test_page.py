@@ -293,8 +293,10 @@ def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, sc
     expect(page.get_by_role("alert")).to_contain_text("values_only is allowed")
     page.get_by_role("button", name="Yes, start it").click()
     expect(page.get_by_role("status")).to_contain_text("Started")
-    [state] = airflow.wait_for_runs(dag, 1).values()
+    [(run, state)] = airflow.wait_for_runs(dag, 1).items()
     assert state == "success"
+    # The page has shown how far it was: the task has kept the last line that the job logged.
+    assert airflow.xcom(dag, run, "restore", "progress")["text"].endswith("records/s")
     reloaded(page, "#restores .pill.complete:text-is('verified')")
     assert serious(page) == []
 
