@@ -101,3 +101,21 @@ def test_the_annotated_yaml_is_valid() -> None:
     require_readable(archive, resolve(archive.settings, archive.has_columns))
     comments = re.findall(r"^ +\w+:.*? # .*$", (DOCS / "production.yaml").read_text(), re.MULTILINE)
     assert len(comments) >= 20
+
+
+def test_each_target_and_module_that_the_pages_run_exists() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    run = set(re.findall(r"(?:^|`)(?:PORT_OFFSET=\d+ )?make ([a-z]+)", text, re.MULTILINE))
+    assert run - targets == set()
+    modules = set(re.findall(r"python -m ([\w.]+)", text)) - {"pytest"}
+    assert len(modules) > 5
+    assert [
+        name
+        for name in modules
+        if not any(
+            (base / name.replace(".", "/")).with_suffix(".py").is_file()
+            or (base / name.replace(".", "/") / "__main__.py").is_file()
+            for base in (ROOT, ROOT / "include")
+        )
+    ] == []

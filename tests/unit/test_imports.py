@@ -1,4 +1,4 @@
-"""The import of other tools' configurations: the examples of the gallery and of docs/howto/handover.md, and every key that a tool documents."""
+"""The import of other tools' configurations: examples, also that of the docs, and every key that a tool documents."""
 
 import json
 import re

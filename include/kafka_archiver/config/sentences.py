@@ -18,7 +18,7 @@ SENTENCES: Mapping[str, str] = {
     "source.start": "Where the first run starts: earliest, latest, a time, or `group:NAME` for a "
     "[hand-over](howto/handover.md#the-hand-over).",
     "source.isolation": "Whether records of aborted transactions are left out.",
-    "source.reader": "native (auto): librdkafka in each task; spark: Spark's Kafka source. Both write the same objects.",
+    "source.reader": "native (auto): librdkafka in each task; spark: Spark's Kafka source. Both write the same.",
     "source.settle": "How long `plan` waits for open transactions.",
     "source.snapshot_groups": "Regular expressions for consumer groups (at most 1,000) whose offsets each plan "
     "keeps, for a [restore](howto/disaster.md).",
@@ -109,7 +109,7 @@ SENTENCES: Mapping[str, str] = {
     "alerts.max_age": "So is a last closed hour that ended longer ago.",
     "health.max_lag_records": "More make the archive unhealthy.",
     "health.max_age": "Since the end of the last closed hour; null: two intervals and an hour.",
-    "health.max_audit_age": "Since the last audit; two intervals of `audit.schedule` if that is longer; null: no limit.",
+    "health.max_audit_age": "Since the last audit; two intervals of `audit.schedule` if longer; null: no limit.",
     "health.ignore": "Names of checks that do not count.",
     "audit.schedule": "Cron of the audits; null: only by hand.",
     "spark.connection": "See [Spark](install/spark.md).",
