@@ -175,7 +175,8 @@ def parse(data: bytes, key: str, plan: Plan) -> list[Any]:
         return {"csv": _csv, "bytes": _framed, "mak": _mak}[settings.format](data, settings.content == "record")
     lines = data.split(b"\n")
     assert lines.pop() == b"", f"{key} does not end in a newline"
-    typed = settings.transform is not None and bool(settings.transform.steps)
+    transform = settings.transform
+    typed = transform is not None and bool(transform.steps or (transform.sql and transform.sql.select))
     whole = letter or settings.content == "record" or typed
     return [json.loads(line) for line in lines] if whole else lines
 

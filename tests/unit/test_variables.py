@@ -155,5 +155,5 @@ def test_credentials_in_a_variable_are_refused_as_in_the_yaml() -> None:
 
 @pytest.mark.parametrize("deep", ["[", "{a: ", "- ", "? "])
 def test_a_tree_of_any_depth_is_an_error_and_ends_no_process(deep: str) -> None:
-    with pytest.raises(ConfigError, match="not YAML: a value cannot be read"):
+    with pytest.raises(ConfigError, match="expected at most 100 levels"):
         read(deep * 100_000)

@@ -140,10 +140,9 @@ def missing(archives: Archives) -> dict[str, str]:
 
 def _name_in(file: Path) -> str:
     """The name that a wrong file gives its archive; else the file's own."""
-    try:
-        with file.open(encoding="utf-8", errors="replace") as text:
+    named = None
+    # Not environment variables, nor a pipe.
+    if file.is_file():
+        with suppress(OSError), file.open(encoding="utf-8", errors="replace") as text:
             named = _NAME.search(text.read(_HEAD))
-    except OSError:
-        # Environment variables, or a file that cannot be read.
-        named = None
     return named["name"] if named else file.stem

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.config.bounds import require_bounded
+from kafka_archiver.config.bounds import read_bounded, require_bounded
 from kafka_archiver.config.extras import require_extras
 from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.unknown import unknown, without_the_only_choices
@@ -58,11 +58,12 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
 def load_archive(path: Path) -> Archive:
     """The archive in one YAML file. Raises ConfigError."""
     try:
-        return parse_archive(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: cannot be read: it is not UTF-8") from None
+        text = read_bounded(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return parse_archive(text, str(path))
 
 
 def archive_files(folder: Path) -> list[Path]:

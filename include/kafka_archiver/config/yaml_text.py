@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from kafka_archiver.config.bounds import DEEPEST, MOST_VALUES
 from kafka_archiver.config.variables import expand, is_one_variable
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.secrets import key_name
 
 _STRING = "tag:yaml.org,2002:str"
-# Levels that are no danger to the stack.
-_DEEP = 5000
+# Levels that are no danger to the stack, and values that take no time.
+_SMALL = 5000
 
 
 # `{topic}/{yyyy}` is a pattern; as YAML it would be a mapping without values.
@@ -51,7 +52,26 @@ class _Fast(_Strict, _Libyaml):  # type: ignore[misc] # chosen above
 
 def _loader(text: str) -> Any:
     deepest = text.count("[") + text.count("{") + 2 * max(map(len, text.splitlines()), default=0)
-    return (_Fast if deepest < _DEEP else _Python)(text)
+    if max(deepest, len(text) // 20) >= _SMALL:
+        _require_small(text)
+    return _Fast(text)
+
+
+def _require_small(text: str) -> None:
+    """Look at a tree without building it.
+
+    :raises ConfigError: it is too deep for the loader's stack, or has too many values.
+    """
+    depth = count = 0
+    for event in yaml.parse(text, _Libyaml):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        count += isinstance(event, yaml.NodeEvent)
+        # What is a little too deep gets a message with its keys, by `require_bounded`.
+        if depth > DEEPEST + 2:
+            line = event.start_mark.line + 1 if event.start_mark else "?"
+            raise ConfigError(f"line {line}: expected at most {DEEPEST} levels of lists and mappings")
+        if count > MOST_VALUES:
+            raise ConfigError(f"expected at most {MOST_VALUES:,} values")
 
 
 class Read(NamedTuple):

@@ -17,6 +17,7 @@ _DECODED = {"AVRO": "avro", "JSON_SR": "json_schema", "PROTOBUF": "protobuf", "J
 _FORMATS = {"AVRO": "avro", "JSON": "jsonl", "PARQUET": "parquet", "BYTES": "bytes"}
 # The key of earlier releases, for what is read and what is written.
 _BOTH = "data.format"
+_CODEC = "compression.codec"
 _DAY = "'year'=YYYY/'month'=MM/'day'=dd"
 # The path and the length of each interval.
 _INTERVALS = {"HOURLY": (f"{_DAY}/'hour'=HH", "3600000ms"), "DAILY": (_DAY, "86400000ms")}
@@ -123,23 +124,13 @@ def _decoded(keys: Keys) -> connect.DecodeChoice:
 
 def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
     key = "output.data.format" if "output.data.format" in keys else _BOTH
-    codec_key = "compression.codec"
     form = _FORMATS.get(keys.get(key).upper())
     if form is None:
         text = f"expected one of {', '.join(_FORMATS)}; jsonl stands in its place"
         keys.decide(key, text) if key in keys else keys.remark("decide", f"the file has no {key}: {text}")
         form = "jsonl"
     keys.kept(key, f"store.format: {form}")
-    for other in ("s3.compression.type", "parquet.codec", "avro.codec"):
-        keys.rename(other, codec_key)
-    # `JSON - gzip`, or the codec alone.
-    codec = keys.get(codec_key, "none").rpartition("-")[2].strip().lower()
-    codec = {"null": "none", "uncompressed": "none", "": "none"}.get(codec, codec)
-    keys.kept(codec_key, f"store.codec: {codec}")
-    if form == "parquet" and codec_key not in keys:
-        keys.remark(
-            "decide", f"the file has no {codec_key}, and Parquet's default is not documented: store.codec: none"
-        )
+    codec = _codec(keys, form)
     section = {"format": form, "codec": codec}
     if form == "bytes":
         separator = keys.raw("format.bytearray.separator", "\n")
@@ -149,6 +140,23 @@ def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
     extensions(keys, form, codec)
     same_text(keys, form, value)
     return section
+
+
+def _codec(keys: Keys, form: str) -> str:
+    """Return `store.codec`, by the key for all formats or by that of the format."""
+    own = {"avro": "avro.codec", "parquet": "parquet.codec"}.get(form, "s3.compression.type")
+    key = next((name for name in (_CODEC, own) if name in keys), "")
+    # `JSON - gzip`, or the codec alone.
+    codec = keys.get(key, "none").rpartition("-")[2].strip().lower()
+    codec = {"null": "none", "uncompressed": "none", "": "none"}.get(codec, codec)
+    keys.kept(key, f"store.codec: {codec}")
+    keys.kept(own, f"no effect beside {key}")
+    for other in ("avro.codec", "parquet.codec", "s3.compression.type"):
+        keys.kept(other, f"no effect with this format: {own} is its codec")
+    if form == "parquet" and not key:
+        keys.remark("decide", f"the file has neither {_CODEC} nor {own}, and Parquet's default is not documented: "
+                    "store.codec: none")  # fmt: skip
+    return codec
 
 
 def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
