@@ -21,8 +21,8 @@ from scripts.stack.paths import ROOT
 PAGE = ROOT / "docs" / "reference.md"
 _HEAD = """# Reference of the YAML's keys
 
-Made by `make docs` from the code. Only `archive`, `store.url`, and `source.topics` or `source.pattern` have no default.
-Spans are like `90m`, `2h`, `1d`.
+Made by `make docs` from the code. Spans are like `90m`, `2h`, `1d`. One of
+`source.topics` and `source.pattern` is required.
 """
 # Sections that are described elsewhere on the page.
 _SAME = ("source.key", "source.headers")
@@ -62,11 +62,11 @@ def page() -> str:
     for key, field in rows():
         section = key.partition(".")[0] if "." in key else "The archive"
         if section != heading:
-            lines += [f"## {section}\n", "| key | type | default | |", "|---|---|---|---|"]
+            lines.append(f"{'' if heading is None else chr(10)}## {section}\n")
             heading = section
-        cells = (f"`{key}`", _type(key, field), _default(field), SENTENCES[key])
-        lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
-    return "\n".join(lines).replace("|\n##", "|\n\n##") + "\n"
+        kind = "; ".join(filter(None, [_type(key, field), _default(field)]))
+        lines.append(f"- `{key}` ({kind}): {SENTENCES[key]}")
+    return "\n".join(lines) + "\n"
 
 
 def _branches(annotation: Any) -> Iterator[Any]:
@@ -115,12 +115,12 @@ def _number(value: Any) -> str:
 def _default(field: FieldInfo) -> str:
     value = field.default
     if value is PydanticUndefined:
-        return "–"
+        return "required"
     if isinstance(value, timedelta):
-        return f"`{spelt(value)}`"
+        return f"default `{spelt(value)}`"
     if value in (None, "", (), {}) or isinstance(value, Section):
         return ""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    return f"default `{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 if __name__ == "__main__":
