@@ -32,6 +32,7 @@ attack: install ## Search with new random seeds for MINUTES (10) for what the te
 bench: install ## Measure records per second, CPU and memory; compare with a bare program
 	@$(VENV)/python -m bench
 	@$(VENV)/python -m bench.formats
+	@$(VENV)/python -m bench.restore
 
 lint: install ## Check style, docstrings, spelling, types and the import contract
 	@$(VENV)/ruff check .

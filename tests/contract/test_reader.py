@@ -235,10 +235,11 @@ def test_batches_follow_the_size_of_the_records(
     assert [n for b in batches for n in b.column("offset").to_pylist()] == list(range(5200))
     # Of those that may be large one round more than fits.
     most = [b.num_rows for b in batches if int(b.column("offset")[-1].as_py()) in (*range(100), *range(5180, 5200))]
-    assert max(most) <= 10 + 2 * reader.ROUND
+    together = 2 * reader.ROUND * reader.WITHOUT_OBJECTS
+    assert max(most) <= 10 + together
     if content == "record" or large == "value":
-        assert max(b.nbytes for b in batches) <= (12 + 2 * reader.ROUND) * 10_100
-    assert max(b.num_rows for b in batches) == reader.BATCH
+        assert max(b.nbytes for b in batches) <= (12 + together) * 10_100
+    assert max(b.num_rows for b in batches) >= reader.BATCH
 
 
 def test_a_consumer_does_not_fetch_many_records_ahead_whose_keys_and_headers_nobody_counts(kafka: Kafka) -> None:

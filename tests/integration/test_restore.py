@@ -22,6 +22,7 @@ from scripts.stack.kafka import Kafka
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.java_consumer import java_consumed
 from tests.support.odd_records import STORES, archiver_options, consumed, contents, odd_records
+from tests.support.restore_run import run_for
 from tests.support.topics import DAY, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -161,3 +162,12 @@ def start(archiver: Archiver, step: str) -> "subprocess.Popen[str]":
         cwd=archiver.directory,
         start_new_session=True,
     )
+
+
+@pytest.mark.timeout(300)
+def test_restores_under_real_kills_keep_every_promise() -> None:
+    """`make attack` does this for longer, with other seeds, and with Spark's processes."""
+    counts = run_for(0.25, seed=4, at_once=4, spark_share=0)
+    assert not counts["faults"]
+    assert counts["attempts killed"] or counts["attempts frozen"]
+    assert counts["verified"]

@@ -8,6 +8,7 @@ import functools
 import itertools
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -836,14 +837,18 @@ class Model(RuleBasedStateMachine):
             self.world.close()
 
     def _fill_everything(self) -> None:
-        """Fill the archive until it has everything that Kafka still has."""
-        for _ in range(50):
-            context = self._context(self.archive(ALL_GOES), self.world.cluster, self.store, self._moment)
-            left = count_left_out(context, None)
-            if not left:
-                return
+        """Fill the archive until it has everything that Kafka still has; five runs in a row bring something."""
+        least, without_progress = sys.maxsize, 0
+        while left := self._left_out():
+            total = sum(left.values())
+            without_progress = 0 if total < least else without_progress + 1
+            assert without_progress < 5, f"five runs have brought nothing: {left} are left out"
+            least = min(least, total)
             self.fill([], True, False, None)
-        raise AssertionError(f"fifty runs have not filled the archive: {left} are left out")
+
+    def _left_out(self) -> Mapping[TopicPartition, int]:
+        context = self._context(self.archive(ALL_GOES), self.world.cluster, self.store, self._moment)
+        return count_left_out(context, None)
 
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""

@@ -323,6 +323,8 @@ class Oracle:
             by_name = {p.name: p for p in plan.partitions}
             writers = self._writers(plan, manifest, plans, manifests)
             is_whole = all(by.settings.transform is None for by, _ in writers)
+            # In its first version, an empty value and none are the same.
+            is_whole &= all((by.settings.format, by.settings.options.get("version")) != ("mak", 1) for by, _ in writers)
             for account in manifest.chunks:
                 topic_id = by_name[account.chunk.name].topic_id
                 entries = self.twin.logs[topic_id][account.partition].entries

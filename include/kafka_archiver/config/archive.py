@@ -166,6 +166,7 @@ class Archive(Section):
             headers=tuple(Header(name=name, decode=decoding.decode) for name, decoding in self.source.headers.items()),
             schema_id_headers=tuple(c for c, decoding in self.source.decoded.items() if decoding.schema_id == "header"),
             unknown=self.source.unknown,
+            json_rules=2 if self.source.unknown else 1,
             schema_evolution=self.schema_evolution,
             transform=self.transform.timed(self.timestamp.sql),
             encryption="client" if (client := self.store.encryption.client) and client.encrypt else None,

@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
-from kafka_archiver.imports.confluent import chunk_of, null_values, schedule, time_of, url_of
+from kafka_archiver.imports.confluent import chunk_of, note_affix, null_values, schedule, time_of, url_of
 from kafka_archiver.imports.confluent_format import extensions, same_text, stored_beside
 from kafka_archiver.imports.joda import locale_of, pattern_of, zone_of
 from kafka_archiver.imports.s3 import access, requests
@@ -45,7 +45,8 @@ _DIFFERS = {
     "rotate.interval.ms": "rotation is decided by the plan: an object ends with its chunk",
     "max.poll.*": "a run reads the offsets of its plan, and polls for nothing",
     "s3.wan.mode": "no S3 transfer acceleration",
-    "s3.path.style.access": "boto3 decides",
+    "s3.path.style.access*": "boto3 decides; `store.aws.addressing_style` is path or virtual",
+    "s3.compression.level": "each codec has one level, because the bytes must be the same at every attempt",
     "auto.restart.on.user.error": "a failed task is retried by Airflow (`retries`)",
     "input.key.format": "keys are bytes, unless they are stored",
     "output.keys.format": "keys are in the same object as the values",
@@ -106,13 +107,14 @@ def draft(keys: Keys) -> Imported:
     }
     keys.remark("differs", "policies.bad_record: dead_letter, because the connector has a dead letter queue by itself")
     keys.kept("errors.tolerance", "policies.bad_record: dead_letter")
+    note_affix(keys)
     keys.table("by_hand", _BY_HAND)
     keys.table("differs", _DIFFERS)
     return Imported(TOOL, (Draft(without_empty(content)),), keys.notes(TOOL))
 
 
 def _decoded(keys: Keys) -> connect.DecodeChoice:
-    key = "input.data.format" if "input.data.format" in keys else _BOTH
+    key = _BOTH if _BOTH in keys and "input.data.format" not in keys else "input.data.format"
     decode = _DECODED.get(keys.get(key).upper())
     if decode is None:
         text = f"expected one of {', '.join(_DECODED)}; the values are taken as bytes"
@@ -123,7 +125,7 @@ def _decoded(keys: Keys) -> connect.DecodeChoice:
 
 
 def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
-    key = "output.data.format" if "output.data.format" in keys else _BOTH
+    key = _BOTH if _BOTH in keys and "output.data.format" not in keys else "output.data.format"
     form = _FORMATS.get(keys.get(key).upper())
     if form is None:
         text = f"expected one of {', '.join(_FORMATS)}; jsonl stands in its place"

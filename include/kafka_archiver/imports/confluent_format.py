@@ -77,7 +77,9 @@ def same_text(keys: Keys, form: str, value: connect.DecodeChoice) -> None:
             "each value is stored as it was produced; the connector wrote the same JSON without spaces, with an "
             "object's fields in another order",
         )
-    elif form in ("avro", "parquet") and value.decode not in connect.FRAMED:
+    elif form in ("avro", "parquet") and value.decode in connect.OTHER_COLUMNS:
+        keys.remark(*connect.OTHER_COLUMNS[value.decode])
+    elif form in ("avro", "parquet"):
         keys.remark(
             "decide",
             f"the values have no schema that the archiver knows ({value.decode}), so {form} has the columns of Kafka's "

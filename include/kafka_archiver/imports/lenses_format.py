@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import FEW, Note, small, whole, without_empty
-from kafka_archiver.imports.connect import FRAMED, DecodeChoice
+from kafka_archiver.imports.connect import FRAMED, OTHER_COLUMNS, DecodeChoice
 from kafka_archiver.imports.kcql import Statement
 from kafka_archiver.messages.errors import ConfigError
 
@@ -99,6 +99,9 @@ def stored(
         store["content"] = "record"
         text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
         notes.append(Note("decide" if value.is_declared else "differs", "", text))
+    elif store["format"] in ("avro", "parquet") and value.decode in OTHER_COLUMNS:
+        kind, text = OTHER_COLUMNS[value.decode]
+        notes.append(Note(kind, "", text))
     elif value.is_declared and (why := _other_values(name, value)):
         notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
     codec = _codec(name, codec, notes)

@@ -69,6 +69,11 @@ class Consumer:
         """Continue at `place`. Drops records, and ends of logs, that were fetched for another place."""
         self._inner.assign([place])
 
+    @property
+    def without_objects(self) -> bool:
+        """Whether records become columns without a Python object each."""
+        return isinstance(self._inner, DrainConsumer)
+
     def taking(self, most: int, sample: int = 1) -> Taken:
         """Return what takes messages; close it before anything else is called here.
 

@@ -233,7 +233,7 @@ class TransactionalWriter:
         raise kind(str(translated)) from cause
 
 
-def _header_pairs(headers: pa.Array) -> Iterator[list[tuple[str, bytes | None]] | None]:
+def _header_pairs(headers: pa.Array) -> Iterator[list[tuple[str, str | bytes | None]] | None]:
     """Return the headers of each record as the client takes them; None for none."""
     items = headers.flatten()
     if not len(items):

@@ -20,8 +20,11 @@ _FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", *(("-nostdlib",) if sys.platfor
 
 def binary_name(source: bytes) -> str:
     """Return the name of the binary of this source on this platform."""
-    digest = hashlib.sha256(source).hexdigest()[:12]
-    return f"drain-{digest}-{sys.platform}-{platform.machine()}.so"
+    return f"{_prefix(source)}{sys.platform}-{platform.machine()}.so"
+
+
+def _prefix(source: bytes) -> str:
+    return f"drain-{hashlib.sha256(source).hexdigest()[:12]}-"
 
 
 def compile_drain(folder: Path = FOLDER, flags: Sequence[str] = _FLAGS) -> Path:
@@ -30,7 +33,8 @@ def compile_drain(folder: Path = FOLDER, flags: Sequence[str] = _FLAGS) -> Path:
     :raises OSError: there is no compiler (`CC`, or cc), or it fails.
     """
     source = folder / SOURCE
-    binary = folder / binary_name(source.read_bytes())
+    text = source.read_bytes()
+    binary = folder / binary_name(text)
     if binary.exists():
         return binary
     # Another process may load or compile it meanwhile.
@@ -40,8 +44,10 @@ def compile_drain(folder: Path = FOLDER, flags: Sequence[str] = _FLAGS) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise OSError(f"{shlex.join(command)} failed: {done.stderr.strip()}")
-        for old in folder.glob("drain-*.so"):
-            old.unlink()
+        for other in folder.glob("drain-*.so"):
+            # Those of other platforms may be the same source.
+            if not other.name.startswith(_prefix(text)):
+                other.unlink()
         partial.replace(binary)
     finally:
         partial.unlink(missing_ok=True)

@@ -58,7 +58,7 @@ class DrainedMessages:
         before, self._count = self._count, self._count + records
         for behind, code, partition, offset in details[: count - records].tolist():
             reason = self._kafka.message_errstr(int(self._pointers[self._most + len(self.faults)]))
-            error = KafkaError(code, reason.decode(errors="replace"))
+            error = KafkaError(code, (reason or b"").decode(errors="replace"))
             self.faults.append(Fault(before + behind, error, partition, max(offset, 0)))
         self._drain.measure(self._table, free, records, self._sample, byref(self._sizes))
         return count > 0 and (records == count or self.faults[-1].before < self._count)
@@ -77,7 +77,7 @@ class DrainedMessages:
     def places(self, count: int) -> Sequence[tuple[str, int]]:
         """Return the place of the first record, and of the first that has another."""
         stranger = self._drain.stranger(self._records, count)
-        return [self._place(row) for row in {0, stranger} if row < count]
+        return [self._place(row) for row in (0, stranger) if row < count]
 
     def _place(self, row: int) -> tuple[str, int]:
         partition = c_int32()

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TypeAlias, cast
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import Archives, read_archives
+from kafka_archiver.config.archives import Archives, WrongFileError, read_archives
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.findings import Finding
@@ -72,6 +72,11 @@ class Observatory:
     def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""
         return self._former[1].get(name) if self._former else None
+
+    def wrong_files(self, name: str) -> list[WrongFileError]:
+        """Return the errors of the files that are to declare an archive that no valid file declares."""
+        errors = self._read[2].errors if self._read and self.fault(name) else ()
+        return [error for error in errors if isinstance(error, WrongFileError) and error.archive == name]
 
     def checks(self, archive: Archive, snapshot: Snapshot | None, moment: datetime) -> list[Finding]:
         """Return all checks of an archive, that of its file first.

@@ -146,6 +146,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
+            wrong_file=observatory.wrong_files(name),
             at_work=[run for run in detail.facts.runs if run.state in ("queued", "running")][:AT_WORK]
             if detail
             else [],

@@ -74,6 +74,13 @@ def adopted_rows(
         yield writable(batch, item, where, allowed)
 
 
+def lost_of(ledger: Ledger, source: RestoreSource) -> int:
+    """Return the number of rows and offsets of a partition that a restore leaves out."""
+    adoption = ledger.adoption()
+    partition = adoption and adoption.partition(source.topic, source.partition)
+    return AdoptedSource(partition, Range(0, 0)).lost if partition else 0
+
+
 def _require_bytes(item: AdoptedObject) -> None:
     if item.format == "mak" or (item.format == "lines" and not item.has_offsets):
         return

@@ -1,5 +1,6 @@
 """The records of a lane, taken a few at a time: to compare them with a log, and to send them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from kafka_archiver.model.restore_progress import Place
 from kafka_archiver.work.restore.digests import payload_bytes
-from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
+from kafka_archiver.work.restore.lane import Excluded, Lane, LaneBatch, offsets_of
 
 
 class Piece(NamedTuple):
@@ -19,11 +20,11 @@ class Piece(NamedTuple):
 
 
 class LaneRows:
-    """The records of a lane from a place on; each is taken once."""
+    """The records of a lane from a place on; each is taken once. `excluded`: what was left out of them so far."""
 
     def __init__(self, lane: Lane, place: Place) -> None:
-        self.lane = lane
-        self._batches = lane.batches(place)
+        self.excluded: Excluded = Counter()
+        self._batches = lane.batches(place, self.excluded)
         self._waiting: LaneBatch | None = None
 
     def take(self, rows: int) -> Iterator[LaneBatch]:

@@ -154,9 +154,10 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> R
         partitions=reports,
     )
     selected = sum(report.selected for report in reports)
-    if plan.exact and selected != plan.records:
+    promised = plan.records + sum(source.lost for source in plan.sources)
+    if plan.exact and selected != promised:
         raise IntegrityError(
-            f"the manifests promise {plan.records:,} records of restore {plan.restore}, and the objects have "
+            f"the manifests promise {promised:,} records of restore {plan.restore}, and the objects have "
             f"{selected:,}: run `airflow archive audit {plan.archive}`"
         )
     offsets = OffsetMap(
