@@ -364,7 +364,7 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs Debian's prometheus: apt-get install prometheus")
 def test_prometheus_scrapes_the_page_draws_the_dashboard_and_raises_an_alert(scene: Scene, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a-token\n")
-    text = (ROOT / "docs" / "OPERATING.md").read_text()
+    text = (ROOT / "docs" / "howto" / "monitor.md").read_text()
     [example] = re.findall(r"^```\n(scrape_configs:.*?)^```", text, re.MULTILINE | re.DOTALL)
     example = example.replace("/etc/prometheus/archiver-token", str(tmp_path / "token"))
     example = example.replace("airflow.example.com:8080", scene.url.removeprefix("http://")).replace("60s", "1s")
