@@ -63,11 +63,6 @@ def partitions_of(keys: pa.Array, partitioner: Partitioner, partitions: int, sou
     return chosen
 
 
-def belongs(keys: pa.Array, partitioner: Partitioner, partitions: int, source: int, target: int) -> pa.Array:
-    """Return, for each key, True if the record belongs in a target partition."""
-    return pa.array(partitions_of(keys, partitioner, partitions, source) == target)
-
-
 def _murmur2_of(keys: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
     """Return `murmur2` of each key: all keys advance by a word at a time. No key is null."""
     data, positions = text_of(keys)
