@@ -12,6 +12,7 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.messages.progress import remaining
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreReport
 from kafka_archiver.model.restore_progress import RestoreProgress
@@ -158,13 +159,6 @@ def written_records(plan: RestorePlan, stamps: Collection[str]) -> int:
 
 def _progress(plan: RestorePlan, stamps: Collection[str]) -> list[RestoreProgress]:
     return [part for stamp in stamps if (part := RestoreProgress.from_stamp(stamp)) and part.plan == plan.digest]
-
-
-def remaining(seconds: int) -> str:
-    """Return a duration in words."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> RestoreReport:
