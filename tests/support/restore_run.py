@@ -16,9 +16,9 @@ import time
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -316,7 +316,7 @@ class Ordeal:
 
     def delete_group(self, *_: Any) -> None:
         """Delete the group with the progress."""
-        with self.broker.used(), suppress(KafkaException):
+        with self.broker.used(), suppress(KafkaException, TimeoutError):
             admin = AdminClient({"bootstrap.servers": self.brokers})
             admin.delete_consumer_groups([self.plan.group])[self.plan.group].result(30)
             self.counts["groups deleted"] += 1
@@ -457,7 +457,7 @@ class Ordeal:
 
     def close(self) -> None:
         """Remove the target, so that the broker has few topics."""
-        with self.broker.used(), suppress(KafkaException):
+        with self.broker.used(), suppress(KafkaException, TimeoutError):
             AdminClient({"bootstrap.servers": self.brokers}).delete_topics([self.topic])[self.topic].result(30)
         for log in self.archiver.directory.glob(f"{self.name}.*.log"):
             log.unlink()
@@ -493,8 +493,12 @@ class Run:
         """Restore until a time."""
         began = time.monotonic()
         while time.monotonic() < end:
-            with self.broker.used():
-                archive = archived(self.services, self.draw)
+            try:
+                with self.broker.used():
+                    archive = archived(self.services, self.draw)
+            except Exception:  # noqa: BLE001 - print every failure
+                self.fail()
+                continue
             self.counts["archives"] += 1
             for _ in range(RESTORES_OF_AN_ARCHIVE):
                 start = time.monotonic()
@@ -508,15 +512,18 @@ class Run:
 
     def restore(self, archive: Archived, spark: bool) -> None:
         """Restore once; print a fault."""
-        with self.broker.used():
-            ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
         try:
-            ordeal.run()
+            with self.broker.used():
+                ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
+            with closing(ordeal):
+                ordeal.run()
         except Exception:  # noqa: BLE001 - print every failure
-            self.counts["faults"] += 1
-            print(traceback.format_exc(), flush=True)
-        finally:
-            ordeal.close()
+            self.fail()
+
+    def fail(self) -> None:
+        """Count and print a fault."""
+        self.counts["faults"] += 1
+        print(traceback.format_exc(), flush=True)
 
 
 def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Counter[str]:
@@ -528,9 +535,22 @@ def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Coun
             for number in range(at_once)
         ]
         with ThreadPoolExecutor(at_once) as pool:
-            for done in [pool.submit(run.until, end) for run in runs]:
-                done.result()
+            ends = [pool.submit(run.until, end) for run in runs]
+            while wait(ends, timeout=60).not_done:
+                print(shown(counts_of(runs)), flush=True)
+            for ended in ends:
+                ended.result()
+    return counts_of(runs)
+
+
+def counts_of(runs: Sequence[Run]) -> Counter[str]:
+    """Return the counts of all runs."""
     return sum((run.counts for run in runs), Counter())
+
+
+def shown(counts: Counter[str]) -> str:
+    """Return counts as a line."""
+    return f"restores: {counts['faults']} faults, {dict(sorted(counts.items()))}"
 
 
 def main() -> int:
@@ -542,7 +562,7 @@ def main() -> int:
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     counts = run_for(options.minutes, seed, options.at_once, options.spark_share)
-    print(f"restores, seed {seed}: {counts['faults']} faults, {dict(sorted(counts.items()))}", flush=True)
+    print(f"seed {seed}, {shown(counts)}", flush=True)
     return counts["faults"] > 0
 
 
