@@ -1,10 +1,10 @@
 """python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
 
 Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
-with a seed of its own, until the time is over. A quarter is for the model of the whole archiver on the twins, an eighth
-for the model on three real brokers, of which one is cut off at times, and an eighth for restores to a real broker whose
-processes are killed, frozen and woken. Each failure is printed with the example to keep as a test, and with the command
-that repeats it.
+with a seed of its own, until the time is over. The other half is for the model of the whole archiver (on the twins,
+there with Spark's SQL, and on three real brokers, of which one is cut off at times) and for restores to a real broker
+whose processes are killed, frozen and woken. Each failure is printed with the example to
+keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ PROPERTIES = (
     "tests/contract/test_formats_typed.py",
     "tests/contract/test_formats_of_a_schema.py",
     "tests/contract/test_csv.py",
+)
+# Modules of `tests.support` that search for some minutes, with their options.
+MODELS = (
+    ("model_run", "--twins"),
+    ("model_run", "--sql"),
+    ("model_run", "--three-brokers"),
+    ("restore_run",),
 )
 # What pytest and hypothesis print of a failure: the assertion, and the example that is the shortest.
 _TOLD = re.compile(r"^E  .*|^FAILED .*|^ERROR .*", re.MULTILINE)
@@ -88,9 +95,8 @@ def main() -> int:
         if time.monotonic() > end:
             break
         worst = max(worst, attack_properties(seed, test))
-    worst = max(worst, attack_with(first, options.minutes / 4, "model_run", "--twins"))
-    worst = max(worst, attack_with(first, options.minutes / 8, "model_run", "--three-brokers"))
-    worst = max(worst, attack_with(first, options.minutes / 8, "restore_run"))
+    for module, *choice in MODELS:
+        worst = max(worst, attack_with(first, options.minutes / 2 / len(MODELS), module, *choice))
     print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
     return worst
 

@@ -55,13 +55,16 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     )
 
 
-def test_only_the_result_goes_to_stdout(archives: Path, tmp_path: Path) -> None:
+def test_only_the_result_goes_to_stdout_also_when_airflow_logs_at_debug(archives: Path, tmp_path: Path) -> None:
     """Without a metadata database, too: a review of the YAML needs none."""
     (archives / "orders.yaml").write_text("archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://b/p}\n")
     (archives / "wrong.yaml").write_text("archive: [")
-    folder = {"ARCHIVER_CONFIG_DIR": str(archives)}
+    folder = {"ARCHIVER_CONFIG_DIR": str(archives), "AIRFLOW__LOGGING__LOGGING_LEVEL": "DEBUG"}
     done = start(BIN / "airflow", "archive", "validate", "--output", "json", home=tmp_path, **folder)
     assert [entry["archive"] for entry in json.loads(done.stdout)] == ["orders", None]
     assert done.returncode == 1
-    assert done.stderr.endswith("Files with problems: 1 of 2.\n")
+    assert "\nFiles with problems: 1 of 2.\n" in done.stderr
+    # Before the command and after it.
+    for line in ("Setting up DB connection pool", "Disposing DB connection pool"):
+        assert f"[debug    ] {line}" in done.stderr
     assert "Traceback" not in done.stderr

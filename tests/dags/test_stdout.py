@@ -22,6 +22,7 @@ from kafka_archiver.config.archives import read_archives
 from kafka_archiver.model.target_facts import TargetFacts
 from kafka_archiver.orchestration import connections
 from kafka_archiver.orchestration.cli.commands import commands
+from kafka_archiver.orchestration.terminal.at_start import gives_data
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import AddConnection
@@ -211,3 +212,15 @@ def test_each_command_gives_its_data_alone(
         assert TIME.sub(b"", out) == TIME.sub(b"", data), name
         for way in (b"print", b"stream", b"structlog", b"logging", b"C or a child process"):
             assert NOISE + b" import of the command " + way in err, f"{name}: {way!r}"
+
+
+@pytest.mark.parametrize("program", ["airflow", "/opt/airflow/bin/airflow"])
+def test_the_words_of_a_call_tell_at_the_start_that_it_gives_data(program: str) -> None:
+    """What is logged before and after a command is in tests/dags/test_cli_process.py, in a process of its own."""
+    for name, words in CALLS.items():
+        call = [program, "archive", name, *words.split()]
+        assert gives_data(call), name
+        assert not gives_data([*call, "-h"]), "the help is no data: nothing is moved"
+        assert not gives_data(["my-program", *call[1:]]), "a program that has Airflow as a library"
+    for others in ([], ["archive"], ["archive", "--help"], ["archive", "--he"], ["dags", "list"], ["version"]):
+        assert not gives_data([program, *others])

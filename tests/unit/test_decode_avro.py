@@ -34,6 +34,8 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any], Any]] = [
     ("string", st.text(), None),
     ({"type": "long", "logicalType": "timestamp-millis"}, LONG, None),
     ({"type": "long", "logicalType": "timestamp-micros"}, LONG, None),
+    ({"type": "long", "logicalType": "timestamp-nanos"}, LONG, None),
+    ({"type": "long", "logicalType": "local-timestamp-millis"}, LONG, None),
     ({"type": "long", "logicalType": "local-timestamp-nanos"}, LONG, None),
     ({"type": "int", "logicalType": "date"}, INT, None),
     ({"type": "long", "logicalType": "time-micros"}, st.integers(0, 86_400_000_000 - 1), None),
@@ -46,6 +48,18 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any], Any]] = [
         )
         for digits, scale in [(4, 2), (18, 0), (19, 3), (20, 1), (28, 28), (38, 2), (60, 10)]
     ],
+]
+# Size, logical type, values, and what they are in the column.
+FIXED: list[tuple[int, dict[str, Any], st.SearchStrategy[bytes], Any]] = [
+    (3, {}, st.binary(min_size=3, max_size=3), None),
+    (12, {"logicalType": "duration"}, st.binary(min_size=12, max_size=12), None),
+    (16, {"logicalType": "uuid"}, st.binary(min_size=16, max_size=16), None),
+    (
+        3,
+        {"logicalType": "decimal", "precision": 6, "scale": 2},
+        st.integers(-999_999, 999_999).map(lambda n: n.to_bytes(3, signed=True)),
+        lambda b: Decimal(int.from_bytes(b, signed=True)).scaleb(-2),
+    ),
 ]
 
 
@@ -62,7 +76,9 @@ def pairs(draw: st.DrawFn, names: list[int], depth: int = 3) -> tuple[Any, st.Se
     if kind == "enum":
         return {"type": "enum", "name": name, "symbols": ["a", "b"]}, st.sampled_from("ab").map(lambda v: (v, v))
     if kind == "fixed":
-        return {"type": "fixed", "name": name, "size": 3}, st.binary(min_size=3, max_size=3).map(lambda v: (v, v))
+        size, more, octets, expected = draw(st.sampled_from(FIXED))
+        kind_of_fixed = {"type": "fixed", "name": name, "size": size, **more}
+        return kind_of_fixed, octets.map(lambda v: (v, expected(v) if expected else v))
     parts = [
         draw(pairs(names, depth - 1))
         for _ in range(1 if kind in ("array", "map", "optional") else draw(st.integers(1, 4)))

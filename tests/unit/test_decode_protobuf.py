@@ -364,6 +364,27 @@ def test_files_are_compiled_beside_archives_with_a_folder_of_the_same_package(
             b"\x0a\x02\x08\x05\x0a\x00",
             {"s": 5},
         ),
+        # The types of Google's library are messages like others, but for Timestamp, wrappers and Empty.
+        (
+            'syntax = "proto3"; import "google/protobuf/any.proto"; import "google/protobuf/duration.proto"; import '
+            '"google/protobuf/field_mask.proto"; import "google/protobuf/empty.proto"; message M { google.protobuf.Any '
+            "a = 1; repeated google.protobuf.Duration d = 2; google.protobuf.FieldMask f = 3; map<string, "
+            "google.protobuf.Empty> e = 4; }",
+            b"\x0a\x06\x0a\x01u\x12\x01\0\x12\x02\x10\x05\x1a\x03\x0a\x01p\x22\x05\x0a\x01k\x12\0",
+            {
+                "a": {"type_url": "u", "value": b"\0"},
+                "d": [{"seconds": 0, "nanos": 5}],
+                "f": {"paths": ["p"]},
+                "e": [("k", True)],
+            },
+        ),
+        # A default of proto2 is not taken for what is not there; an extension is an unknown field.
+        (
+            'syntax = "proto2"; message M { optional string s = 1 [default = "d"]; extensions 100 to 199; }'
+            "extend M { optional int32 x = 100; }",
+            b"\xa0\x06\x05",
+            {"s": None},
+        ),
         # Fields of edition 2023 have presence.
         ('edition = "2023"; message M { int32 a = 1; int32 b = 2; }', b"\x08\x05", {"a": 5, "b": None}),
     ],

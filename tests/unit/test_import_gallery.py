@@ -31,7 +31,7 @@ CASES = GALLERY["cases"]
 T = datetime(2026, 11, 21, 5, 7, 8, tzinfo=UTC)
 every = pytest.mark.parametrize("case", CASES, ids=[case["of"] for case in CASES])
 # Behind the name of an object: theirs has the same as ours in front of it.
-EXTENSION = re.compile(r"(\.(json|avro|bin|gz|snappy|parquet|\?))+$")
+EXTENSION = re.compile(r"(\.(json|avro|bin|gz|snappy|zstd|parquet|\?))+$")
 
 
 def imported(case: dict[str, Any]) -> ImportResult:

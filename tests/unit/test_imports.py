@@ -1,4 +1,4 @@
-"""The import of other tools' configurations: the gallery of docs/MIGRATING.md, and every key that a tool documents."""
+"""The import of other tools' configurations: examples, also that of the docs, and every key that a tool documents."""
 
 import json
 import re
@@ -19,8 +19,9 @@ from kafka_archiver.planning.settings import settings_of
 from scripts.stack.paths import ROOT
 from tests.support import documented_keys
 
-_ENTRY = re.compile(r"### ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
-GALLERY = {name: (source, output) for name, source, output in _ENTRY.findall((ROOT / "docs/MIGRATING.md").read_text())}
+_ENTRY = re.compile(r"##+ ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
+_FILES = (ROOT / "tests/unit/gallery/examples.md", ROOT / "docs/howto/handover.md")
+GALLERY = {name: (source, output) for file in _FILES for name, source, output in _ENTRY.findall(file.read_text())}
 FORMAT = "io.confluent.connect.s3.format"
 PARTITIONER = "io.confluent.connect.storage.partitioner"
 SELECT = "INSERT INTO bkt:p SELECT * FROM t"
@@ -681,13 +682,78 @@ def test_several_connectors_in_json() -> None:
     connectors = [{"name": name, "config": LEAST["confluent"] | {"name": name}, "tasks": []} for name in "ab"]
     for connectors_document in (connectors, {entry["name"]: {"info": entry, "status": {}} for entry in connectors}):
         assert [entry.archive for entry in archives_of(json.dumps(connectors_document), "file").archives] == ["a", "b"]
-    result = archives_of(json.dumps([*connectors, {"name": "c", "config": {"connector.class": "c"}}]), "file")
+    result = archives_of(json.dumps([*connectors, {"name": "c", "config": {"x": "c"}}]), "file")
     assert len(result.archives) == 2
-    assert result.faults[0].startswith(
-        "file, connector 3: the configuration of no known tool; found connector.class c."
-    )
+    assert result.faults[0].startswith("file, connector 3: the configuration of no known tool; found the keys name, x.")
     with pytest.raises(ConfigError, match="expected a list of connectors; found an empty list"):
         archives_of("[]", "file")
+
+
+def test_connectors_of_other_tools_beside_ours_are_left_out_by_a_decision() -> None:
+    others = [{"name": "c\x1b", "connector.class": "c"}, {"name": "d", "connector.class": "io.debezium.MySqlSource"}]
+    result = archives_of(json.dumps([LEAST["confluent"] | JSON_PLAIN, *others]), "file")
+    assert [archive.archive for archive in result.archives] == ["n"]
+    assert not result.faults
+    texts = [
+        f"left out: {name} is no sink that is understood" for name in (r"c\u001b (c)", "d (io.debezium.MySqlSource)")
+    ]
+    assert [note.text for note in result.undecided][-2:] == texts
+    with pytest.raises(
+        ConfigError, match=r"(?s)connector 1: .*no known tool.*connector 2: expected a connector that w"
+    ):
+        archives_of(json.dumps(others), "file")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "a", "x": {"topics": "t", "topics": "u"}}', '{"name": "a", "name": "a"}', "name: a\nname: a\n"]
+)
+def test_a_key_that_is_there_twice_is_an_error(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"file\.yaml: .*key `(topics|name)` is given twice"):
+        archives_of(text, "file.yaml")
+
+
+def test_a_predicate_refers_to_the_transform_that_has_it() -> None:
+    more = {"predicates": "p,q", "predicates.p.type": f"{CONNECT}.predicates.TopicNameMatches"}
+    more |= {"predicates.p.pattern": "a.*", "predicates.q.type": "com.acme.Other"}
+    _, notes = transformed(more, m="MaskField$Value fields=a predicate=p", f="Filter predicate=q")
+    assert [notes[key].text for key in ("predicates.p.type", "predicates.p.pattern", "predicates.q.type")] == [
+        "see transforms.m.type", "see transforms.m.type", "see transforms.f.type",
+    ]  # fmt: skip
+    assert transformed(more, f="Filter predicate=q")[1]["predicates.p.type"].text == "no effect: no transform has it"
+
+
+@pytest.mark.parametrize(
+    ("form", "codecs", "expected"),
+    [
+        ("PARQUET", "parquet.codec=gzip", "gzip"),
+        ("PARQUET", "compression.codec=PARQUET - snappy,parquet.codec=gzip", "snappy"),
+        ("JSON", "parquet.codec=snappy,s3.compression.type=gzip", "gzip"),
+        ("JSON", "parquet.codec=snappy", "none"),
+        ("AVRO", "avro.codec=deflate", "deflate"),
+    ],
+)
+def test_the_codec_of_confluent_cloud_is_that_of_its_format(form: str, codecs: str, expected: str) -> None:
+    more = dict(pair.split("=") for pair in codecs.split(","))
+    result = made_from("cloud", {"input.data.format": "AVRO", "output.data.format": form} | more)
+    assert yaml.safe_load(result.archives[0].yaml)["store"]["codec"] == expected
+    texts = {note.key: note.text for note in result.notes}
+    assert all(not texts[key].startswith("no effect") for key, codec in more.items() if codec.endswith(expected))
+    assert f"# - {codecs.partition(',')[0]}: " in result.archives[0].yaml
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"file.name.template": "{{topic}}/{{start_offset}}"}, "no effect: the objects' names have no time"),
+        ({"aws.s3.prefix": "x/"}, "no effect: the objects' names have no time"),
+        ({"aws.s3.prefix": "x/{{timestamp:unit=yyyy}}/"}, "store.layout.timezone"),
+        ({"file.name.template": "{{timestamp:unit=yyyy}}/{{topic}}-{{partition}}-{{start_offset}}",
+          "file.name.timestamp.timezone": "UTC"}, "no effect beside file.name.timestamp.timezone"),
+    ],
+)  # fmt: skip
+def test_aiven_s_older_zone_says_where_it_counts(more: dict[str, str], text: str) -> None:
+    result = made_from("aiven", {"timestamp.timezone": "Europe/Berlin"} | more)
+    assert [note.text for note in result.notes if note.key == "timestamp.timezone"] == [text]
 
 
 # What a person may write, and what nobody should.

@@ -76,6 +76,64 @@ def test_old_plans_keep_their_columns() -> None:
     assert (result.column.to_pylist(), result.unnamed) == ([{"x": 1}, {"x": 1}], {})
 
 
+PREFIXED = {"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}}
+PATTERNED = {
+    "type": "object", "patternProperties": {"^s": {"type": "string"}}, "additionalProperties": {"type": "integer"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "uniform"),
+    [
+        (PREFIXED, ["x", 1], []),
+        (PATTERNED, {"s": "x", "n": 1}, {"n": 1}),
+        ({"type": ["object", "string"], "properties": X}, "x", {"x": 1}),
+    ],
+)
+def test_what_may_have_values_of_several_types_is_json_text(part: Any, value: Any, uniform: Any) -> None:
+    schema = {"$schema": NEW, "type": "object", "properties": {"a": part}}
+    result = decoded(schema, {"a": value}, {"a": uniform})
+    assert [json.loads(row["a"]) for row in result.column.to_pylist()] == [value, uniform]
+    # A plan of 0.5.0 keeps its columns.
+    text = Schema(kind="JSON", text=json.dumps(schema))
+    older = decoder("json_schema", schema=text, writers={}, framed=False, column="value", json_rules=1)
+    documents = pa.array([json.dumps({"a": each}).encode() for each in (value, uniform)])
+    assert list(older.decode(documents).reasons) == [0]
+
+
+@pytest.mark.parametrize(
+    ("reference", "part"),
+    [
+        ("#whole", {"$anchor": "whole", "type": "integer"}),
+        ("https://example.com/s#/$defs/n", {"type": "integer"}),
+        ("https://example.com/s#whole", {"$dynamicAnchor": "whole", "type": "integer"}),
+    ],
+)
+def test_a_reference_may_be_an_anchor_or_the_schema_s_own_name(reference: str, part: Any) -> None:
+    schema = {"$schema": NEW, "$id": "https://example.com/s", "$defs": {"n": part}, "type": "object"}
+    schema |= {"properties": {"a": {"$ref": reference}}}
+    assert decoded(schema, {"a": 5}).column.to_pylist() == [{"a": 5}]
+    with pytest.raises(ConfigError, match="no anchor other"):
+        decoded({**schema, "properties": {"a": {"$ref": "#other"}}})
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"$dynamicRef": "#node"}, {"a": {"b": 1}}),
+        ({"const": {"k": [1, None]}}, {"k": [1, None]}),
+        ({"enum": [1, "x", True]}, True),
+        ({"type": "array", "contains": {"type": "integer"}}, ["x", 1]),
+        ({"type": "object", "unevaluatedProperties": {"type": "integer"}}, {"n": 1}),
+        ({"type": "array", "prefixItems": [{}], "unevaluatedItems": {"type": "integer"}}, ["x", 1]),
+    ],
+)
+def test_what_no_column_can_say_is_json_text(part: Any, value: Any) -> None:
+    schema = {"$schema": NEW, "$dynamicAnchor": "node", "type": "object", "properties": {"a": part}}
+    [row] = decoded(schema, {"a": value}).column.to_pylist()
+    assert json.loads(row["a"]) == value
+
+
 def test_parts_that_differ_or_contain_themselves_are_json_text() -> None:
     different = [{"properties": {"y": {"type": "string"}}}, {"properties": {"y": {"type": "integer"}}}]
     schema = {"$schema": NEW, "type": "object", "properties": X, "anyOf": different}
@@ -123,7 +181,8 @@ def test_the_added_column_is_no_property_of_the_schema() -> None:
 def objects(draw: st.DrawFn, depth: int = 2) -> Any:
     """A schema of objects that names properties in any place."""
     names = st.sampled_from("abcd")
-    leaf = st.sampled_from([{"type": "integer"}, {"type": "string"}, {}, True])
+    mixed = {"type": ["object", "string"], "properties": {"a": {"type": "integer"}}}
+    leaf = st.sampled_from([{"type": "integer"}, {"type": "string"}, {}, True, mixed, PATTERNED])
     inner = leaf if depth == 0 else st.one_of(leaf, objects(depth=depth - 1))
     properties = st.dictionaries(names, inner, max_size=2)
     schema = {"type": "object", "properties": draw(properties)}

@@ -202,15 +202,13 @@ def _place(keys: Keys, codec: str) -> TemplateKeys:
         if key in keys and place.timestamp and keys.get(key) not in ("UTC", "Z", "wallclock"):
             keys.decide(key, f"taken for {new}, as releases since 2025 take it; earlier ones do not, and show UTC and "
                         "the time of the work")  # fmt: skip
-    for key in {"timestamp.source", "timestamp.timezone", "file.name.timestamp.source",
-                "file.name.timestamp.timezone"} - {source, zone}:  # fmt: skip
-        keys.kept(key, f"no effect: {source} and {zone} count")
-    if place.wrong:
-        _say(keys, _PREFIX if old else _TEMPLATE, place.wrong)
     if not known and place.timestamp:
         keys.decide(
             zone, "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran"
         )
+    _times(keys, place, source, zone)
+    if place.wrong:
+        _say(keys, _PREFIX if old else _TEMPLATE, place.wrong)
     keys.kept(_PREFIX, "store.layout.path and store.name")
     keys.kept(_TEMPLATE, "store.layout.path and store.name")
     keys.kept("file.prefix.template", "no effect in the sink")
@@ -220,9 +218,22 @@ def _place(keys: Keys, codec: str) -> TemplateKeys:
             "timestamp.from: wallclock is the plan's time, so that a retry files each record in the same place",
         )
     keys.remark("differs", f"objects end with the extension of store.format and store.codec; theirs are {template}")
-    for key in (source, zone):
-        keys.kept(key, "timestamp.from" if key == source else "store.layout.timezone")
     return place
+
+
+def _times(keys: Keys, place: TemplateKeys, source: str, zone: str) -> None:
+    """Note the keys of times that have no note yet. `source`, `zone`: those that count."""
+    for end, counts, target in (("source", source, "timestamp.from"), ("timezone", zone, "store.layout.timezone")):
+        for key in (f"timestamp.{end}", f"file.name.timestamp.{end}"):
+            if not place.timestamp:
+                shown = "see the template" if place.wrong else "no effect: the objects' names have no time"
+            elif key == counts:
+                shown = target
+            elif counts in keys:
+                shown = f"no effect beside {counts}"
+            else:
+                shown = f"no effect: {counts} counts, by its default"
+            keys.kept(key, shown)
 
 
 def _encryption(keys: Keys) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def draft(keys: Keys) -> Imported:
         {"bad_record": connect.bad_records(keys), "null_value": "skip" if transforms.skips_null else nulls}
     )
     source = connect.source(keys, columns)
-    filed = layout_of(keys, value.inside)
+    filed = layout_of(keys, value.inside, transforms.times)
     part = keys.number("s3.part.size", "store.part_bytes is left out: 8388608", most=1 << 30)
     store = {
         "url": url_of(keys, "s3.bucket.name", "topics.dir", "topics"),
@@ -105,7 +105,7 @@ def draft(keys: Keys) -> Imported:
         "schema_evolution": _evolution(keys, value.decode),
         "policies": policies,
     }
-    _affix(keys)
+    note_affix(keys)
     keys.table("by_hand", _BY_HAND)
     keys.table("differs", _DIFFERS)
     keys.table("kept", _KEPT)
@@ -141,7 +141,8 @@ def time_of(keys: Keys, timestamp: dict[str, Any], transforms: Transforms) -> di
     return timestamp
 
 
-def _affix(keys: Keys) -> None:
+def note_affix(keys: Keys) -> None:
+    """Note what becomes of the folder with the schema's name."""
     key = "s3.schema.partition.affix.type"
     if keys.get(key, "NONE").upper() == "NONE":
         keys.kept(key, "nothing: no folder of the schema's name, here as there")

@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
-from kafka_archiver.imports.confluent import chunk_of, null_values, schedule, time_of, url_of
+from kafka_archiver.imports.confluent import chunk_of, note_affix, null_values, schedule, time_of, url_of
 from kafka_archiver.imports.confluent_format import extensions, same_text, stored_beside
 from kafka_archiver.imports.joda import locale_of, pattern_of, zone_of
 from kafka_archiver.imports.s3 import access, requests
@@ -17,6 +17,7 @@ _DECODED = {"AVRO": "avro", "JSON_SR": "json_schema", "PROTOBUF": "protobuf", "J
 _FORMATS = {"AVRO": "avro", "JSON": "jsonl", "PARQUET": "parquet", "BYTES": "bytes"}
 # The key of earlier releases, for what is read and what is written.
 _BOTH = "data.format"
+_CODEC = "compression.codec"
 _DAY = "'year'=YYYY/'month'=MM/'day'=dd"
 # The path and the length of each interval.
 _INTERVALS = {"HOURLY": (f"{_DAY}/'hour'=HH", "3600000ms"), "DAILY": (_DAY, "86400000ms")}
@@ -44,7 +45,8 @@ _DIFFERS = {
     "rotate.interval.ms": "rotation is decided by the plan: an object ends with its chunk",
     "max.poll.*": "a run reads the offsets of its plan, and polls for nothing",
     "s3.wan.mode": "no S3 transfer acceleration",
-    "s3.path.style.access": "boto3 decides",
+    "s3.path.style.access*": "boto3 decides; `store.aws.addressing_style` is path or virtual",
+    "s3.compression.level": "each codec has one level, because the bytes must be the same at every attempt",
     "auto.restart.on.user.error": "a failed task is retried by Airflow (`retries`)",
     "input.key.format": "keys are bytes, unless they are stored",
     "output.keys.format": "keys are in the same object as the values",
@@ -105,13 +107,14 @@ def draft(keys: Keys) -> Imported:
     }
     keys.remark("differs", "policies.bad_record: dead_letter, because the connector has a dead letter queue by itself")
     keys.kept("errors.tolerance", "policies.bad_record: dead_letter")
+    note_affix(keys)
     keys.table("by_hand", _BY_HAND)
     keys.table("differs", _DIFFERS)
     return Imported(TOOL, (Draft(without_empty(content)),), keys.notes(TOOL))
 
 
 def _decoded(keys: Keys) -> connect.DecodeChoice:
-    key = "input.data.format" if "input.data.format" in keys else _BOTH
+    key = _BOTH if _BOTH in keys and "input.data.format" not in keys else "input.data.format"
     decode = _DECODED.get(keys.get(key).upper())
     if decode is None:
         text = f"expected one of {', '.join(_DECODED)}; the values are taken as bytes"
@@ -122,24 +125,14 @@ def _decoded(keys: Keys) -> connect.DecodeChoice:
 
 
 def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
-    key = "output.data.format" if "output.data.format" in keys else _BOTH
-    codec_key = "compression.codec"
+    key = _BOTH if _BOTH in keys and "output.data.format" not in keys else "output.data.format"
     form = _FORMATS.get(keys.get(key).upper())
     if form is None:
         text = f"expected one of {', '.join(_FORMATS)}; jsonl stands in its place"
         keys.decide(key, text) if key in keys else keys.remark("decide", f"the file has no {key}: {text}")
         form = "jsonl"
     keys.kept(key, f"store.format: {form}")
-    for other in ("s3.compression.type", "parquet.codec", "avro.codec"):
-        keys.rename(other, codec_key)
-    # `JSON - gzip`, or the codec alone.
-    codec = keys.get(codec_key, "none").rpartition("-")[2].strip().lower()
-    codec = {"null": "none", "uncompressed": "none", "": "none"}.get(codec, codec)
-    keys.kept(codec_key, f"store.codec: {codec}")
-    if form == "parquet" and codec_key not in keys:
-        keys.remark(
-            "decide", f"the file has no {codec_key}, and Parquet's default is not documented: store.codec: none"
-        )
+    codec = _codec(keys, form)
     section = {"format": form, "codec": codec}
     if form == "bytes":
         separator = keys.raw("format.bytearray.separator", "\n")
@@ -149,6 +142,23 @@ def _format(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
     extensions(keys, form, codec)
     same_text(keys, form, value)
     return section
+
+
+def _codec(keys: Keys, form: str) -> str:
+    """Return `store.codec`, by the key for all formats or by that of the format."""
+    own = {"avro": "avro.codec", "parquet": "parquet.codec"}.get(form, "s3.compression.type")
+    key = next((name for name in (_CODEC, own) if name in keys), "")
+    # `JSON - gzip`, or the codec alone.
+    codec = keys.get(key, "none").rpartition("-")[2].strip().lower()
+    codec = {"null": "none", "uncompressed": "none", "": "none"}.get(codec, codec)
+    keys.kept(key, f"store.codec: {codec}")
+    keys.kept(own, f"no effect beside {key}")
+    for other in ("avro.codec", "parquet.codec", "s3.compression.type"):
+        keys.kept(other, f"no effect with this format: {own} is its codec")
+    if form == "parquet" and not key:
+        keys.remark("decide", f"the file has neither {_CODEC} nor {own}, and Parquet's default is not documented: "
+                    "store.codec: none")  # fmt: skip
+    return codec
 
 
 def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:

@@ -26,7 +26,7 @@ _AS_JSON = {
 _TYPED_AS_JSON = (
     "the same fields, but some types are other text: the connector wrote timestamps as milliseconds, times and dates "
     "as numbers, and decimals as base64 (or as `json.decimal.format` says); here they are text, see «Types» in "
-    "docs/FORMATS.md"
+    "docs/howto/formats.md"
 )
 
 
@@ -35,7 +35,7 @@ def format_of(keys: Keys, value: connect.DecodeChoice, key: str = "format.class"
     form = FORMATS.get(keys.get(key))
     section: dict[str, Any] = {"format": form or "jsonl"}
     if form is None:
-        text = "no format of this class; `jsonl` stands in its place, others are in docs/FORMATS.md"
+        text = "no format of this class; `jsonl` stands in its place, others are in docs/howto/formats.md"
         keys.decide(key, text) if key in keys else keys.remark("decide", f"the file has no {key}: {text}")
     else:
         keys.kept(key, f"store.format: {form}")
@@ -77,7 +77,9 @@ def same_text(keys: Keys, form: str, value: connect.DecodeChoice) -> None:
             "each value is stored as it was produced; the connector wrote the same JSON without spaces, with an "
             "object's fields in another order",
         )
-    elif form in ("avro", "parquet") and value.decode not in connect.FRAMED:
+    elif form in ("avro", "parquet") and value.decode in connect.OTHER_COLUMNS:
+        keys.remark(*connect.OTHER_COLUMNS[value.decode])
+    elif form in ("avro", "parquet"):
         keys.remark(
             "decide",
             f"the values have no schema that the archiver knows ({value.decode}), so {form} has the columns of Kafka's "

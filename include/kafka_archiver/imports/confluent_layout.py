@@ -1,5 +1,6 @@
 """The partitioners of Confluent's S3 sink as `store.layout` and `timestamp`."""
 
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import Keys, without_empty, words
@@ -33,10 +34,13 @@ class LayoutKeys(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartitioner") -> LayoutKeys:
+def layout_of(
+    keys: Keys, inside: str, times: Container[str] = (), default: str = f"{_PACKAGE}DefaultPartitioner"
+) -> LayoutKeys:
     """Return where a connector's partitioner files records. Each of its keys gets a note.
 
     :param inside: what stands before the path of a field of the value.
+    :param times: the fields into which a transform puts Kafka's timestamp.
     :param default: the class without the key.
     """
     class_name = keys.get("partitioner.class", default)
@@ -72,7 +76,7 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
         keys.note("kept", key, "store.layout" if layout in ("confluent_time", "path") else "no effect here and there")
     for key in ("timezone", "locale"):
         keys.note("kept", key, "store.layout" if by_time else "no effect with this partitioner")
-    timestamp = _timestamp(keys, by_time, inside)
+    timestamp = _timestamp(keys, by_time, inside, times)
     if layout == "path":
         return LayoutKeys(*_fields_and_time(keys, options, fields, inside), timestamp, tuple(fields))
     # The format's own letters are the zone's, the locale's and the delimiters'.
@@ -96,9 +100,14 @@ def _folder(field: str, inside: str) -> Any:
 
 def _fields_and_time(keys: Keys, options: dict[str, Any], fields: list[str], inside: str) -> tuple[Any, str]:
     """Return the layout and the name of canelmas' partitioner: app=x/2026/11/21."""
-    hive = keys.flag("partition.field.format.path", True)
+    older = keys.get("partition.field") if not fields else ""
+    hive = keys.flag("partition.field.format.path", True) and not older
     keys.kept("partition.field.format.path", "store.layout.path")
-    if not fields:
+    if older:
+        # Without partition.field.name, it is release 1.0.0: the value alone, and an error without it.
+        keys.kept("partition.field", "store.layout.path, as release 1.0.0 of the partitioner reads it")
+        fields = [older]
+    elif not fields:
         keys.remark("decide", "the file has no partition.field.name, which the partitioner needs")
     if keys.get("directory.delim", "/") != "/":
         keys.decide("directory.delim", "store.layout.path has `/` between folders")
@@ -113,7 +122,7 @@ def _fields_and_time(keys: Keys, options: dict[str, Any], fields: list[str], ins
     pad = _pad(keys)
     start = "{start:" + str(10 if pad is None else max(pad, 1)) + "}"
     name = delimiter.join(("{topic}", "{partition}", start))
-    return {"path": path, **without_empty(options), **_NULL}, name
+    return {"path": path, **without_empty(options), **({} if older else _NULL)}, name
 
 
 def _times(keys: Keys, layout: str) -> dict[str, Any]:
@@ -165,7 +174,7 @@ def _every(keys: Keys) -> str:
     return f"{duration}ms" if duration else ""
 
 
-def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
+def _timestamp(keys: Keys, by_time: bool, inside: str, times: Container[str]) -> dict[str, Any]:
     key = "timestamp.extractor"
     class_name = keys.get(key, "Wallclock")
     extractor = _EXTRACTORS.get(class_name, class_name)
@@ -173,6 +182,11 @@ def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
         for name in (key, "timestamp.field"):
             keys.note("kept", name, "no effect with this partitioner")
         return {}
+    field = keys.get("timestamp.field") or "timestamp"
+    if extractor == "RecordField" and field in times:
+        keys.kept(key, f"timestamp.from: record, for {field} is Kafka's timestamp, which a transform has put there")
+        keys.kept("timestamp.field", f"see {key}")
+        return {"from": "record"}
     if extractor == "RecordField":
         keys.kept("timestamp.field", "timestamp.path")
         keys.decide(
@@ -180,7 +194,7 @@ def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
             f"timestamp.from: value; {_TEXT_IS}: the same if the field is a number, has an offset, or the "
             "worker's zone is UTC",
         )
-        return {"from": "value", "path": inside + (keys.get("timestamp.field") or "timestamp")}
+        return {"from": "value", "path": inside + field}
     keys.kept("timestamp.field", "no effect with this extractor")
     if extractor == "Record":
         keys.kept(key, "timestamp.from: record")

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from kafka_archiver.config.properties import is_plain_address
 from kafka_archiver.config.source import GROUP
-from kafka_archiver.imports.base import Keys, words
+from kafka_archiver.imports.base import Keys, Kind, words
 
 _DIFFERS = {
     "tasks.max": "the plan's chunks are the units of work; Spark's cores decide how many are written at once",
@@ -24,6 +24,8 @@ _DIFFERS = {
     "confluent.topic.*": "of Confluent's licence",
     "confluent.license": "of Confluent's licence",
     "auto.offset.reset": "no key of Kafka Connect: no effect there either",
+    "internal.key.converter*": "of the worker: no effect in a connector",
+    "internal.value.converter*": "of the worker: no effect in a connector",
 }
 _LACKS = {
     "transforms.*": "no effect: `transforms` does not name it",
@@ -47,6 +49,27 @@ _CONVERTERS = {
 FRAMED = ("avro", "protobuf", "json_schema")
 # What they decode has columns.
 TYPED = (*FRAMED, "string")
+# Avro and Parquet files have the columns that the converter makes of a schema, and it makes some of other types.
+OTHER_COLUMNS: dict[str, tuple[Kind, str]] = {
+    "avro": (
+        "differs",
+        "columns have the types of the schema; the connector knows no timestamp-micros, time-micros, local times and "
+        "uuid (numbers and text there), and makes text of enums, bytes of fixed, and in Parquet groups member0, "
+        "member1 of unions",
+    ),
+    "protobuf": (
+        "decide",
+        "some columns are others: there, a oneof is a group with its fields (`event_0`), a wrapper a group with "
+        "`value`, and a Timestamp has milliseconds; here, the fields of a oneof stand alone, a wrapper is its value or "
+        "null, and a Timestamp has microseconds",
+    ),
+    "json_schema": (
+        "decide",
+        "some columns are others: there, `number` is a double, date-time, date and time are text, and oneOf is a "
+        "group; here, `number` keeps its digits as text (`format: double` makes a double), the others are times, and "
+        "alternatives share columns",
+    ),
+}
 REGISTRY = "schema_registry_default"
 # The rule of `source.start: group:…`, for the notes of each tool.
 RULE = (

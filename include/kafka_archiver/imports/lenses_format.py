@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import FEW, Note, small, whole, without_empty
-from kafka_archiver.imports.connect import FRAMED, DecodeChoice
+from kafka_archiver.imports.connect import FRAMED, OTHER_COLUMNS, DecodeChoice
 from kafka_archiver.imports.kcql import Statement
 from kafka_archiver.messages.errors import ConfigError
 
@@ -92,13 +92,16 @@ def stored(
         less = f", without {' and '.join(without)}" if without else ""
         text = (
             f"store.envelope: theirs has key, value, headers and metadata{less}; store.content: record has all that "
-            "Kafka had in columns of its own (docs/FORMATS.md), so readers need other names"
+            "Kafka had in columns of its own (docs/howto/formats.md), so readers need other names"
         )
         notes.append(Note("decide", "", text))
     elif store["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
         store["content"] = "record"
         text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
         notes.append(Note("decide" if value.is_declared else "differs", "", text))
+    elif store["format"] in ("avro", "parquet") and value.decode in OTHER_COLUMNS:
+        kind, text = OTHER_COLUMNS[value.decode]
+        notes.append(Note(kind, "", text))
     elif value.is_declared and (why := _other_values(name, value)):
         notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
     codec = _codec(name, codec, notes)
@@ -172,7 +175,7 @@ def _other_values(name: str, value: DecodeChoice) -> str:
     if decode in FRAMED:
         return (
             "dates, times and timestamps are numbers in the connector's JSON, decimals numbers, bytes base64; here "
-            "they are as docs/FORMATS.md says"
+            "they are as docs/howto/formats.md says"
             if name == "JSON"
             else ""
         )

@@ -3,6 +3,7 @@
 import configparser
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import javaproperties
@@ -10,6 +11,7 @@ import javaproperties
 from kafka_archiver.imports.hocon import is_hocon, read_hocon
 from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.secrets import key_name
 
 # A file of variables has nothing else; the keys of properties have dots.
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
@@ -89,9 +91,24 @@ def read_keys(text: str, file: str) -> dict[str, str]:
     return values
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's content.
+
+    :raises ConfigError: a key is there twice: programs differ in which counts. The message has no value.
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise ConfigError(f"key `{key_name(twice)}` is given twice: remove the one that does not count")
+    return content
+
+
 def _loaded(text: str, file: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
     except (ValueError, RecursionError) as error:
         where = (
             f"line {error.lineno}: {error.msg}"

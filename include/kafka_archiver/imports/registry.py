@@ -10,6 +10,15 @@ from kafka_archiver.imports.worker import merged
 from kafka_archiver.messages.errors import ConfigError
 
 
+class ForeignConnectorError(ConfigError):
+    """The configuration is a connector's, and of none of the tools. `connector`: its name and class."""
+
+    def __init__(self, message: str, keys: Keys) -> None:
+        super().__init__(message)
+        kind = keys.get("connector.class")
+        self.connector = f"{keys.get('name')} ({kind})" if "name" in keys else kind
+
+
 class Tool(NamedTuple):
     """A tool. `is_of`: whether keys are of it; `known_by`: what it is known by, for messages."""
 
@@ -72,6 +81,7 @@ def import_text(
     :param group: the consumer group to take over from; None: the one that the file tells.
     :param worker: the converters of the connector's worker, as `worker.worker_keys` gives them.
     :returns: with the file's keys.
+    :raises ForeignConnectorError: it is a connector of no known tool.
     :raises ConfigError: the file is of no known tool, or not as the tool documents it.
     """
     keys = Keys(merged(read_keys(text, file), worker or {}), group or "")
@@ -101,15 +111,15 @@ def _tool_of(keys: Keys, file: str) -> Tool:
             f"say whose it is with --from {'|'.join(TOOLS)}"
         )
     if "source" in keys.get("connector.class").lower():
-        raise ConfigError(
-            f"{file}: expected a connector that writes to S3; found {keys.get('connector.class')}, which reads"
+        raise ForeignConnectorError(
+            f"{file}: expected a connector that writes to S3; found {keys.get('connector.class')}, which reads", keys
         )
     what = f"connector.class {keys.get('connector.class')}" if "connector.class" in keys else _first(keys)
-    raise ConfigError(
-        f"{file}: the configuration of no known tool; found {what}. Understood are, by their keys: {known}. If "
-        f"it is one "
-        f"of these, say so with --from {'|'.join(TOOLS)}"
+    message = (
+        f"{file}: the configuration of no known tool; found {what}. Understood are, by their keys: {known}. If it is "
+        f"one of these, say so with --from {'|'.join(TOOLS)}"
     )
+    raise ForeignConnectorError(message, keys) if "connector.class" in keys else ConfigError(message)
 
 
 def _first(keys: Keys) -> str:

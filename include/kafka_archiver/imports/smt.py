@@ -112,6 +112,7 @@ class _Chain:
         names = words(self._keys.get("transforms"))
         for name in names:
             self._read_step(name)
+            self._needed(f"transforms.{name}.")
         if names:
             done = self.steps or self.where or self.columns.select()
             self._keys.note("kept" if done else "lacks", "transforms", "transform: see each" if done else "see each")
@@ -264,6 +265,11 @@ class _Chain:
 
     def _reshaped(self) -> bool:
         return bool(self._unclear or self.columns.select())
+
+    def _needed(self, prefix: str) -> None:
+        """Refer from the predicate of a transform to the transform, unless it has a note of its own."""
+        if predicate := self._keys.get(f"{prefix}predicate"):
+            self._predicate(f"predicates.{predicate}.", f"see {prefix}type")
 
     def _predicate(self, prefix: str, text: str) -> None:
         for key in self._keys.starting(prefix):

@@ -73,6 +73,8 @@ class Settings(Value):
     `headers`: those that are decoded, in the order of their columns; not written if there are none.
     `unknown`: by column with a JSON Schema (`key`, `value`, `headers.<name>`), what becomes of properties that it does
     not name. Older plans do not have it, and only the columns of the schema's own `properties`.
+    `json_rules`: of the columns of a JSON Schema. 1, as in plans without it: an array has the type of its `items` also
+    beside `prefixItems`, an object that of `additionalProperties` also beside `patternProperties`. 2: both are JSON.
     `schema_id_headers`: what may have its schema's id in a header.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
@@ -98,6 +100,7 @@ class Settings(Value):
     headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
     schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
     unknown: dict[str, Unknown] = Field(default={}, exclude_if=lambda columns: not columns)
+    json_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     transform: Transform | None = Field(default=None, exclude_if=lambda transform: transform is None)
     null_value: NullValue = "archive"

@@ -30,10 +30,11 @@ is written or asked but that file.
 
 Comments say, for each of its keys, whether the YAML says the same, what is different on purpose, what has no equivalent
 and what a person has to do. Secrets are never printed. The YAML begins where the tool's consumer group has stopped
-(source.start), see docs/MIGRATING.md.
+(source.start), see docs/howto/handover.md.
 
 What decides keys, values or records and is not the same here, or is not known, and each key that is not understood,
-ends the command with an error, unless --accept says that a person has seen it.
+ends the command with an error, unless --accept says that a person has seen it. So does a connector of another tool
+beside others, of which no archive is made.
 
 json and yaml: {{tool, archives: a list of {{archive, yaml (the text), problems (what `airflow archive validate` would
 say)}}, notes: a list of {{kind (kept, differs, lacks, by_hand, decide or unknown), key (null: a remark), text}}}}.
@@ -86,11 +87,15 @@ def import_file(args: Namespace) -> None:
         _write(Path(args.output_folder), result.archives)
     if args.output != "table":
         archives = [archive._asdict() for archive in result.archives]
-        listed = [{"kind": note.kind, "key": note.key or None, "text": note.text} for note in result.notes]
+        notes = (*result.notes, *result.left_out)
+        listed = [{"kind": note.kind, "key": note.key or None, "text": note.text} for note in notes]
         tool = ", ".join(result.tools)
         show(args.output, {"tool": tool, "archives": archives, "notes": listed, "faults": result.faults}, [])
     elif not args.output_folder:
         data_stream().write("---\n".join(archive.yaml for archive in result.archives))
+    if args.accept:
+        for note in result.left_out:
+            print(note.text, file=sys.stderr)
     if result.remarks:
         print(
             f"{result.remarks} keys or remarks need a look: the comments at the top of the YAML name them",

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from kafka_archiver.config import parse_archive
 from kafka_archiver.imports.base import OPEN, Note
 from kafka_archiver.imports.reading import documents_of
-from kafka_archiver.imports.registry import import_text
+from kafka_archiver.imports.registry import ForeignConnectorError, import_text
 from kafka_archiver.imports.text import to_yaml, unfilled
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.foreign_text import in_one_line
 from kafka_archiver.planning.given_schemas import require_readable
 from kafka_archiver.planning.settings import settings_of
 
@@ -27,17 +28,21 @@ class ArchiveYaml(NamedTuple):
 
 
 class ImportResult(NamedTuple):
-    """The archives of a file. `faults`: of what no archive could be made."""
+    """The archives of a file.
+
+    `faults`: of what no archive could be made. `left_out`: a note for each connector of another tool.
+    """
 
     tools: tuple[str, ...]
     archives: tuple[ArchiveYaml, ...]
     notes: tuple[Note, ...]
     faults: tuple[str, ...]
+    left_out: tuple[Note, ...] = ()
 
     @property
     def undecided(self) -> list[Note]:
         """The notes that a person has to decide."""
-        return [note for note in self.notes if note.kind in OPEN]
+        return [note for note in (*self.notes, *self.left_out) if note.kind in OPEN]
 
     @property
     def remarks(self) -> int:
@@ -54,6 +59,8 @@ def archives_of(
 ) -> ImportResult:
     """Make the archives of every connector in a file, or of the one configuration that it is.
 
+    Kafka Connect lists all its connectors. Those of other tools are left out of several, with a note for a person.
+
     :param file: the name of the text in messages. :param tool: as of `import_text`, as are `group` and `worker`.
     :raises ConfigError: no archive can be made of it.
     """
@@ -67,10 +74,14 @@ def archives_of(
     archives: list[ArchiveYaml] = []
     notes: list[Note] = []
     faults: list[str] = []
+    foreign: list[ForeignConnectorError] = []
     for number, document in enumerate(documents, start=1):
         place = f"{file}, connector {number}" if documents[1:] else file
         try:
             imported, keys = import_text(document, place, tool, group, worker)
+        except ForeignConnectorError as error:
+            foreign.append(error)
+            continue
         except ConfigError as error:
             faults += str(error).splitlines()
             continue
@@ -87,8 +98,12 @@ def archives_of(
         if names.count(name) > 1
     ]
     if not archives:
-        raise ConfigError("\n".join(faults))
-    return ImportResult(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults))
+        raise ConfigError("\n".join([*map(str, foreign), *faults]))
+    left_out = [
+        Note("decide", "", f"left out: {in_one_line(error.connector)} is no sink that is understood")
+        for error in foreign
+    ]
+    return ImportResult(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults), tuple(left_out))
 
 
 def _problems(yaml: str, content: dict[str, Any]) -> list[str]:

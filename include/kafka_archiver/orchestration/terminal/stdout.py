@@ -2,8 +2,10 @@
 
 A logger that was set up earlier keeps its stream, a library of C writes to the file descriptor, and a child process
 inherits it: so the descriptor itself points to standard error while a command works, and the data have a copy of it.
+A process of one command is so from its start to its end, for Airflow's own log writes before and after: see `at_start`.
 """
 
+import fcntl
 import functools
 import io
 import os
@@ -17,6 +19,8 @@ _P = ParamSpec("_P")
 _STDOUT, _STDERR = 1, 2
 # The stream of the command that works; None: no command does.
 _stream: TextIO | None = None
+# The copy of the real descriptor that the process has had from its start; None: a command makes its own.
+_process_copy: int | None = None
 
 
 def data_stream() -> TextIO:
@@ -38,6 +42,13 @@ def for_data_alone(command: Callable[_P, None]) -> Callable[_P, None]:
             command(*args, **kwargs)
 
     return alone
+
+
+def keep_for_data() -> None:
+    """Point standard output to standard error until the process ends; only `data_stream` has the real one."""
+    global _process_copy
+    if _process_copy is None and _is_descriptor(sys.stdout):
+        _process_copy = _swap_for_stderr()
 
 
 @contextmanager
@@ -64,8 +75,7 @@ def _real_stdout() -> Iterator[TextIO]:
         yield written or io.StringIO()
         return
     written.flush()
-    kept = os.dup(_STDOUT)
-    os.dup2(_STDERR if sys.__stderr__ else _nowhere(), _STDOUT)
+    kept = _swap_for_stderr() if _process_copy is None else _process_copy
     try:
         with open(kept, "w", encoding=written.encoding, errors=written.errors, closefd=False) as stream:
             try:
@@ -77,8 +87,17 @@ def _real_stdout() -> Iterator[TextIO]:
     finally:
         # What others have printed may be in the buffer.
         written.flush()
-        os.dup2(kept, _STDOUT)
-        os.close(kept)
+        if kept != _process_copy:
+            os.dup2(kept, _STDOUT)
+            os.close(kept)
+
+
+def _swap_for_stderr() -> int:
+    """Make standard output's descriptor that of standard error, and return a copy of what it was."""
+    # Never 2, if that is closed: who writes errors there would write into the data.
+    copy = fcntl.fcntl(_STDOUT, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.dup2(_STDERR if sys.__stderr__ else _nowhere(), _STDOUT)
+    return copy
 
 
 def _is_descriptor(stream: TextIO | None) -> bool:

@@ -21,6 +21,7 @@ def decoder(
     column: str,
     message: str = "",
     unknown: Unknown | None = "drop",
+    json_rules: int = 2,
     shows_values: bool = True,
 ) -> "Decoder":
     """Make a decoder.
@@ -40,4 +41,4 @@ def decoder(
 
     module, _, function = declared.maker.partition(":")
     make = getattr(import_module(module), function)
-    return Guarded(make(DecoderInput(schema, writers, framed, column, message, unknown)), shows_values)
+    return Guarded(make(DecoderInput(schema, writers, framed, column, message, unknown, json_rules)), shows_values)

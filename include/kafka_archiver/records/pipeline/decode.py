@@ -103,6 +103,7 @@ def _decoding(
                 column=column,
                 message=own.message,
                 unknown=settings.unknown.get(column),
+                json_rules=settings.json_rules,
                 shows_values=shows_values,
             )
         )

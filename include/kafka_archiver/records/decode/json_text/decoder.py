@@ -29,23 +29,29 @@ _ROWS = 1000
 
 def make_json(of: DecoderInput) -> Decoder:
     """Make the decoder `json`. Without a schema nothing is named, so no property is unknown."""
-    return json_decoder(of.schema, of.writers, of.framed, of.column, of.unknown if of.schema else None)
+    return json_decoder(of.schema, of.writers, of.framed, of.column, of.unknown if of.schema else None, of.json_rules)
 
 
 def make_json_schema(of: DecoderInput) -> Decoder:
     """Make the decoder `json_schema`."""
-    return json_schema_decoder(of.required_schema, of.writers, of.framed, of.column, of.unknown)
+    return json_schema_decoder(of.required_schema, of.writers, of.framed, of.column, of.unknown, of.json_rules)
 
 
 def json_decoder(
-    schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str, unknown: Unknown | None = "drop"
+    schema: Schema | None,
+    writers: Mapping[int, Schema],
+    framed: bool,
+    column: str,
+    unknown: Unknown | None = "drop",
+    rules: int = 2,
 ) -> Decoder:
     """A decoder of JSON documents: what a document has for the columns of the schema. No schema: the text, checked.
 
-    :param unknown: what becomes of properties that have no column; None as in old plans, see `columns_of`.
+    :param unknown: what becomes of properties that have no column; None as in old plans, which have no rules.
+    :param rules: see `columns_of`.
     :raises ConfigError: the schema is not valid, or contains itself.
     """
-    field, node = columns_of(schema or ANY, column, named_anywhere=unknown is not None)
+    field, node = columns_of(schema or ANY, column, 0 if unknown is None else rules)
     # Columns are a choice here, so nothing is looked for that is dropped by it.
     read = _some_rows(_DocumentReading(node, finds_unnamed=unknown in ("column", "dead_letter")))
     field, read = treated(field, read, unknown or "drop")
@@ -53,13 +59,18 @@ def json_decoder(
 
 
 def json_schema_decoder(
-    schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, unknown: Unknown | None = "drop"
+    schema: Schema,
+    writers: Mapping[int, Schema],
+    framed: bool,
+    column: str,
+    unknown: Unknown | None = "drop",
+    rules: int = 2,
 ) -> Decoder:
     """Like `json_decoder`; and each document is valid by the schema that it was written with.
 
     :raises ConfigError: like `json_decoder`.
     """
-    own, node = columns_of(schema, column, named_anywhere=unknown is not None)
+    own, node = columns_of(schema, column, 0 if unknown is None else rules)
 
     def reader(writer: Schema) -> tuple[pa.Field, Read]:
         return treated(own, _valid(node, writer, unknown is not None), unknown or "drop")

@@ -38,16 +38,18 @@ _NUMBERS = {"double": "float64", "float": "float32", "float64": "float64", "floa
 _INTEGERS = ("int8", "int16", "int32", "int64")
 
 
-def columns_of(schema: Schema, column: str, named_anywhere: bool = True) -> Found:
+def columns_of(schema: Schema, column: str, rules: int = 2) -> Found:
     """Return the field of a schema, and the node that reads it.
 
-    :param named_anywhere: an object with `properties` also has those that are named beside them: beside a `$ref`,
-        in `allOf`, `oneOf`, `anyOf`, `if`, `then`, `else` and `dependentSchemas`. Old plans do not have these columns.
+    :param rules: of the plan. 0: the columns are those of an object's `properties`. From 1 on, also those that are
+        named beside them: beside a `$ref`, in `allOf`, `oneOf`, `anyOf`, `if`, `then`, `else` and `dependentSchemas`.
+        From 2 on, what may hold values of other types than its one part says is JSON text: an array with `prefixItems`,
+        an object with `patternProperties` but no `properties`, and a type that is object or another one.
     :raises ConfigError: the schema is not valid, contains itself, or has too many columns.
     """
     try:
         text = json.loads(schema.text)
-        return _Documents(schema, text, named_anywhere).column(column, SchemaPart(text))
+        return _Documents(schema, text, rules).column(column, SchemaPart(text))
     except (ValueError, KeyError, TypeError, AttributeError, LookupError) as error:
         raise ConfigError(
             f"schema {schema.fingerprint} is not a JSON Schema with columns: {type(error).__name__}: {error}"
@@ -69,9 +71,11 @@ class _ContainsItselfError(ConfigError):
 class _Documents:
     """A schema and everything it refers to, by name."""
 
-    def __init__(self, schema: Schema, text: Any, named_anywhere: bool) -> None:
+    def __init__(self, schema: Schema, text: Any, rules: int) -> None:
         self._texts: dict[str, Any] = {"": text}
-        self._named_anywhere, self._columns = named_anywhere, 0
+        # Its own name means the schema, too.
+        self._own_id = str(text.get("$id", "")).removesuffix("#") if isinstance(text, Mapping) else ""
+        self._rules, self._columns = rules, 0
         dialect = str(text.get("$schema", "")) if isinstance(text, Mapping) else ""
         self._ref_stands_alone = any(f"draft-0{number}" in dialect for number in (3, 4, 6, 7))
         self._add(schema)
@@ -101,28 +105,41 @@ class _Documents:
         if "$ref" in text:
             return self.column(name, part, beside)
         doc = {"doc": str(text.get("description", text.get("title", "")))}
-        kind = _kind(text)
+        kind = self._kind(text)
         if kind == "object" and text.get("properties"):
             try:
                 struct = Struct(self._members(part, beside))
             except ValueError as error:
                 raise ConfigError(f"JSON Schema: a name cannot be a column: {error}") from None
             return field(name, struct.kind, **doc), struct
-        if kind == "object" and isinstance(text.get("additionalProperties"), Mapping):
+        is_uniform = self._rules < 2 or not text.keys() & {"prefixItems", "patternProperties"}
+        if kind == "object" and is_uniform and isinstance(text.get("additionalProperties"), Mapping):
             inner, node = self.column("value", part._replace(text=text["additionalProperties"]))
             mapped = JsonMap(node, inner)
             return field(name, mapped.kind, **doc), mapped
-        if kind == "array" and isinstance(text.get("items"), Mapping):
+        if kind == "array" and is_uniform and isinstance(text.get("items"), Mapping):
             inner, node = self.column("item", part._replace(text=text["items"]))
             listed = List(node, inner)
             return field(name, listed.kind, **doc), listed
         return _plain(name, _column_type(text, kind), text.get(FORMAT, ""), doc)
 
+    def _kind(self, part: Mapping[str, Any]) -> str:
+        kind = part.get("type", "")
+        if isinstance(kind, list):
+            kinds = [k for k in kind if k != "null"]
+            kind = kinds[0] if len(kinds) == 1 else ""
+            if self._rules > 1 and kinds[1:]:
+                return ""
+        values = part.get("enum", [part["const"]] if "const" in part else [])
+        if not kind and values and all(isinstance(value, str) for value in values):
+            return "string"
+        return str(kind) or ("object" if "properties" in part else "")
+
     def _members(self, part: SchemaPart, beside: Sequence[SchemaPart]) -> list[Found]:
         """Return the columns of an object: of its `properties` first, then those that are named elsewhere."""
         own = {name: part._replace(text=text) for name, text in part.text["properties"].items()}
         more_parts: dict[str, list[SchemaPart]] = {}
-        if self._named_anywhere:
+        if self._rules:
             done: set[str] = set()
             alternatives = ({key: value for key, value in part.text.items() if key != "properties"},)
             for source in [*(part._replace(text=text) for text in alternatives), *beside]:
@@ -168,7 +185,8 @@ class _Documents:
 
     def _where(self, reference: str, part: SchemaPart) -> str:
         document, _, pointer = reference.partition("#")
-        return f"{document or part.base}#{pointer}"
+        document = "" if document and document == self._own_id else document or part.base
+        return f"{document}#{pointer}"
 
     def _follow(self, reference: str, part: SchemaPart) -> SchemaPart:
         where = self._where(reference, part)
@@ -193,14 +211,30 @@ def _same_object(text: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def pointed(document: Any, pointer: str) -> Any:
-    """Return the part of a document to which a JSON Pointer, as the fragment of a URI, points.
+    """Return the part of a document to which the fragment of a URI points: a JSON Pointer, or the name of an anchor.
 
-    :raises LookupError: nothing.
+    :raises LookupError: it points to nothing.
     """
+    if pointer and not pointer.startswith("/"):
+        return _anchored(document, unquote(pointer))
     for step in filter(None, unquote(pointer).split("/")):
         step = step.replace("~1", "/").replace("~0", "~")
         document = document[int(step)] if isinstance(document, list) else document[step]
     return document
+
+
+def _anchored(document: Any, name: str) -> Any:
+    waiting = [document]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            anchors = (part.get("$anchor"), part.get("$dynamicAnchor"), str(part.get("$id", "")).partition("#")[2])
+            if name in anchors:
+                return part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    raise LookupError(f"no anchor {name}")
 
 
 def _single(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -215,17 +249,6 @@ def _single(part: Mapping[str, Any]) -> Mapping[str, Any]:
                 else {}
             )
     return part
-
-
-def _kind(part: Mapping[str, Any]) -> str:
-    kind = part.get("type", "")
-    if isinstance(kind, list):
-        kinds = [k for k in kind if k != "null"]
-        kind = kinds[0] if len(kinds) == 1 else ""
-    values = part.get("enum", [part["const"]] if "const" in part else [])
-    if not kind and values and all(isinstance(value, str) for value in values):
-        return "string"
-    return str(kind) or ("object" if "properties" in part else "")
 
 
 def _column_type(part: Mapping[str, Any], kind: str) -> str:
