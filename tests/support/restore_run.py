@@ -560,6 +560,8 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=4, help="restores; they wait most of the time")
     parser.add_argument("--spark-share", type=float, default=0.5, help="of the first one's time, for jobs on Spark")
     options = parser.parse_args()
+    # So that the servers end with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     counts = run_for(options.minutes, seed, options.at_once, options.spark_share)
     print(f"seed {seed}, {shown(counts)}", flush=True)
