@@ -489,10 +489,10 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     spark_seconds: float = 0.0
 
-    def until(self, end: float) -> None:
-        """Restore until a time."""
+    def until(self, end: float, stopped: threading.Event) -> None:
+        """Restore until a time, or until it is stopped."""
         began = time.monotonic()
-        while time.monotonic() < end:
+        while time.monotonic() < end and not stopped.is_set():
             try:
                 with self.broker.used():
                     archive = archived(self.services, self.draw)
@@ -502,7 +502,7 @@ class Run:
             self.counts["archives"] += 1
             for _ in range(RESTORES_OF_AN_ARCHIVE):
                 start = time.monotonic()
-                if start > end:
+                if start > end or stopped.is_set():
                     break
                 spark = self.spark_seconds < self.spark_share * (start - began)
                 self.restore(archive, spark)
@@ -535,9 +535,13 @@ def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Coun
             for number in range(at_once)
         ]
         with ThreadPoolExecutor(at_once) as pool:
-            ends = [pool.submit(run.until, end) for run in runs]
-            while wait(ends, timeout=60).not_done:
-                print(shown(counts_of(runs)), flush=True)
+            stopped = threading.Event()
+            ends = [pool.submit(run.until, end, stopped) for run in runs]
+            try:
+                while wait(ends, timeout=60).not_done:
+                    print(shown(counts_of(runs)), flush=True)
+            finally:
+                stopped.set()
             for ended in ends:
                 ended.result()
     return counts_of(runs)
@@ -560,7 +564,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=4, help="restores; they wait most of the time")
     parser.add_argument("--spark-share", type=float, default=0.5, help="of the first one's time, for jobs on Spark")
     options = parser.parse_args()
-    # So that the servers end with it.
+    # So that what it has started ends with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     counts = run_for(options.minutes, seed, options.at_once, options.spark_share)
