@@ -157,6 +157,7 @@ class Ordeal:
     """One restore, and what happens to it.
 
     `foreign`: values of other producers' committed records; `copies`: some of these equal records of the restore.
+    `aborts`: other producers wrote and aborted, at which an attempt may stop, too; the next one goes on.
     """
 
     archive: Archived
@@ -166,6 +167,7 @@ class Ordeal:
     spark: bool = False
     foreign: set[bytes | None] = field(default_factory=set)
     copies: bool = False
+    aborts: bool = False
 
     def __post_init__(self) -> None:
         self.archiver, self.brokers = self.archive.archiver, self.broker.address
@@ -260,7 +262,8 @@ class Ordeal:
             send_signal(attempt.processes(), signal.SIGKILL)
             raise self.fault("an attempt that did not end", attempt)
         self.counts[f"code {code}"] += 1
-        is_fair = code in (0, TRANSIENT_EXIT) or (code == PERMANENT_EXIT and bool(self.foreign or self.copies))
+        are_others = bool(self.foreign) or self.copies or self.aborts
+        is_fair = code in (0, TRANSIENT_EXIT) or (code == PERMANENT_EXIT and are_others)
         if not is_fair and not (is_disturbed and (code < 0 or self.spark)):
             raise self.fault(f"an attempt that ended with {code}", attempt)
         return code
@@ -337,7 +340,7 @@ class Ordeal:
 
     def abort_foreign(self, *_: Any) -> None:
         """Let another producer write to the target, and abort."""
-        partition = self.draw.randrange(len(self.expected))
+        partition, self.aborts = self.draw.randrange(len(self.expected)), True
         with self.broker.used():
             produce(self.brokers, self.topic, [Record(partition, DAY, b"aborted")] * self.draw.randint(1, 3), "abort")
 
@@ -386,7 +389,7 @@ class Ordeal:
         for _ in range(8):
             attempt = self.start("write")
             code = self.code(attempt)
-            if code == PERMANENT_EXIT:
+            if code == PERMANENT_EXIT and (self.foreign or self.copies):
                 self.counts["foreign records named"] += 1
                 return
             self.require_prefix()
