@@ -46,8 +46,9 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """The result of the job. `size`: bytes stored."""
+    """The result of the job. `archive`: its name, which is also its folder. `size`: bytes stored."""
 
+    archive: str
     records: int
     size: int
     objects: int
@@ -97,6 +98,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     manifest = context.ledger.manifest(work.runs[0])
     assert manifest is not None
     return JobRun(
+        archive=name,
         records=manifest.rows,
         size=sum(o.bytes for o in manifest.objects),
         objects=len(manifest.objects),

@@ -31,6 +31,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     # Small chunks, so that two workers share the partition.
     "skew": Scenario(skewed=True, store={"chunk_records": 100_000}),
     "500 partitions": Scenario(size=140, partitions=500),
+    # Not for the CPU a record, but for what each chunk and each partition costs in time and memory.
+    "5000 partitions": Scenario(size=140, partitions=5000),
     # Each keeps all records: the price beside "1200 B", which has no transform.
     "where": Scenario(transform={"where": "NOT contains(cast(value AS string), 'no value has these words')"}),
     "mapper": Scenario(transform={"mapper": "bench.mappers:by_record"}),

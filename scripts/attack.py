@@ -1,9 +1,10 @@
 """python -m scripts.attack [--minutes M] [--seed N]: search with new seeds for what the fixed seeds of the tests miss.
 
 Half of the time is for the properties of decoders, encoders and layouts: one file of tests after the other, each round
-with a seed of its own, until the time is over. The other half is for the model of the whole archiver: most of it on
-the twins, and a quarter on three real brokers, of which one is cut off at times. Each failure is printed with the
-example to keep as a test, and with the command that repeats it.
+with a seed of its own, until the time is over. The other half is for the model of the whole archiver (on the twins,
+there with Spark's SQL, and on three real brokers, of which one is cut off at times) and for restores to a real broker
+whose processes are killed, frozen and woken. Each failure is printed with the example to
+keep as a test, and with the command that repeats it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,13 @@ PROPERTIES = (
     "tests/contract/test_formats_typed.py",
     "tests/contract/test_formats_of_a_schema.py",
     "tests/contract/test_csv.py",
+)
+# Modules of `tests.support` that search for some minutes, with their options.
+MODELS = (
+    ("model_run", "--twins"),
+    ("model_run", "--sql"),
+    ("model_run", "--three-brokers"),
+    ("restore_run",),
 )
 # What pytest and hypothesis print of a failure: the assertion, and the example that is the shortest.
 _TOLD = re.compile(r"^E  .*|^FAILED .*|^ERROR .*", re.MULTILINE)
@@ -69,14 +77,11 @@ def failure(output: str) -> str:
     return "\n".join([*falsified, *examples]) or output[-4000:]
 
 
-def attack_model(seed: int, minutes: float, servers: str) -> int:
-    """Run the model; it prints the shortest sequence for each failure. Return its exit code.
-
-    :param servers: the option of `model_run` that says what it runs on.
-    """
-    print(f"model {servers}, seed {seed}, {minutes:.1f} minutes", flush=True)
-    command = [sys.executable, "-m", "tests.support.model_run", servers, "--seed", str(seed), "--minutes", str(minutes)]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+def attack_with(seed: int, minutes: float, module: str, *options: str) -> int:
+    """Run a module of `tests.support` for some minutes; it prints its failures. Return its exit code."""
+    print(f"{module} {' '.join(options)}, seed {seed}, {minutes:.1f} minutes", flush=True)
+    arguments = ["-m", f"tests.support.{module}", *options, "--seed", str(seed), "--minutes", str(minutes)]
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, check=False).returncode
 
 
 def main() -> int:
@@ -90,8 +95,8 @@ def main() -> int:
         if time.monotonic() > end:
             break
         worst = max(worst, attack_properties(seed, test))
-    worst = max(worst, attack_model(first, options.minutes * 3 / 8, "--twins"))
-    worst = max(worst, attack_model(first, options.minutes / 8, "--three-brokers"))
+    for module, *choice in MODELS:
+        worst = max(worst, attack_with(first, options.minutes / 2 / len(MODELS), module, *choice))
     print("nothing was found" if not worst else "there are failures: keep each example above as a test", flush=True)
     return worst
 

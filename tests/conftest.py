@@ -6,7 +6,6 @@ They run on free ports below .local/test/<pid of pytest>-…; see scripts/stack 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from scripts.stack.kafka import Kafka, KafkaPorts
-from scripts.stack.paths import LOCAL, SPARK_JARS
+from scripts.stack.paths import LOCAL
 from scripts.stack.ports import free_ports
 from scripts.stack.registry import RegistryPorts
 from scripts.stack.s3 import S3, S3Ports
@@ -118,27 +117,7 @@ def services(kafka: Kafka, s3: S3, tmp_path: Path) -> Services:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[SparkSession]:
     """A real Spark, local, with the Kafka source: one for all tests that need no process of their own."""
-    from pyspark.sql import SparkSession
+    from tests.support.spark_session import local_spark
 
-    from kafka_archiver.spark.engine import SESSION
-    from tests.support.archiver import quick_driver
-
-    place: Path = tmp_path_factory.mktemp("spark")
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName("tests")
-    for key, value in {
-        **SESSION,
-        "spark.jars": ",".join(map(str, sorted(SPARK_JARS.glob("*.jar")))),
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.local.dir": str(place),
-        "spark.sql.warehouse.dir": str(place / "warehouse"),
-        **quick_driver(place),
-        "spark.python.unix.domain.socket.dir": sockets,
-        "spark.log.level": "ERROR",
-    }.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    with local_spark(tmp_path_factory.mktemp("spark"), sockets) as session:
+        yield session

@@ -42,6 +42,7 @@ def install() -> None:
             log.write_bytes(b"")
             _step("Python packages", lambda: _packages(python, log))
             stamp.write_text(fingerprint)
+        _compile_batch_reader(log)
         _step("Jars of Kafka and Spark", lambda: fetch_jars(java, log))
         _step("The schema registry", lambda: fetch_registry(java, log))
         _step("Class data of Spark", lambda: make_class_data(java, log))
@@ -78,6 +79,13 @@ def _packages(python: Path, log: Path) -> None:
     ):
         end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
         raise StackError(f"could not install the Python packages; the end of {log}:\n  {end}")
+
+
+def _compile_batch_reader(log: Path) -> None:
+    """Compile what reads Kafka's records faster; without a C compiler, they are read in Python."""
+    module = ROOT / "include" / "kafka_archiver" / "kafka" / "drain" / "compile.py"
+    if not _run([BIN / "python", module], log):
+        print(f"{'The batch reader':28} not compiled: no C compiler (Debian: apt-get install gcc); see {log}")
 
 
 def _install(installer: list[str | Path], log: Path) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-from tenacity import retry, retry_if_exception_type, stop_after_attempt
+from tenacity import retry, retry_if_exception_type, retry_if_result, stop_after_attempt, wait_exponential
 
 from scripts.stack.errors import StackError
+
+
+def _is_rolled_back(answer: httpx.Response) -> bool:
+    """Return whether Airflow's database refused the request's transaction, as SQLite does when two processes write."""
+    return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and '"Database error"' in answer.text
 
 
 class RestApi:
@@ -35,7 +41,7 @@ class RestApi:
     def _send(self, method: str, path: str, body: object, query: dict[str, Any], missing_ok: bool) -> Any:
         request = self._patient if method == "GET" else self._client.request
         try:
-            answer = request(method, path, json=body, params=query or None)
+            answer = self._accepted(request, method, path, json=body, params=query or None)
         except httpx.HTTPError as error:
             raise StackError(f"Airflow at {self.url} does not answer: {error}") from error
         if answer.status_code == httpx.codes.NOT_FOUND and missing_ok:
@@ -47,6 +53,17 @@ class RestApi:
         if answer.is_error or (answer.content and document is None):
             raise StackError(f"Airflow: {method} {answer.url}: {answer.status_code} {answer.text}")
         return document
+
+    @staticmethod
+    @retry(
+        retry=retry_if_result(_is_rolled_back),
+        stop=stop_after_attempt(6),
+        wait=wait_exponential(multiplier=0.5, max=8),
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
+    )
+    def _accepted(request: Callable[..., httpx.Response], *arguments: Any, **options: Any) -> httpx.Response:
+        """Send a request again whose transaction was rolled back: nothing came of it."""
+        return request(*arguments, **options)
 
     @retry(retry=retry_if_exception_type(httpx.ReadTimeout), stop=stop_after_attempt(3), reraise=True)
     def _patient(self, *request: Any, **options: Any) -> httpx.Response:

@@ -12,12 +12,12 @@ from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.values.intervals import from_ms, to_hour
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
@@ -84,8 +84,8 @@ class Logged:
         return plan(self.context, hour(number), "scheduled")
 
     def finish(self, work: PlannedWork) -> None:
-        context, policies = self.context, self.archive.policies
-        choice = ReadPolicies(policies.lost_offsets, policies.bad_record)
+        context = self.context
+        choice = ReadPolicies.of(self.archive.policies.model_dump())
         archive_runs(context, work, ArchiveStep(context.cluster, self.store, self.ledger, self, choice).run)
         verify(context, work.runs)
         commit(context, work.runs)

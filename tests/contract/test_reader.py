@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import confluent_kafka
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.kafka import reader
+from kafka_archiver.kafka import consumer, reader
+from kafka_archiver.kafka.drain.library import library, why_not
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
@@ -26,6 +28,18 @@ from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.contract
+
+
+# Where librdkafka's errors and ends decide: each also without a Python object a record, and with.
+READERS = pytest.mark.parametrize("how", ["drain", "python"])
+
+
+def use(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read in C, or in Python."""
+    if how == "drain" and library() is None:
+        pytest.skip(why_not())
+    if how == "python":
+        monkeypatch.setattr(consumer, "library", lambda: None)
 
 
 def offsets(kafka: Kafka, topic: str, start: int, end: int, **chosen: str) -> list[int]:
@@ -98,7 +112,9 @@ def test_a_connection_that_producers_of_large_records_share(kafka: Kafka) -> Non
     assert sum(batch.num_rows for batch in read_chunk(properties, "g", chunk, Settings())) == 1
 
 
-def test_properties_that_librdkafka_refuses_are_nobodys_to_try_again() -> None:
+@READERS
+def test_properties_that_librdkafka_refuses_are_nobodys_to_try_again(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(how, monkeypatch)
     chunk = Chunk(topic="t", partition=0, generation=0, start=0, end=1)
     with pytest.raises(PermanentError, match=r"properties of the Kafka connection .*queued\.min\.messages"):
         list(read_chunk({"bootstrap.servers": "127.0.0.1:1", "queued.min.messages": "0"}, "g", chunk, Settings()))
@@ -129,7 +145,11 @@ def test_another_topic_is_not_waited_for(kafka: Kafka) -> None:
     assert time.monotonic() - began < len(topics) - 2
 
 
-def test_it_stops_at_the_end_of_a_chunk_without_a_record_there(kafka: Kafka) -> None:
+@READERS
+def test_it_stops_at_the_end_of_a_chunk_without_a_record_there(
+    kafka: Kafka, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(how, monkeypatch)
     brokers = kafka.bootstrap_servers
     topic = new_topic(brokers)
     produce(brokers, topic, [Record(0, DAY, b"x")] * 3, "commit")
@@ -156,7 +176,11 @@ def test_an_open_transaction_behind_the_chunk_does_not_hold_it_up(kafka: Kafka) 
     producer.abort_transaction(30)
 
 
-def test_a_start_that_is_gone_is_an_error_and_never_a_jump(kafka: Kafka) -> None:
+@READERS
+def test_a_start_that_is_gone_is_an_error_and_never_a_jump(
+    kafka: Kafka, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(how, monkeypatch)
     topic = new_topic(kafka.bootstrap_servers)
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x")] * 10)
     delete_records(kafka.bootstrap_servers, topic, 5)
@@ -164,7 +188,9 @@ def test_a_start_that_is_gone_is_an_error_and_never_a_jump(kafka: Kafka) -> None
         offsets(kafka, topic, 0, 10)
 
 
-def test_brokers_that_are_gone_are_a_transient_error(kafka: Kafka) -> None:
+@READERS
+def test_brokers_that_are_gone_are_a_transient_error(kafka: Kafka, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(how, monkeypatch)
     chunk = Chunk(topic="t", partition=0, generation=0, start=0, end=1)
     began = time.monotonic()
     with pytest.raises(TransientError, match=r"127\.0\.0\.1:1 within 2 s while reading t\[0\] \[0, 1\)"):
@@ -209,10 +235,11 @@ def test_batches_follow_the_size_of_the_records(
     assert [n for b in batches for n in b.column("offset").to_pylist()] == list(range(5200))
     # Of those that may be large one round more than fits.
     most = [b.num_rows for b in batches if int(b.column("offset")[-1].as_py()) in (*range(100), *range(5180, 5200))]
-    assert max(most) <= 10 + 2 * reader.ROUND
+    together = 2 * reader.ROUND * reader.WITHOUT_OBJECTS
+    assert max(most) <= 10 + together
     if content == "record" or large == "value":
-        assert max(b.nbytes for b in batches) <= (12 + 2 * reader.ROUND) * 10_100
-    assert max(b.num_rows for b in batches) == reader.BATCH
+        assert max(b.nbytes for b in batches) <= (12 + together) * 10_100
+    assert max(b.num_rows for b in batches) >= reader.BATCH
 
 
 def test_a_consumer_does_not_fetch_many_records_ahead_whose_keys_and_headers_nobody_counts(kafka: Kafka) -> None:
@@ -232,11 +259,13 @@ def test_a_consumer_does_not_fetch_many_records_ahead_whose_keys_and_headers_nob
     assert int(process.stdout) < 60 << 20
 
 
+@READERS
 @pytest.mark.parametrize("content", ["value", "record"])
 def test_a_record_with_a_header_that_cannot_be_read_is_given_with_all_else_and_says_so(
-    kafka: Kafka, content: str
+    kafka: Kafka, content: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """confluent_kafka fails once, and then gives a list that ends the process of whoever looks into it."""
+    use(how, monkeypatch)
     brokers = kafka.bootstrap_servers
     topic = new_topic(brokers)
     good, none = (b"good", b"1"), (b"b\xff", b"2")
@@ -253,6 +282,36 @@ def test_a_record_with_a_header_that_cannot_be_read_is_given_with_all_else_and_s
         assert [len(row["headers"]) for row in rows] == [1, 0, 0, 0, 1]
         assert [n for n, row in enumerate(rows) if row.get("unread")] == [1, 2]
         assert {row["unread"]["column"] for row in rows[1:3]} == {"headers"}
+
+
+@pytest.mark.skipif(library() is None, reason=why_not())
+@given(data=st.data())
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_both_readers_give_the_same(kafka: Kafka, data: st.DataObject) -> None:
+    """tests/unit/test_drain.py has odder messages, and no broker."""
+    some = st.one_of(st.none(), st.binary(max_size=30), st.just(b"large" * 20_000))
+    headers = st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5), some), max_size=3
+    )
+    record = st.builds(Record, st.just(0), st.integers(1, 2**61) | st.just(DAY), some, some, headers)
+    brokers = kafka.bootstrap_servers
+    topic = new_topic(brokers, message_timestamp_type=data.draw(st.sampled_from(["CreateTime", "LogAppendTime"])))
+    count = 0
+    for transaction in (None, "abort", "commit"):
+        records = data.draw(st.lists(record, min_size=1, max_size=20))
+        produce(brokers, topic, records, transaction)
+        count += len(records) + (transaction is not None)
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=count)
+    for content in ("value", "record"):
+        tables = []
+        for how in ("drain", "python"):
+            with pytest.MonkeyPatch.context() as patch:
+                use(how, patch)
+                batches = read_chunk(
+                    {"bootstrap.servers": brokers}, "g", chunk, Settings.model_validate({"content": content}), 20
+                )
+                tables.append(pa.Table.from_batches(list(batches)).combine_chunks())
+        assert tables[0] == tables[1]
 
 
 def test_what_one_batch_cannot_hold_comes_in_several(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """The archive's schemas at another registry: under their ids, whatever kills the attempt, or under new ids."""
 
-import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -9,46 +8,15 @@ import pytest
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Plan, TopicSchemas, Writer
-from kafka_archiver.model.schemas import Reference, Schema
 from kafka_archiver.records.decode.registry import Registry
 from kafka_archiver.records.decode.registry_writer import RegistryWriter
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.work.restore.schemas import SchemaRegistration
-from tests.support.plans import partition, plan
+from tests.support.named_schemas import NAMED, KilledError, Mortal, avro, plan_naming
 from tests.support.registry import RegistryServer
 from tests.support.registry_twin import RegistryTwin
 
 pytestmark = pytest.mark.contract
-
-
-def avro(*fields: str) -> Schema:
-    record = {"type": "record", "name": "Order", "fields": [{"name": f, "type": "int", "default": 0} for f in fields]}
-    return Schema(kind="AVRO", text=json.dumps(record))
-
-
-ADDRESS = Schema(kind="AVRO", text=json.dumps({"type": "record", "name": "Address", "fields": []}))
-USER = Schema(
-    kind="AVRO",
-    text=json.dumps({"type": "record", "name": "User", "fields": [{"name": "at", "type": "Address"}]}),
-    references=(Reference(name="Address", imported=ADDRESS),),
-)
-# Subject, version, id, schema.
-NAMED = [("orders-value", 1, 7, avro("a")), ("orders-value", 3, 9, avro("a", "b")), ("users-key", 1, 8, USER)]
-
-
-def plan_naming(named: list[tuple[str, int, int, Schema]] = NAMED) -> Plan:
-    columns: dict[tuple[str, str], list[Writer]] = {}
-    for subject, version, number, schema in named:
-        topic, _, column = subject.rpartition("-")
-        print_ = schema.fingerprint
-        writer = Writer(id=number, subject=subject, version=version, fingerprint=print_, written_as=print_)
-        columns.setdefault((topic, column), []).append(writer)
-    schemas = tuple(
-        TopicSchemas(topic=topic, column=column, framed=True, writers=tuple(writers))
-        for (topic, column), writers in columns.items()
-    )
-    return plan(1, partition(0, 5), schemas=schemas)
 
 
 @pytest.fixture
@@ -95,36 +63,6 @@ def test_the_same_ids_and_versions_and_no_subject_stays_in_import_mode(
     changes = [call for call in twin.calls if not call.startswith("GET")]
     assert registration(ledger, writer).run([plan_naming()], TOPICS, "same") == document
     assert [call for call in twin.calls if not call.startswith("GET")] == changes
-
-
-class KilledError(BaseException):
-    """The process has ended."""
-
-
-class Mortal:
-    """A writer whose process ends before or after one of its changes."""
-
-    def __init__(self, inner: RegistryWriter, fatal: int, is_after: bool) -> None:
-        self._inner, self._left, self._is_after, self.dead = inner, fatal, is_after, False
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._inner, name)
-        if name not in ("register", "set_mode", "mode"):
-            return call
-
-        def mortal(*args: Any, **options: Any) -> Any:
-            if self.dead:
-                raise KilledError
-            self._left -= 1
-            self.dead = self._left < 0
-            if self.dead and not self._is_after:
-                raise KilledError
-            answer = call(*args, **options)
-            if self.dead:
-                raise KilledError
-            return answer
-
-        return mortal
 
 
 @pytest.mark.parametrize("is_after", [False, True])

@@ -1,6 +1,7 @@
 """The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
 
 import itertools
+import json
 import re
 import time
 from collections.abc import Collection
@@ -19,21 +20,35 @@ from sqlalchemy import select
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies
 from kafka_archiver.context.archive_context import Context
+from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
+from kafka_archiver.model.findings import problem
+from kafka_archiver.model.keys import audit_document
+from kafka_archiver.model.restore import (
+    PartitionReport,
+    RestorePlan,
+    RestoreReport,
+    RestoreSelection,
+    RestoreSource,
+    TargetTopic,
+)
+from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
+from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
+from kafka_archiver.orchestration.submit.operator import progress_keeper
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.coverage.dead_letter_reasons import Reason
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
 from kafka_archiver.work.planned_work import PlannedWork
-from tests.dags.conftest import Session, confs, pause
+from tests.dags.conftest import MakeArchive, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
 from tests.support.runs import P0, P1, hour, run
@@ -63,6 +78,12 @@ def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", SITE)
     run(context, 2)
     return Page()
+
+
+def known_facts(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+    """Let Airflow's database have these facts of the archive."""
+    for module in ("archives", "details"):
+        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
 
 
 def token_of(client: TestClient) -> str:
@@ -161,7 +182,7 @@ def test_a_role_of_the_fab_auth_manager_sees_and_does_what_operating_says(
     for name in ("new", "secret"):
         (orders.parent / f"{name}.yaml").write_text(orders.read_text().replace("archive: orders", f"archive: {name}"))
     paused = Facts(dag_id="archive_orders", paused=True)
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: paused)
+    known_facts(monkeypatch, paused)
     reads = {("can_read", "DAG:archive_orders"), ("can_read", "DAG:archive_new")}
     edits = {*reads, ("can_edit", "DAG:archive_orders")}
     runs = {*edits, ("can_create", "DAG Run:archive_orders")}
@@ -331,7 +352,7 @@ def test_who_may_edit_a_paused_dag_has_a_button_that_unpauses_it(
 
     pause(session)
     facts = Facts(dag_id="archive_orders", paused=True)
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     client, viewer = page.user("user"), page.user("viewer")
     button = ">Unpause archive_orders</button>"
     assert button in client.get("/archiver/archives/orders").text
@@ -507,7 +528,7 @@ def test_the_list_has_the_figures_and_links_to_each_archive(
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="ConfigError: no such connection"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     brokers.logs[P0] = Range(0, 12_345)
     text = page.user("viewer").get("/archiver/").text
     assert '<a href="/archiver/archives/orders">orders</a>' in text
@@ -630,7 +651,7 @@ def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkey
         wrote=Written(runs=2, records=50, bytes=1000),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(done,))
-    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     page.refresh("orders")
     assert "<dt>Last run</dt><dd>50 records, 1 kB: with 1 earlier run</dd>" in page.user("viewer").get(last).text
 
@@ -672,8 +693,7 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause=cause, kinds=raised.value.kinds),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,), audit_paused=True)
-    for module in ("archives", "details"):
-        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     client = page.user("user")
     text = client.get("/archiver/archives/orders").text
     assert text.count("3 offsets of orders[0] are gone") == text.count("3 offsets of orders[1] are gone") == 1
@@ -813,8 +833,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
         failure=TaskFailure(task="plan", attempts=1, permanent=True, cause="no store answers (request 77)"),
     )  # fmt: skip
     facts = Facts(dag_id="archive_orders", runs=(failed,))
-    for module in ("archives", "details"):
-        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
+    known_facts(monkeypatch, facts)
     client = page.user("viewer")
     for path in PAGES[1:]:
         answer = client.get(f"/archiver{path}")
@@ -843,23 +862,49 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, go_on = page.user("user"), Event()
-    page.observatory.archives()
-    page.observatory._cache.fresh = 3600
     assert "data-refresh" not in client.get("/archiver/archives/orders").text
     brokers.logs[P0] = Range(0, 12_345)
-    monkeypatch.setattr(page.observatory._cache, "_clock", lambda: time.monotonic() + 1200)
+    monkeypatch.setattr(page.details._cache, "_clock", lambda: time.monotonic() + 1200)
     monkeypatch.setattr(brokers, "members", lambda _: go_on.wait(60) and [])
     old = client.get("/archiver/archives/orders").text
     assert "old; refreshing" in old
     assert "12,342 offsets" not in old
     go_on.set()
-    until(lambda: not page.observatory.is_awaited("orders"))
-    text = client.get("/archiver/archives/orders").text
-    assert ("12,342 offsets" in text, "data-refresh" in text) == (True, False)
+    until(lambda: "old; refreshing" not in client.get("/archiver/archives/orders").text)
+    assert "12,342 offsets" in client.get("/archiver/archives/orders").text
+    # The list knows it from the same look.
+    assert ">12,342</td>" in client.get("/archiver/").text
     # What was known before an action is old.
     brokers.logs[P0] = Range(0, 12_346)
     do(client, "run")
     assert "12,343 offsets" in client.get("/archiver/archives/orders").text
+
+
+def test_the_figures_never_deny_what_the_table_of_hours_shows(
+    page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repair and an audit that come in the middle of a look are seen by all parts of the page, or by none."""
+    store, client, key = context.store, page.user("user"), audit_document("orders")
+    publish(store, audit(context.archive, store, datetime.now(UTC)))
+    damaged = store.get(key) or b""
+    clean = json.dumps({**json.loads(damaged), "verdict": "clean", "findings": []}).encode()
+    real, reports = type(store).read, itertools.cycle([clean, damaged])
+
+    def read(of: Any, asked: str, *bounds: Any) -> Any:
+        data = real(of, asked, *bounds)
+        if asked == key:
+            of.put(key, next(reports))
+        return data
+
+    monkeypatch.setattr(type(store), "read", read)
+    seen = set()
+    for _ in range(4):
+        page.refresh()
+        text = client.get("/archiver/archives/orders?last=2026-11-20").text
+        states = ("<dd>damaged" in text, '<td class="damaged">' in text, "found the archive damaged" in text)
+        assert len(set(states)) == 1, states
+        seen.add(states)
+    assert len(seen) == 2
 
 
 def test_an_old_hour_or_plan_says_that_it_is_old(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -952,3 +997,177 @@ def test_below_a_path_of_a_proxy_all_links_keep_it(page: Page, monkeypatch: pyte
     assert login.endswith("/login?next=%2Fteam%2Fairflow%2Farchiver%2F"), login
     assert links
     assert all(link.startswith("/team/airflow/") for link in links), links
+
+
+# Restores.
+
+
+@pytest.fixture
+def restoring(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Airflow lets the users of this page restore; what they start is in the list."""
+    triggered: list[dict[str, Any]] = []
+
+    def start(dag: str, conf: dict[str, Any], user: str) -> str:
+        triggered.append({"dag": dag, "user": user, **conf})
+        return "manual__1"
+
+    monkeypatch.setattr("kafka_archiver.orchestration.page.action_routes.start_run", start)
+    return triggered
+
+
+def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangerous_where_it_is(
+    page: Page, restoring: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = page.user("user")
+    asked: list[Any] = []
+
+    def judged(demands: Any, *_: Any) -> list[Any]:
+        asked.append(demands)
+        return []
+
+    for name, stand_in in (("gather_facts", lambda *_: None), ("judge", judged)):
+        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+    assert ">Show what it would write</button>" in client.get("/archiver/archives/orders/restores").text
+    assert 'method="post"' not in page.user("viewer").get("/archiver/archives/orders/restores").text
+    fields = {"rename": "orders=copy", "from": "2026-11-20T00:00", "until": "2026-11-20 03:00", "allow": "values_only"}
+    shown = do(client, "restore", {**fields, "allow": "values_only", "create": "1"}).text
+    assert "orders to copy: 6 records of 2 partitions, from " in shown
+    assert "Topics that are missing are created." in shown
+    assert "values_only is allowed" in shown
+    assert '<button class="danger">Yes, start it' in shown
+    assert [demand.topic for demand in asked[0]] == ["copy"]
+    assert restoring == []
+    assert do(page.user("viewer"), "restore", fields).status_code == 403
+    answer = do(client, "restore", {**fields, "agreed": "1"})
+    assert answer.headers["location"].startswith("/archiver/archives/orders/restores?started=manual__1")
+    assert restoring == [
+        {
+            "dag": "restore_orders", "user": "some user", "rename": ["orders=copy"], "allow": ["values_only"],
+            "from": "2026-11-20T00:00:00Z", "until": "2026-11-20T03:00:00Z",
+        }
+    ]  # fmt: skip
+    own = do(client, "restore", {"allow": "values_only"}).text
+    assert "It writes to orders, which orders archives" in own
+    inexact = do(client, "restore", {"rename": "orders=copy"})
+    assert (inexact.status_code, "values_only" in inexact.text, len(restoring)) == (409, True, 1)
+
+
+def test_a_restore_that_the_target_is_not_ready_for_starts_nothing_and_says_what_to_do(
+    page: Page, restoring: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacks = [problem("topic missing", "topic copy does not exist", Action("look", "make it"))]
+    for name, stand_in in (("gather_facts", lambda *_: None), ("judge", lambda *_: lacks)):
+        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+    client = page.user("user")
+    for fields, reason in (
+        ({"rename": "orders=copy", "allow": "values_only"}, "topic copy does not exist"),
+        ({"topics": "nothing"}, "the archive has no topic"),
+        ({"from": "noon"}, "`from`: expected a time like 2026-11-21T05:00, UTC, found &#39;noon&#39;"),
+        ({"start": "-1"}, "`start`: expected a number from 0 on, found &#39;-1&#39;"),
+    ):
+        refused = do(client, "restore", fields)
+        assert (refused.status_code, reason in refused.text) == (409, True), refused.text
+    assert restoring == []
+
+
+def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, context: Context) -> None:
+    assert "Nothing of this archive has been restored yet" in (
+        page.user("viewer").get("/archiver/archives/orders/restores").text
+    )
+    topics = (TargetTopic(source="orders", topic="copy", topic_id="id", starts=(0,)),)
+    source = RestoreSource(topic="orders", partition=0, records=7)
+    for name in ("first", "second", "third"):
+        plan_of_restore = RestorePlan(
+            archive="orders", restore=name, planned_at=datetime.now(UTC), through=1, cluster_id="c", group="g",
+            selection=RestoreSelection(topics=("orders",)), topics=topics, sources=(source,),
+        )  # fmt: skip
+        context.ledger.create_restore_plan(plan_of_restore)
+        part = PartitionReport(
+            topic="copy", partition=0, offsets=(0, 8), selected=7, written=7, records=7, markers=1, aborted=0,
+            digest="d", expected_digest="d" if name == "first" else "e",
+            difference="" if name == "first" else "copy[0]: offset 3 differs",
+        )  # fmt: skip
+        if name != "third":
+            report = RestoreReport(
+                archive="orders", restore=name, plan_digest=plan_of_restore.digest, at=datetime.now(UTC),
+                verified=part.verified, partitions=(part,),
+            )  # fmt: skip
+            context.ledger.put_restore_report(report, context.ledger.restore_report(name))
+    page.refresh()
+    text = page.user("viewer").get("/archiver/archives/orders/restores").text
+    rows = re.findall(r'<th scope="row">(\w+)</th><td><span class="pill \w*">([\w ]+)</span>', text)
+    assert sorted(rows) == [("first", "verified"), ("second", "not verified"), ("third", "planned")]
+    assert "orders → copy" in text
+    assert "copy[0]: offset 3 differs" in text
+
+
+# The panel on Airflow's dashboard.
+
+
+def test_the_dashboard_hears_of_archives_for_which_somebody_has_to_act_and_of_no_other(
+    page: Page, context: Context
+) -> None:
+    viewer = page.user("viewer")
+    assert page.stranger().get("/archiver/trouble").status_code == 401
+    assert viewer.get("/archiver/trouble").json() == {"archives": [], "more": 0, "awaited": True}
+    page.refresh("orders")
+    # A warning is no trouble: it has never been audited.
+    assert viewer.get("/archiver/trouble").json() == {"archives": [], "more": 0, "awaited": False}
+    publish(context.store, audit(context.archive, context.store, datetime.now(UTC)))
+    page.refresh("orders")
+    [row] = viewer.get("/archiver/trouble").json()["archives"]
+    assert (row["name"], row["dag"], "damaged" in row["cause"]) == ("orders", "archive_orders", True)
+    assert page.user(None).get("/archiver/trouble").json()["archives"] == []
+    [panel] = ArchiverPlugin.react_apps
+    assert panel["destination"] == "dashboard"
+    program = viewer.get(panel["bundle_url"])
+    # Airflow looks for it by the name.
+    assert (program.headers["content-type"].split(";")[0], f'"{panel["name"]}"' in program.text) == (
+        "text/javascript", True,
+    )  # fmt: skip
+
+
+# Work that goes on.
+
+
+def test_the_page_shows_how_far_the_jobs_of_running_runs_are(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch, archive: MakeArchive
+) -> None:
+    from airflow.models import DagRun as Row
+
+    do(page.user("user"), "run")
+    ti, line = PushedXComs(), "12 of 40 chunks (30 %), 82,000 offsets/s, 2 min 3 s left"
+    progress_keeper(ti, "20261120T020000Z")(line)
+    with session() as opened:
+        [row] = opened.scalars(select(Row))
+        row.state = "running"
+        XComModel.set(
+            "progress", ti.pushed["progress"], dag_id=row.dag_id, task_id="archive", run_id=row.run_id, session=opened
+        )
+    [run] = facts_of(archive(), datetime.now(UTC)).runs
+    assert run.progress
+    assert (run.progress.run, run.progress.text, run.progress.percent) == ("20261120T020000Z", line, 30)
+    known_facts(monkeypatch, Facts(dag_id="archive_orders", runs=(run.model_copy(update={"task": "archive"}),)))
+    page.refresh()
+    text = page.user("viewer").get("/archiver/archives/orders").text
+    assert 'Run 20261120T020000Z: <progress max="100" value="30" aria-label="Progress of run' in text
+    assert line in text
+    # Once the task has ended, its last line says nothing of what goes on.
+    known_facts(monkeypatch, Facts(dag_id="archive_orders", runs=(run.model_copy(update={"task": "verify"}),)))
+    page.refresh()
+    assert line not in page.user("viewer").get("/archiver/archives/orders").text
+
+
+def test_a_job_goes_on_if_airflow_does_not_take_its_progress(caplog: pytest.LogCaptureFixture) -> None:
+    progress_keeper(None, "r")("1 of 2 chunks")
+    assert "the progress of run r is not shown" in caplog.text
+
+
+class PushedXComs:
+    """A task instance that keeps what is pushed."""
+
+    def __init__(self) -> None:
+        self.pushed: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value

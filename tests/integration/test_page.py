@@ -192,6 +192,14 @@ def test_the_page_is_in_airflows_navigation_and_leads_back_to_airflow(visit: Any
     page.wait_for_url(f"{scene.url}/dags/{scene.dag}")
 
 
+def test_the_dashboard_has_no_panel_while_all_is_well(visit: Any, scene: Scene) -> None:
+    page = visit("viktor")
+    with page.expect_response(f"{scene.url}/archiver/trouble") as answer:
+        page.goto(scene.url)
+    assert answer.value.json()["archives"] == []
+    assert page.get_by_role("region", name="Archives in trouble").count() == 0
+
+
 def test_strangers_see_the_login_and_viewers_see_no_forms(visit: Any, scene: Scene) -> None:
     answer = httpx.get(f"{scene.url}/archiver/archives/{scene.name}")
     assert (answer.status_code, answer.headers["location"].split("?")[0]) == (303, "/auth/login")
@@ -268,6 +276,29 @@ def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
     assert rows.count() == rows.filter(has=page.get_by_role("link", name="log", exact=True)).count() > 0
 
 
+def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, scene: Scene, airflow: Airflow) -> None:
+    page, dag, copy = visit("olga", f"/archiver/archives/{scene.name}"), f"restore_{scene.name}", f"{scene.topic}-copy"
+    page.get_by_role("link", name="Restores, and restore to Kafka").click()
+    form = page.locator("form[action$='/do/restore']")
+    form.locator("textarea[name=rename]").fill(f"{scene.topic}={copy}")
+    form.get_by_label("Create topics").check()
+    form.get_by_role("button").click()
+    # The archive has only values: a restore of them is not exact.
+    expect(page.get_by_role("alert")).to_contain_text("values_only")
+    page.go_back()
+    form.locator("summary", has_text="Limits").click()
+    form.get_by_label("values_only", exact=True).check()
+    form.get_by_role("button").click()
+    expect(page.locator(".note", has_text="records of 1 partition")).to_contain_text(f"{scene.topic} to {copy}")
+    expect(page.get_by_role("alert")).to_contain_text("values_only is allowed")
+    page.get_by_role("button", name="Yes, start it").click()
+    expect(page.get_by_role("status")).to_contain_text("Started")
+    [state] = airflow.wait_for_runs(dag, 1).values()
+    assert state == "success"
+    reloaded(page, "#restores .pill.complete:text-is('verified')")
+    assert serious(page) == []
+
+
 def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: Airflow) -> None:
     page = visit("olga", f"/archiver/archives/{scene.name}")
     moment = datetime.now(UTC)
@@ -321,12 +352,17 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     # Nothing but a request has failed: the archive goes on without it.
     assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "warning")
     picture(page, "trouble")
+    page.goto(scene.url)
+    panel = page.get_by_role("region", name="Archives in trouble")
+    expect(panel).to_contain_text("damaged", timeout=30_000)
+    panel.get_by_role("link", name=scene.name).click()
+    expect(page.frame_locator("iframe[title=Archive]").locator("h1")).to_contain_text(scene.name)
 
 
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs Debian's prometheus: apt-get install prometheus")
 def test_prometheus_scrapes_the_page_draws_the_dashboard_and_raises_an_alert(scene: Scene, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a-token\n")
-    text = (ROOT / "docs" / "OPERATING.md").read_text()
+    text = (ROOT / "docs" / "howto" / "monitor.md").read_text()
     [example] = re.findall(r"^```\n(scrape_configs:.*?)^```", text, re.MULTILINE | re.DOTALL)
     example = example.replace("/etc/prometheus/archiver-token", str(tmp_path / "token"))
     example = example.replace("airflow.example.com:8080", scene.url.removeprefix("http://")).replace("60s", "1s")

@@ -23,6 +23,7 @@ from kafka_archiver.store import Store
 
 Answer = TypeVar("Answer")
 Read = Callable[[Chunk, Settings], Iterator[pa.RecordBatch]]
+ChunkRecords = tuple[Chunk, Iterable[pa.RecordBatch]]
 SECONDS = 300.0
 
 
@@ -124,6 +125,8 @@ class WatchedEngine:
     limits: Limits
     actor: Actor
 
+    # Evaluates a plan's SQL: takes the records of each chunk, and gives them back with Spark's results.
+    sql: Callable[[Plan, WriteJob, Sequence[ChunkRecords]], Sequence[ChunkRecords]] | None = None
     # Why records end this process, by offset; of their values.
     fatal: Callable[[Mapping[int, bytes | None]], Mapping[int, str]] = lambda values: {}
 
@@ -131,22 +134,26 @@ class WatchedEngine:
         settings = plan.settings.model_copy(update={"content": "record"} if job.bad_record == "dead_letter" else {})
         results: list[ChunkResult] = []
         try:
-            for chunk in chunks:
+            records = ((chunk, self._records(plan, chunk, settings, job)) for chunk in chunks)
+            transform = plan.settings.transform
+            if transform and transform.sql:
+                assert self.sql, "a plan with SQL, and no Spark"
+                records = iter(self.sql(plan, job, [(chunk, list(batches)) for chunk, batches in records]))
+            for chunk, batches in records:
                 whole = plan.chunk_of(chunk.name, chunk.start)
                 assert whole is not None
-                letters = plan.letters_of(chunk)
-                assert letters or not job.aside or job.aside.readable([chunk]), "Spark has no result of such a chunk"
-                batches = (
-                    read_letters(self.store, chunk, letters, job.data_keys)
-                    if letters
-                    else self._batches(chunk, settings, job)
-                )
-                decoded = self._decoded(chunk, batches, job)
-                results.append(write_chunk(whole, decoded, job, self.store, self.limits))
+                results.append(write_chunk(whole, batches, job, self.store, self.limits))
         except Exception:
             abort(results, self.store)
             raise
         return results
+
+    def _records(self, plan: Plan, chunk: Chunk, settings: Settings, job: WriteJob) -> Iterator[pa.RecordBatch]:
+        letters = plan.letters_of(chunk)
+        assert letters or not job.aside or job.aside.readable([chunk]), "Spark has no result of such a chunk"
+        if letters:
+            return self._decoded(chunk, read_letters(self.store, chunk, letters, job.data_keys), job)
+        return self._decoded(chunk, self._batches(chunk, settings, job), job)
 
     def _batches(self, chunk: Chunk, settings: Settings, job: WriteJob) -> Iterator[pa.RecordBatch]:
         for part in job.aside.readable([chunk]) if job.aside else [chunk]:

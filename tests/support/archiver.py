@@ -22,6 +22,7 @@ from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.proof import HourProof
@@ -31,7 +32,6 @@ from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.store import Stat, open_store
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
@@ -216,7 +216,7 @@ class Archiver:
             PlainEngine(kafka, opened, limits)
             if plain
             else SparkEngine(url, store, kafka, limits, self.archive.source.reader),
-            ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record),
+            ReadPolicies.of(self.archive.policies.model_dump()),
         )
 
     def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:

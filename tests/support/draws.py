@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.values.intervals import from_ms
 from tests.support.outcomes import SCHEMA, STEPS
+from tests.support.sql_meanings import SELECTS, TIME, WHERES
 from tests.support.topics import DAY, HOUR
 
 MINUTE = 60_000
@@ -91,6 +92,24 @@ TRANSFORMS = st.sampled_from(
         {"steps": STEPS},
     ]
 )
+# With Spark.
+SQL = st.one_of(
+    TRANSFORMS,
+    st.fixed_dictionaries(
+        {"where": st.sampled_from([*WHERES])}, optional={"select": st.sampled_from([*SELECTS]).map(list)}
+    ),
+    st.fixed_dictionaries({"select": st.sampled_from([*SELECTS]).map(list)}),
+    st.fixed_dictionaries(
+        {"where": st.sampled_from([*WHERES]), "mapper": st.just("tests.support.mapped:split")},
+    ),
+    st.fixed_dictionaries({"where": st.sampled_from([*WHERES]), "steps": st.just(STEPS)}),
+)
+SQL_TIMES = st.sampled_from(
+    [
+        *[{}] * 4,
+        *({"from": "sql", "sql": TIME, "missing": missing} for missing in ("record", "skip", "null", "bad_record")),
+    ]
+)
 STORE = st.builds(
     lambda f, n, layout, encryption: {**f, "chunk_records": n, "layout": layout, "encryption": encryption},
     FORMATS,
@@ -102,11 +121,12 @@ STORE = st.builds(
 
 def fitting(store: dict[str, Any], value: dict[str, Any], timestamp: Any, transform: Any) -> dict[str, Any]:
     """The sections of a YAML, with what they need of each other: a decoder for fields, columns for steps."""
-    if "steps" in transform and store["format"] not in ("jsonl", "csv", "avro", "parquet"):
-        transform = {}
-    if "steps" in transform:
+    has_columns = transform.keys() & {"steps", "select"}
+    if has_columns and store["format"] not in ("jsonl", "csv", "avro", "parquet"):
+        transform, has_columns = {}, set()
+    if has_columns:
         store, value = {**store, "content": "value"}, {"decode": "json", "schema": SCHEMA}
-    elif timestamp.get("from") == "value" or "value." in str(store.get("layout")):
+    elif timestamp.get("from") == "value" or "value." in f"{store.get('layout')} {transform} {timestamp}":
         value = {"decode": "json"}
     return {"store": store, "value": value, "timestamp": timestamp, "transform": transform}
 

@@ -15,6 +15,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.progress import Progress
@@ -29,7 +30,6 @@ from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import Store
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
@@ -131,7 +131,7 @@ class Lake:
             close_hours(self.context, work.runs)
 
     def job(self) -> ArchiveStep:
-        choice = ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
+        choice = ReadPolicies.of(self.archive.policies.model_dump())
         return ArchiveStep(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:

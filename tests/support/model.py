@@ -8,6 +8,7 @@ import functools
 import itertools
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -24,11 +25,11 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, from_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
@@ -70,6 +71,20 @@ from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
 
 MINUTE = timedelta(minutes=1)
+# What is drawn of an archive, and of what happens to it.
+BEGIN: dict[str, Any] = {
+    "store": STORE,
+    "source": SOURCE,
+    "partitions": st.lists(st.integers(1, 2), min_size=1, max_size=2),
+    "null": st.sampled_from(["archive", "skip"]),
+    "etags": st.sampled_from(["MD5s", "MD5s", "foreign", "neither"]),
+    "disorder": st.sampled_from([None, None, "10s", "90m"]),
+    "ordered": st.booleans(),
+    "timestamp": TIMESTAMPS,
+    "transform": TRANSFORMS,
+    "crashes": CRASHES,
+}
+ISOLATION = SOURCE.map(lambda source: source["isolation"])
 # A pattern of an error message, and the events of which at least one must have happened before.
 EXCUSES = (
     (r"stands at \d+ in .*but the ledger says it is archived up to", "group|recreated"),
@@ -84,6 +99,7 @@ EXCUSES = (
     (r"Kafka does not have the records of", "retention|recreated"),
     (r"is not one JSON document|contains a newline|contains the separator|cannot be decoded", "bad"),
     (r"no process survives this record", "deadly"),
+    (r"Spark raised an error for this record", "sql"),
     (r"raised ValueError|ValueError: no|is null or missing|are null or missing", "always"),
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"is not rebuilt: ", "always"),
@@ -166,18 +182,7 @@ class Model(RuleBasedStateMachine):
 
     # The begin of a sequence, and actions of producers.
 
-    @initialize(
-        store=STORE,
-        source=SOURCE,
-        partitions=st.lists(st.integers(1, 2), min_size=1, max_size=2),
-        null=st.sampled_from(["archive", "skip"]),
-        etags=st.sampled_from(["MD5s", "MD5s", "foreign", "neither"]),
-        disorder=st.sampled_from([None, None, "10s", "90m"]),
-        ordered=st.booleans(),
-        timestamp=TIMESTAMPS,
-        transform=TRANSFORMS,
-        crashes=CRASHES,
-    )
+    @initialize(**BEGIN)
     def begin(
         self,
         store: dict[str, Any],
@@ -360,7 +365,7 @@ class Model(RuleBasedStateMachine):
         self.group_touched = True
         self.strange.add("group")
 
-    @step(store=STORE, isolation=SOURCE.map(lambda source: source["isolation"]), transform=TRANSFORMS)
+    @step(store=STORE, isolation=ISOLATION, transform=TRANSFORMS)
     def reconfigure(self, store: dict[str, Any], isolation: str, transform: dict[str, Any] | None = None) -> None:
         self.store_settings, self.transform = store, transform or {}
         self.strange.add("reconfigured")
@@ -686,7 +691,7 @@ class Model(RuleBasedStateMachine):
     ) -> None:
         store: Any = Watched("store", self.store, actor)
         cluster: Any = Watched("kafka", self.world.cluster, actor)
-        context = Context(archive, cluster, store, self._ledger(store), clock)
+        context = self._context(archive, cluster, store, clock)
         if not progress:
             progress.append(make(context))
         work: PlannedWork = progress[0]
@@ -694,12 +699,18 @@ class Model(RuleBasedStateMachine):
             step()
             progress.append(step)
 
+    def _context(self, archive: Archive, cluster: Any, store: Any, clock: Callable[[], datetime]) -> Context:
+        return Context(archive, cluster, store, self._ledger(store), clock)
+
+    # `SqlModel` has Spark.
+    _sql: Any = None
+
     def _steps(self, context: Context, work: PlannedWork, actor: Actor) -> list[Callable[[], object]]:
         """The tasks after `plan`."""
-        policies = context.archive.policies
         limits = Limits(upload_threads=1, spill_directory=self.directory)
-        engine = WatchedEngine(self.world.read, context.store, limits, actor, self._fatal(next(self.crashes)))
-        choice = ReadPolicies(policies.lost_offsets, policies.bad_record)
+        fatal = self._fatal(next(self.crashes))
+        engine = WatchedEngine(self.world.read, context.store, limits, actor, fatal=fatal, sql=self._sql)
+        choice = ReadPolicies.of(context.archive.policies.model_dump())
         job = ArchiveStep(context.cluster, context.store, context.ledger, engine, choice)
         return [
             lambda: archive_runs(context, work, job.run),
@@ -749,7 +760,7 @@ class Model(RuleBasedStateMachine):
         archive = self.archive(ALL_GOES)
         store: Any = Watched("store", self.store, actor)
         cluster: Any = Watched("kafka", self.world.cluster, actor)
-        context = Context(archive, cluster, store, self._ledger(store), self._moment)
+        context = self._context(archive, cluster, store, self._moment)
         report = audit(archive, store, self._moment())
         damage = find_repairs(context, report, given_up & {f.subject for f in report.damage})
         for entries in damage.lost.values():
@@ -826,16 +837,18 @@ class Model(RuleBasedStateMachine):
             self.world.close()
 
     def _fill_everything(self) -> None:
-        """Fill the archive until it has everything that Kafka still has."""
-        for _ in range(50):
-            context = Context(
-                self.archive(ALL_GOES), self.world.cluster, self.store, self._ledger(self.store), self._moment
-            )
-            left = count_left_out(context, None)
-            if not left:
-                return
+        """Fill the archive until it has everything that Kafka still has; five runs in a row bring something."""
+        least, without_progress = sys.maxsize, 0
+        while left := self._left_out():
+            total = sum(left.values())
+            without_progress = 0 if total < least else without_progress + 1
+            assert without_progress < 5, f"five runs have brought nothing: {left} are left out"
+            least = min(least, total)
             self.fill([], True, False, None)
-        raise AssertionError(f"fifty runs have not filled the archive: {left} are left out")
+
+    def _left_out(self) -> Mapping[TopicPartition, int]:
+        context = self._context(self.archive(ALL_GOES), self.world.cluster, self.store, self._moment)
+        return count_left_out(context, None)
 
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""

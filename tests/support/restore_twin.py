@@ -1,6 +1,6 @@
 """The twin of Kafka as the target of a restore: transactional writers with fencing, and what may happen to them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,9 @@ class TwinTarget:
             settings = Settings(content="record", isolation=isolation)
             for batch in self.twin.read_chunk(chunk, settings):
                 yield as_columns(batch, name)
+
+    def count(self, name: TopicPartition, ranges: Sequence[Range]) -> int:
+        return sum(batch.num_rows for offsets in ranges for batch in self.read(name, offsets, "read_uncommitted"))
 
 
 @dataclass
@@ -99,7 +102,7 @@ class Fate:
 class FatedTarget:
     """A target at whose calls something happens; also at those of its writers. `fates`: by the number of the call."""
 
-    CALLS = frozenset({"writer", "progress", "ends", "topic_id", "read", "send", "commit", "close"})
+    CALLS = frozenset({"writer", "progress", "ends", "topic_id", "read", "count", "send", "commit", "close"})
 
     def __init__(self, inner: Any, fates: Mapping[int, Fate]) -> None:
         self.inner, self.fates, self.calls = inner, fates, list[str]()

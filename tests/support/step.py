@@ -16,9 +16,9 @@ from typing import Any
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import Interval, to_ms
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
@@ -70,7 +70,7 @@ def _carry_out(log: Path, name: str, archive: str, endpoints: str, moment: datet
     elif name in ("archive", "archive, ending"):
         engine_class = PlainEngine if name == "archive" else EndingEngine
         engine = engine_class(to.kafka, context.store, Limits())
-        policies = ReadPolicies(context.archive.policies.lost_offsets, context.archive.policies.bad_record)
+        policies = ReadPolicies.of(context.archive.policies.model_dump())
         step = ArchiveStep(context.cluster, context.store, context.ledger, engine, policies)
         for run in runs:
             step.run(run)

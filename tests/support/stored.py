@@ -82,7 +82,7 @@ def _sealed(plan: Plan) -> str:
 
 
 def opened(data: bytes, master: bytes, wrapped: bytes) -> bytes:
-    """The content of an encrypted object, by the program of docs/ENCRYPTION.md."""
+    """The content of an encrypted object, by the program of docs/howto/encryption.md."""
     head, parts = data[:56], [data[at : at + 65552] for at in range(56, len(data), 65552)]
     key = aes_key_unwrap(master, base64.b64decode(json.loads(wrapped)["wrapped"]["text"]))
     cipher = AESGCMSIV(HKDF(SHA256(), 32, head[24:], b"kafka-archiver/object").derive(key))
@@ -175,7 +175,8 @@ def parse(data: bytes, key: str, plan: Plan) -> list[Any]:
         return {"csv": _csv, "bytes": _framed, "mak": _mak}[settings.format](data, settings.content == "record")
     lines = data.split(b"\n")
     assert lines.pop() == b"", f"{key} does not end in a newline"
-    typed = settings.transform is not None and bool(settings.transform.steps)
+    transform = settings.transform
+    typed = transform is not None and bool(transform.steps or (transform.sql and transform.sql.select))
     whole = letter or settings.content == "record" or typed
     return [json.loads(line) for line in lines] if whole else lines
 

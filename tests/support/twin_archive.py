@@ -6,11 +6,11 @@ from typing import Any
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.intervals import from_ms, to_hour
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours

@@ -32,7 +32,7 @@ def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> Jo
         machine=2 * (jvm + 2.0 + worker),
         machine_cores=2,
     )
-    return JobRun(records=records, size=1_000_000, objects=4, usage=usage)
+    return JobRun(archive="a", records=records, size=1_000_000, objects=4, usage=usage)
 
 
 RESULT = Result(

@@ -1,6 +1,8 @@
 """One file, schema or configuration of somebody else takes a bounded time and memory, and only it is refused."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,70 @@ def test_a_file_with_values_that_nothing_can_hold_is_refused_and_the_others_go_o
     [error] = archives.errors
     assert "bad.yaml" in str(error)
     assert problem in str(error)
+
+
+def too_large(tmp_path: Path) -> str:
+    (tmp_path / "bad.yaml").write_text("archive: bad\n" + "".join(f"# {n:036}\n" for n in range(30_000)) + REST)
+    return "bad.yaml: expected at most 1 MiB (1,048,576 bytes), found 1,170,0"
+
+
+def of_other_bytes(tmp_path: Path) -> str:
+    (tmp_path / "bad.yaml").write_bytes(b"archive: \xff\n")
+    return "bad.yaml: expected text in UTF-8"
+
+
+def a_pipe(tmp_path: Path) -> str:
+    os.mkfifo(tmp_path / "bad.yaml")
+    return "bad.yaml: expected a file, found a device, a pipe or a folder"
+
+
+def without_an_end(tmp_path: Path) -> str:
+    (tmp_path / "bad.yaml").symlink_to("/dev/zero")
+    return "bad.yaml: expected a file, found a device, a pipe or a folder"
+
+
+def schema_too_large(tmp_path: Path) -> str:
+    (tmp_path / "s.avsc").write_text('"int"' + " " * (1 << 20))
+    text = "archive: bad\nsource: {topics: [t], value: {decode: avro, schema: s.avsc}}\nstore: {url: 's3://b/p'}\n"
+    (tmp_path / "bad.yaml").write_text(text)
+    return f"expected at most 1 MiB (1,048,576 bytes), found 1,048,581 bytes: the file {tmp_path / 's.avsc'}"
+
+
+def of_many_levels(tmp_path: Path) -> str:
+    (tmp_path / "bad.yaml").write_text("archive: bad\n" + REST + "x: " + "[" * 200_000)
+    return "line 4: expected at most 100 levels"
+
+
+def of_many_small_values(tmp_path: Path) -> str:
+    # Read by the slower of PyYAML's parsers, it took minutes.
+    (tmp_path / "bad.yaml").write_text("archive: bad\n" + REST + "x: [" + "{a: b}," * 130_000 + "]\n")
+    return "at most 200,000 values"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "write",
+    [too_large, of_other_bytes, a_pipe, without_an_end, schema_too_large, of_many_levels, of_many_small_values],
+    ids=lambda write: write.__name__,
+)
+def test_a_file_that_would_take_long_to_read_is_refused_and_the_others_go_on(
+    tmp_path: Path, write: Callable[[Path], str]
+) -> None:
+    problem = write(tmp_path)
+    (tmp_path / "good.yaml").write_text("archive: good\n" + REST)
+    archives = read_archives(tmp_path)
+    assert list(archives.valid) == ["good"]
+    [error] = archives.errors
+    assert str(error).startswith(f"{tmp_path / 'bad.yaml'}: ")
+    assert problem in str(error)
+
+
+def test_imports_of_large_files_are_refused_before_their_text_is_repeated(tmp_path: Path) -> None:
+    proto_files(tmp_path, 5, 3)
+    for file in tmp_path.glob("m4_*.proto"):
+        file.write_text(file.read_text() + "// comment\n" * 50_000)
+    with pytest.raises(ConfigError, match=r"expected at most 8,388,608 characters in a .proto file and its imports"):
+        with_proto(tmp_path)
 
 
 def test_what_aliases_repeat_counts_each_time() -> None:

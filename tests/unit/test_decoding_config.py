@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
         ("value: {decode: xml}", "", "`source.value.decode`: expected 'bytes', 'string', 'json', 'avro', 'protobuf'"),
         ("value: {decode: avro, schema: none.avsc}", "", "`source.value.schema`: expected a file beside the YAML; "),
         ("value: {decode: avro, schema: no.json}", "", "expected a schema as JSON in the file no.json ("),
-        ("value: {decode: avro, schema: no.txt}", "", "`source.value.schema`: expected UTF-8 in the file"),
+        ("value: {decode: avro, schema: no.txt}", "", "`source.value.schema`: expected text in UTF-8, found"),
         ("value: {decode: protobuf, schema: loop.proto}", "", "expected .proto files that do not import themselves"),
         ("value: {decode: avro, schema: [a]}", "", "expected the name of a file beside the YAML; only json and json_s"),
         ("value: {decode: string, schema: o.avsc}", "", "`source.value`: expected no `schema` with `decode: string`"),

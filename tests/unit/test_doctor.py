@@ -10,6 +10,7 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import probe_prefix
+from kafka_archiver.state.doctor import spark
 from kafka_archiver.state.doctor.brokers import check_groups
 from kafka_archiver.state.doctor.examine import check_neighbours, examine
 from kafka_archiver.state.doctor.retention import check_retention, check_times, longest_interval
@@ -197,7 +198,19 @@ def test_the_clock_of_the_store(seconds: int, state: str, text: str) -> None:
     assert text in check.observed
 
 
-def test_what_submits_a_job(tmp_path: Path) -> None:
+def test_a_job_that_reads_in_python_is_a_warning_with_the_command_that_changes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spark, "why_not", lambda: "this installation has no drain.so")
+    [*_, finding] = check_submit("spark-submit", {"PATH": ""})
+    assert states([finding]) == {"reader": "warning"}
+    assert "no drain.so" in finding.observed
+    assert "python -m kafka_archiver.kafka.drain.compile" in str(finding.actions)
+
+
+def test_what_submits_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "why_not", lambda: "")
+
     def program(name: str, text: str) -> None:
         (tmp_path / "bin").mkdir(exist_ok=True)
         file = tmp_path / "bin" / name
@@ -205,13 +218,17 @@ def test_what_submits_a_job(tmp_path: Path) -> None:
         file.chmod(0o755)
 
     environment = {"PATH": str(tmp_path / "bin")}
-    assert states(list(check_submit("spark-submit", environment))) == {"spark-submit": "problem", "java": "problem"}
+    assert states(list(check_submit("spark-submit", environment))) == {
+        "spark-submit": "problem", "java": "problem", "reader": "ok",
+    }  # fmt: skip
     program("spark-submit", "")
     program("java", "echo 'openjdk version \"17.0.9\"' >&2")
-    assert states(list(check_submit("spark-submit", environment))) == {"spark-submit": "ok", "java": "ok"}
+    assert states(list(check_submit("spark-submit", environment))) == {
+        "spark-submit": "ok", "java": "ok", "reader": "ok",
+    }  # fmt: skip
     assert states(list(check_submit("spark3-submit", environment)))["spark-submit"] == "problem"
     program("java", "echo 'no room' >&2; exit 3")
-    [_, java] = check_submit("spark-submit", {**environment, "JAVA_HOME": str(tmp_path)})
+    [_, java, _] = check_submit("spark-submit", {**environment, "JAVA_HOME": str(tmp_path)})
     assert "ended with 3: no room" in java.observed
     assert states(list(check_submit("spark-submit", {**environment, "JAVA_HOME": "/none"})))["java"] == "problem"
 

@@ -4,14 +4,14 @@ import base64
 import json
 import logging
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Self
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from kafka_archiver.config.encryption import Client
 from kafka_archiver.context.keyring import keyring_of
@@ -19,12 +19,14 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.model.data_keys import MASTERS, REMOTE_MASTERS, DataKey, DataKeyDocument, Wrapped
+from kafka_archiver.messages.explain import explain
+from kafka_archiver.model.data_keys import DataKey, DataKeyDocument, Wrapped
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.kms import KmsMaster
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
+from tests.support.extensions import install
 from tests.support.kms import ARN, Kms, a_kms
 
 pytestmark = pytest.mark.unit
@@ -161,18 +163,8 @@ def test_wrong_keys_are_an_error_that_shows_none(keys: dict[str, str], message: 
     assert not any(value in str(caught.value) for name, value in keys.items() if name != "kms_key_id" and value != "?")
 
 
-class LetterMaster(LocalMaster):
-    """Somebody's class of master keys, whose key is named by one letter."""
-
-    @classmethod
-    def parse(cls, text: str, where: str, options: Mapping[str, str]) -> Self:
-        if len(text) != 1:
-            raise ConfigError(f"{where}: expected one letter")
-        return cls(text.encode() * 32)
-
-
 def test_another_master_key_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MASTERS, "letter", f"{__name__}:LetterMaster")
+    install(monkeypatch, "master_keys", letter="tests.support.extensions.master_key:LetterMaster")
     keys = {"letter": "1", "previous_secrets": text(SECOND)}
     keyring = keyring_of(Endpoints({}, {"region_name": "eu-west-1"}, master_keys=keys))
     assert keyring
@@ -183,8 +175,17 @@ def test_another_master_key_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatc
         keyring_of(Endpoints({}, {}, master_keys={"letter": "12"}))
 
 
-def test_the_yaml_has_a_field_for_each_master_key_of_a_service() -> None:
-    assert set(REMOTE_MASTERS) <= set(Client.model_fields)
+def test_the_yaml_has_a_key_for_each_master_key_of_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "master_keys", letter="tests.support.extensions.master_key:LetterMaster")
+    client = Client.model_validate({"letter": "1"})
+    assert client.remote == {"letter": "1"}
+    assert Client.model_validate(client.model_dump()) == client
+    with pytest.raises(ValidationError, match="`connection` or `kms_key_id` or `letter`, and only one"):
+        Client.model_validate({"letter": "1", "kms_key_id": "k"})
+    for key in ("secret", "digit"):
+        with pytest.raises(ValidationError) as caught:
+            Client.model_validate({key: "1"})
+        assert list(explain(caught.value, "`{}` is none".format)) == [f"`{key}` is none"]
 
 
 def test_no_text_has_a_key(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.model.offset_map import CSV_COLUMNS, LogMap, OffsetMap, RunRecorder, Scattered
+from kafka_archiver.model.offset_map import CSV_COLUMNS, LogMap, OffsetMap, Scattered
+from kafka_archiver.model.offset_map_recorder import RunRecorder
 from kafka_archiver.model.restore import SourcePartition
 from kafka_archiver.values.ranges import TopicPartition
 

@@ -14,9 +14,12 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.messages import advice
 from kafka_archiver.messages.actions import Action, command, words
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.orchestration.dag_run.restore_form import KEYS, conf_of, restore_params, restore_request
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
-from kafka_archiver.orchestration.page.actions import SubmittedForm, trigger_of
+from kafka_archiver.orchestration.page.actions import trigger_of
 from kafka_archiver.orchestration.page.buttons import steps_of
+from kafka_archiver.orchestration.page.restore_fields import sections
+from kafka_archiver.orchestration.page.submitted import SubmittedForm
 
 pytestmark = pytest.mark.unit
 
@@ -130,3 +133,50 @@ def test_a_fill_takes_all_or_from_an_hour_on_and_has_a_button() -> None:
     [step] = steps_of("orders", [advice.fill("orders")])
     assert step.button
     assert (step.button.action, step.button.fields) == ("fill", ())
+
+
+def test_the_form_of_a_restore_has_each_parameter_of_its_dag_and_gives_the_same_request() -> None:
+    fields = {field.key: field for _, shown in sections(["orders"]) for field in shown}
+    assert set(fields) == KEYS
+    assert fields["topics"].options == ["orders"]
+    assert sections([f"t{number}" for number in range(99)])[0][1][2].kind == "lines"
+    texts = {"flag": "1", "choice": "", "number": "0", "time": "2026-11-20T00:00", "text": "x", "numbers": "0, 2\n5"}
+    sent = [
+        *((key, texts[field.kind]) for key, field in fields.items() if field.kind in texts),
+        *(("topics", "orders"), ("allow", "rows"), ("allow", "lost"), ("rename", "orders=copy\r\n\r\na=b")),
+        *(("dead_letters", "only"), ("until", "2026-11-20 05"), ("end", "7")),
+    ]
+    sent = [(key, value) for key, value in dict(sent).items() if key != "allow"]
+    trigger = trigger_of("restore", archive(), SubmittedForm([*sent, ("allow", "rows"), ("allow", "lost")]))
+    conf = trigger.conf
+    assert trigger.dag == "restore_orders"
+    assert (conf["allow"], conf["partitions"], conf["start"]) == (["rows", "lost"], [0, 2, 5], 0)
+    assert conf["rename"] == ["orders=copy", "a=b"]
+    # Airflow takes each value, and what is not given stays as it is by default.
+    defaults = {key: param.resolve() for key, param in restore_params().items()}
+    assert {key: replace_value(key, value) for key, value in conf.items()} == conf
+    assert restore_request({**defaults, **conf}, ["orders"], "r").selection.hours == (498_648, 498_653)
+    assert trigger_of("restore", archive(), SubmittedForm([("partitioner", "same"), ("to", " ")])).conf == {}
+    assert conf_of(conf) == {key: value for key, value in conf.items() if value != 0}
+
+
+def replace_value(key: str, value: Any) -> Any:
+    """Return a value as Airflow's parameter of this name takes it."""
+    param = restore_params()[key]
+    return param.resolve(value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("start", "x"),
+        ("start", "-1"),
+        ("end", "9" * 30),
+        ("as_of", "noon"),
+        ("from", "9999-99-99"),
+        ("partitions", "1;2"),
+    ],
+)
+def test_a_wrong_field_of_a_restore_is_named_with_what_was_expected(field: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"`{field}`: expected a (number|time).*found '{value[:40]}'"):
+        trigger_of("restore", archive(), form(**{field: value}))

@@ -17,17 +17,24 @@ def message(offset: int, error: int | None = None, partition: int = 1, topic: st
     return Message(topic=topic, partition=partition, offset=offset, value=b"x", error=kafka_error)
 
 
+def inside(some: list[Message]) -> tuple[int, bool, KafkaError | None]:
+    """Return how many records of these messages are the chunk's, whether they are all, and an error to read after."""
+    taken = messages.Messages(lambda number, timeout: some)
+    taken.more(len(some), 0)
+    return reader._inside(taken.offsets, taken.faults, CHUNK, "brokers")
+
+
 def test_what_is_gone_of_another_chunk_is_no_matter() -> None:
     """Retention may pass what was read ahead of the chunk before: its error outlives the next assignment."""
     record, gone = message(3), message(5, KafkaError._AUTO_OFFSET_RESET, partition=0)
-    assert reader._inside([gone, record], CHUNK, "brokers") == ([record], False, None)
+    assert inside([gone, record]) == (1, False, None)
 
 
 @pytest.mark.parametrize("offset", [10, 11])
 def test_what_is_gone_behind_the_chunk_is_asked_for_again_for_librdkafka_has_stopped(offset: int) -> None:
     record, gone = message(3), message(offset, KafkaError._AUTO_OFFSET_RESET)
-    records, ended, why = reader._inside([record, gone], CHUNK, "brokers")
-    assert (records, ended) == ([record], False)
+    count, ended, why = inside([record, gone])
+    assert (count, ended) == (1, False)
     assert why is not None
     assert why.code() == KafkaError._AUTO_OFFSET_RESET
 
@@ -35,24 +42,24 @@ def test_what_is_gone_behind_the_chunk_is_asked_for_again_for_librdkafka_has_sto
 @pytest.mark.parametrize("code", [KafkaError._BAD_MSG, KafkaError._AUTO_OFFSET_RESET, KafkaError._BAD_COMPRESSION])
 def test_what_is_wrong_behind_the_last_record_does_not_matter(code: int) -> None:
     records = [message(3), message(9)]
-    assert reader._inside([*records, message(10, code)], CHUNK, "brokers") == (records, True, None)
+    assert inside([*records, message(10, code)]) == (2, True, None)
 
 
 def test_a_set_behind_the_chunk_that_cannot_be_unpacked_ends_it() -> None:
     record = message(3)
     broken = message(10, KafkaError._BAD_COMPRESSION)
-    assert reader._inside([record, broken], CHUNK, "brokers") == ([record], True, None)
+    assert inside([record, broken]) == (1, True, None)
     with pytest.raises(PermanentError, match="cannot be decompressed"):
-        reader._inside([record, message(9, KafkaError._BAD_COMPRESSION)], CHUNK, "brokers")
+        inside([record, message(9, KafkaError._BAD_COMPRESSION)])
 
 
 @given(st.sets(st.integers(0, 14), min_size=1), st.booleans())
 def test_the_records_of_a_chunk_are_those_before_its_end_and_a_later_one_ends_it(offsets: set[int], eof: bool) -> None:
     records = [message(offset) for offset in sorted(offsets)]
     end = [message(max(offsets) + 1, KafkaError._PARTITION_EOF)] if eof else []
-    inside = [record for record in records if record.offset() < CHUNK.end]
+    count = sum(record.offset() < CHUNK.end for record in records)
     has_ended = max(offsets) >= CHUNK.end - 1
-    assert reader._inside([*records, *end], CHUNK, "brokers") == (inside, has_ended, None)
+    assert inside([*records, *end]) == (count, has_ended, None)
 
 
 class Burst:
@@ -71,21 +78,23 @@ class Burst:
 @pytest.mark.parametrize("large", ["value", "key", "headers"])
 def test_large_records_behind_small_ones_make_no_large_batch(large: str, sample: int) -> None:
     """The number of records to ask for is guessed from the size of those before."""
-    messages, counted, uncounted = reader._take(Burst(large), 2000, sample)
-    assert 20 <= len(messages) <= 35
+    taken = messages.Messages(Burst(large).consume, sample)
+    reader._take(taken, 2000)
+    assert 20 <= len(taken) <= 35
     # librdkafka itself holds back for large values alone.
-    assert (counted if large == "value" else uncounted) >= reader.BATCH_BYTES
+    assert (taken.counted if large == "value" else taken.uncounted) >= reader.BATCH_BYTES
 
 
 def test_so_many_records_at_a_time_as_are_looked_at_soon() -> None:
     asked: list[int] = []
 
-    class Endless:
-        def consume(self, number: int, timeout: float) -> list[Message]:
-            asked.append(number)
-            return [Message(value=b"x")] * number
+    def endless(number: int, timeout: float) -> list[Message]:
+        asked.append(number)
+        return [Message(value=b"x")] * number
 
-    assert len(reader._take(Endless(), 2 * reader.ROUND + 1)[0]) == 2 * reader.ROUND + 1
+    taken = messages.Messages(endless)
+    reader._take(taken, 2 * reader.ROUND + 1)
+    assert len(taken) == 2 * reader.ROUND + 1
     assert asked == [reader.ROUND, reader.ROUND, 1]
 
 
@@ -136,19 +145,25 @@ def test_a_header_without_a_readable_key_is_no_reason_to_fail_and_is_said_of_its
 
 def test_what_is_gone_of_the_chunk_itself_is_an_error() -> None:
     with pytest.raises(TransientError, match="does not have the start of"):
-        reader._inside([message(3), message(4, KafkaError._AUTO_OFFSET_RESET)], CHUNK, "brokers")
+        inside([message(3), message(4, KafkaError._AUTO_OFFSET_RESET)])
 
 
 @pytest.mark.parametrize(("partition", "topic"), [(0, "t"), (1, "u")])
 def test_a_record_of_another_partition_is_never_taken(partition: int, topic: str) -> None:
     stranger = message(5, partition=partition, topic=topic)
-    for some in ([stranger, message(6)], [message(4), stranger]):
+
+    def batches(*some: Message) -> list[object]:
+        taken = messages.Messages(lambda number, timeout: list(some))
+        taken.more(2, 0)
+        return reader._batches(taken, 2, False, CHUNK)
+
+    for some in ((stranger, message(6)), (message(4), stranger)):
         with pytest.raises(IntegrityError, match="got a record of"):
-            reader._require_place(some, CHUNK)
-    reader._require_place([message(4), message(5)], CHUNK)
+            batches(*some)
+    assert batches(message(4), message(5))
 
 
 @pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION])
 def test_a_topic_that_the_broker_does_not_know_is_asked_for_again(code: int) -> None:
     with pytest.raises(TransientError, match=r"does not know t\[1\], .* asks others"):
-        reader._inside([message(3), message(4, code)], CHUNK, "brokers")
+        inside([message(3), message(4, code)])

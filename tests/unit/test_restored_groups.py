@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.offset_map import LogMap, OffsetMap, RunRecorder
+from kafka_archiver.model.offset_map import LogMap, OffsetMap
+from kafka_archiver.model.offset_map_recorder import RunRecorder
 from kafka_archiver.model.restore import (
     PartitionReport,
     RestorePlan,

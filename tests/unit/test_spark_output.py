@@ -1,12 +1,17 @@
 """The task's log of spark-submit's output."""
 
 import logging
+from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kafka_archiver.messages.progress import EVERY, ChunkProgress, find_progress
 from kafka_archiver.orchestration.submit.links import Application, find_application, spark_address
 from kafka_archiver.orchestration.submit.output import LevelledLog, split_level
 from kafka_archiver.spark.failures import APPLICATION
+from kafka_archiver.state.status.facts import JobProgress
 
 pytestmark = pytest.mark.unit
 
@@ -66,3 +71,31 @@ def test_the_button_leads_to_the_ui_while_the_job_runs_and_then_to_the_history(
     application: Application | None, history: str | None, running: bool, leads_to: str
 ) -> None:
     assert spark_address(application, history, running) == leads_to
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.floats(0, 60)), min_size=1))
+def test_a_job_says_at_most_every_ten_seconds_how_far_it_is_and_the_task_finds_the_line(
+    chunks: list[tuple[int, float]],
+) -> None:
+    moment, said = 0.0, list[float]()
+    progress = ChunkProgress(len(chunks), total := sum(offsets for offsets, _ in chunks), lambda: moment)
+    done, texts = 0, list[str]()
+    for number, (offsets, seconds) in enumerate(chunks, 1):
+        moment, done = moment + seconds, done + offsets
+        line = progress.add(offsets)
+        assert (line is not None) == (moment - (said or [0.0])[-1] >= EVERY)
+        if line is not None:
+            said.append(moment)
+            logged = [f"2026-11-21 05:00:04,123 INFO {line}\n", "progress"]
+            assert list(find_progress(logged, texts.append)) == logged
+            assert texts.pop().startswith(f"{number:,} of {len(chunks):,} chunks")
+            assert texts == []
+            known = JobProgress(run="r", text=line, at=datetime.now(UTC))
+            assert known.percent == (100 * done // total if total else None)
+
+
+def test_the_time_left_is_that_of_the_offsets_left_at_the_rate_so_far() -> None:
+    moments = iter([0.0, 5.0, 20.0])
+    progress = ChunkProgress(4, 8000, lambda: next(moments))
+    assert progress.add(1000) is None
+    assert progress.add(1000) == "progress: 2 of 4 chunks (25 %), 100 offsets/s, 1 min 0 s left"

@@ -1,4 +1,4 @@
-"""The client of Airflow's REST API is patient with questions, and sends nothing else twice."""
+"""The client of Airflow's REST API asks again after a timeout, and repeats a request of which nothing came."""
 
 import httpx
 import pytest
@@ -42,3 +42,24 @@ def test_then_it_gives_up(method: str, error: Exception, times: int) -> None:
     with pytest.raises(StackError, match="does not answer"):
         client.ask(method, "/dags", login=False)
     assert asked == [method] * times
+
+
+ROLLED_BACK = httpx.Response(500, json={"detail": {"reason": "Database error", "orig_error": "hidden"}})
+
+
+@pytest.mark.parametrize("method", ["PATCH", "POST"])
+def test_a_request_that_the_database_rolled_back_is_sent_again(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RestApi._accepted.retry, "sleep", lambda seconds: None)
+    client, asked = api(ROLLED_BACK, httpx.Response(200, json={"a": 1}))
+    assert client.ask(method, "/connections", {}, login=False) == {"a": 1}
+    assert asked == [method] * 2
+
+    client, asked = api(*[ROLLED_BACK] * 7)
+    with pytest.raises(StackError, match="Database error"):
+        client.ask(method, "/connections", {}, login=False)
+    assert asked == [method] * 6
+
+    client, asked = api(httpx.Response(500, text="another fault"), ROLLED_BACK)
+    with pytest.raises(StackError, match="another fault"):
+        client.ask(method, "/connections", {}, login=False)
+    assert asked == [method]

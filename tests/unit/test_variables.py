@@ -106,7 +106,7 @@ def test_a_list_of_one_variable_has_commas_or_brackets(topics: str) -> None:
 
 
 def test_the_example_of_the_docs() -> None:
-    section = (ROOT / "docs/OPERATING.md").read_text().partition("### Environment variables")[2]
+    section = (ROOT / "docs/configure.md").read_text().partition("## Environment variables")[2]
     text = section.partition("```yaml\n")[2].partition("```")[0]
     archive = parse_archive(text, "x", {"ORDERS_TOPICS": "[orders, returns]", "BUCKET": "b", "STAGE": ""})
     assert (archive.source.topics, archive.store.url, archive.retries) == (("orders", "returns"), "s3://b/test", 3)
@@ -155,5 +155,5 @@ def test_credentials_in_a_variable_are_refused_as_in_the_yaml() -> None:
 
 @pytest.mark.parametrize("deep", ["[", "{a: ", "- ", "? "])
 def test_a_tree_of_any_depth_is_an_error_and_ends_no_process(deep: str) -> None:
-    with pytest.raises(ConfigError, match="not YAML: a value cannot be read"):
+    with pytest.raises(ConfigError, match="expected at most 100 levels"):
         read(deep * 100_000)

@@ -9,7 +9,6 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from kafka_archiver.config.alerts import Alerts
 from kafka_archiver.config.audit import AuditSection
 from kafka_archiver.config.health import Health
-from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
 from kafka_archiver.config.source import Source
 from kafka_archiver.config.spark import Spark
@@ -19,9 +18,14 @@ from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
+from kafka_archiver.messages.policies import PolicyChoices
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.tokens import Field as OfRecord
 from kafka_archiver.model.plan import Evolution, Header, Settings
+
+
+class Policies(PolicyChoices, Section):
+    """The archive's choices."""
 
 
 class Archive(Section):
@@ -117,10 +121,10 @@ class Archive(Section):
         :raises ConfigError: a policy or choice does not exist.
         """
         try:
-            chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
+            chosen = type(self.policies).model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
             wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown))
-            raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from None
+            raise ConfigError(f"{wrong} (policies: {', '.join(type(self.policies).model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 
     @property

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -9,6 +10,7 @@ from typing import NamedTuple, Self
 from kafka_archiver.config import Archive, declarations, load_archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.faults import Fault, FaultyYamlError
 from kafka_archiver.values.documents import Value
 
 # Where a wrong file names its archive, and how much of it is searched.
@@ -27,11 +29,15 @@ class Archives(NamedTuple):
 
 
 class WrongFileError(ConfigError):
-    """A declaration that is wrong. `file`: its file; `archive`: the archive of which it is, as far as can be told."""
+    """A declaration that is wrong. `file`: its file; `archive`: the archive of which it is, as far as can be told.
 
-    def __init__(self, message: str, file: Path, archive: str) -> None:
+    `faults`: those with a line.
+    """
+
+    def __init__(self, message: str, file: Path, archive: str, faults: Iterable[Fault] = ()) -> None:
         super().__init__(message)
         self.file, self.archive = file, archive
+        self.faults = tuple(fault for fault in faults if fault.line)
 
 
 class ArchiveSummary(Value):
@@ -84,7 +90,8 @@ def read_archives(folder: Path) -> Archives:
         try:
             archive = load()
         except ConfigError as error:
-            errors.append(WrongFileError(str(error), file, _name_in(file)))
+            faults = error.faults if isinstance(error, FaultyYamlError) else ()
+            errors.append(WrongFileError(str(error), file, _name_in(file), faults))
         else:
             declared.setdefault(archive.archive, {})[file] = archive
     chosen: dict[str, Path] = {}
@@ -140,10 +147,9 @@ def missing(archives: Archives) -> dict[str, str]:
 
 def _name_in(file: Path) -> str:
     """The name that a wrong file gives its archive; else the file's own."""
-    try:
-        with file.open(encoding="utf-8", errors="replace") as text:
+    named = None
+    # Not environment variables, nor a pipe.
+    if file.is_file():
+        with suppress(OSError), file.open(encoding="utf-8", errors="replace") as text:
             named = _NAME.search(text.read(_HEAD))
-    except OSError:
-        # Environment variables, or a file that cannot be read.
-        named = None
     return named["name"] if named else file.stem

@@ -1,12 +1,38 @@
-"""The bounds of a YAML file's values: what Airflow's database, JSON and the memory of a process can hold. Pure."""
+"""The bounds of a YAML file and its values: what Airflow's database, JSON and the memory of a process can hold."""
 
+import os
+import stat
+from pathlib import Path
 from typing import Any
 
+# Of a YAML file, and of each file that it names.
+MOST_BYTES = 1 << 20
 # Values, with those that aliases repeat.
-_MOST_VALUES = 200_000
-_DEEPEST = 100
+MOST_VALUES = 200_000
+DEEPEST = 100
 _LONGEST = 1_000_000
 _LARGEST = 2**63 - 1
+
+
+def read_bounded(path: Path) -> str:
+    """Read a text file, without waiting for anything.
+
+    :raises ValueError: it is too large, or is no text, or no file at all: what was expected, and what was found.
+    :raises OSError: it cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        # A pipe would keep its reader waiting.
+        raise ValueError("expected a file, found a device, a pipe or a folder")
+    with path.open("rb") as file:
+        about = os.fstat(file.fileno())
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        size = max(about.st_size, len(content))
+        raise ValueError(f"expected at most 1 MiB ({MOST_BYTES:,} bytes), found {size:,} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("expected text in UTF-8, found other bytes") from None
 
 
 def require_bounded(content: Any) -> None:
@@ -19,10 +45,10 @@ def require_bounded(content: Any) -> None:
     while waiting:
         value, keys = waiting.pop()
         count += 1
-        if count > _MOST_VALUES:
-            raise ValueError(f"expected at most {_MOST_VALUES:,} values, those counted that aliases (*name) repeat")
-        if len(keys) > _DEEPEST:
-            raise ValueError(f"`{'.'.join(keys[:4])}…`: expected at most {_DEEPEST} levels")
+        if count > MOST_VALUES:
+            raise ValueError(f"expected at most {MOST_VALUES:,} values, those counted that aliases (*name) repeat")
+        if len(keys) > DEEPEST:
+            raise ValueError(f"`{'.'.join(keys[:4])}…`: expected at most {DEEPEST} levels")
         if isinstance(value, dict):
             waiting += [(key, keys) for key in value]
             waiting += [(inner, (*keys, str(key)[:100])) for key, inner in value.items()]

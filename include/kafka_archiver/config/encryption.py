@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kafka_archiver.config.properties import ConnectionId
 from kafka_archiver.config.section import Section
 from kafka_archiver.messages.secrets import SECRET
-from kafka_archiver.model.data_keys import REMOTE_MASTERS
+from kafka_archiver.model.data_keys import SECRET as IN_CONNECTION
+from kafka_archiver.model.data_keys import master_names
 
 _PLAIN: dict[str, dict[str, Any]] = {"none": {}, "sse-s3": {"sse-s3": True}, "sse-kms": {"sse-kms": {}}}
 _EXPECTED = "none, sse-s3, sse-kms, or a mapping with only one of sse-kms, sse-c and client"
@@ -28,13 +29,26 @@ class SseC(Section):
     connection: ConnectionId
 
 
+def _remote_text() -> str:
+    return " or ".join(f"`{name}`" for name in master_names() if name != IN_CONNECTION)
+
+
+def _is_remote(name: str) -> str:
+    if name == IN_CONNECTION or name not in master_names():
+        raise PydanticCustomError("extra_forbidden", "no key")
+    return name
+
+
 class Client(Section):
-    """Encryption before the store. The master key: the password of a connection, or a key of KMS.
+    """Encryption before the store. The master key: the password of a connection, or a key of KMS or another service.
 
     `encrypt`: false: new plans are not encrypted; the master key opens what earlier plans have encrypted.
     `previous`: only after a change to KMS: the connection with the master key before.
     """
 
+    model_config = ConfigDict(extra="allow")
+    # The key of a service that another distribution adds.
+    __pydantic_extra__: dict[Annotated[str, AfterValidator(_is_remote)], Annotated[str, Field(min_length=1)]]
     connection: ConnectionId | None = None
     kms_key_id: Annotated[str, Field(min_length=1)] | None = None
     previous: ConnectionId | None = None
@@ -42,17 +56,19 @@ class Client(Section):
 
     @model_validator(mode="after")
     def _one_master(self) -> Self:
-        names = " or ".join(f"`{name}`" for name in REMOTE_MASTERS)
         if len([value for value in (self.connection, *self.remote.values()) if value]) != 1:
-            raise ValueError(f"`connection` or {names}, and only one of them: the master key")
+            raise ValueError(f"`connection` or {_remote_text()}, and only one of them: the master key")
         if self.previous and not self.remote:
-            raise ValueError(f"`previous` only beside {names}: a connection has `previous_secrets` in its extra")
+            raise ValueError(
+                f"`previous` only beside {_remote_text()}: a connection has `previous_secrets` in its extra"
+            )
         return self
 
     @property
     def remote(self) -> dict[str, str]:
         """The master key that stays in a key service, by the name of its field; empty for one in a connection."""
-        return {name: key for name in REMOTE_MASTERS if (key := getattr(self, name))}
+        remote = {"kms_key_id": self.kms_key_id, **self.__pydantic_extra__}
+        return {name: key for name, key in remote.items() if key}
 
 
 class Encryption(Section):

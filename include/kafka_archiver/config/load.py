@@ -1,20 +1,21 @@
 """Load archives from YAML files. A ConfigError names the file, the key, what was expected and what was found."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.config.bounds import require_bounded
+from kafka_archiver.config.bounds import read_bounded, require_bounded
 from kafka_archiver.config.extras import require_extras
 from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.unknown import unknown, without_the_only_choices
-from kafka_archiver.config.yaml_text import Read, read_yaml
+from kafka_archiver.config.yaml_text import Read, located, read_yaml
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import explain, kind_of
+from kafka_archiver.messages.explain import faults_of, kind_of
+from kafka_archiver.messages.faults import Fault, FaultyYamlError
 
 
 def parse_archive(text: str, file: str, environ: Mapping[str, str] | None = None) -> Archive:
@@ -27,9 +28,24 @@ def parse_archive(text: str, file: str, environ: Mapping[str, str] | None = None
     try:
         read = read_yaml(text, os.environ if environ is None else environ)
         require_bounded(read.content)
+    except FaultyYamlError as error:
+        raise _placed(error.faults, text, file) from None
     except (ConfigError, ValueError) as error:
         raise ConfigError("\n".join(f"{file}: {line}" for line in str(error).splitlines())) from None
-    return make_archive(read, file, Path(file).parent)
+    try:
+        return make_archive(read, file, Path(file).parent)
+    except FaultyYamlError as error:
+        raise _placed(error.faults, text) from None
+
+
+def _placed(faults: Iterable[Fault], text: str, file: str = "") -> FaultyYamlError:
+    """Return the error with the lines of its faults.
+
+    :param file: the text's name, if the faults do not say it.
+    """
+    before = f"{file}: " if file else ""
+    placed = (located(text, fault) for fault in faults)
+    return FaultyYamlError(fault._replace(text=f"{before}{fault.text}") for fault in placed)
 
 
 def make_archive(read: Read, file: str, folder: Path) -> Archive:
@@ -46,8 +62,8 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
     try:
         archive = Archive.model_validate(without_the_only_choices(content), context={"folder": folder})
     except ValidationError as error:
-        lines = dict.fromkeys(explain(error, unknown, variables=read.variables))
-        raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from None
+        faults = dict.fromkeys(faults_of(error, unknown, variables=read.variables))
+        raise FaultyYamlError(fault._replace(text=f"{file}: {fault.text}") for fault in faults) from None
     try:
         require_extras(archive)
     except ConfigError as error:
@@ -58,11 +74,12 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
 def load_archive(path: Path) -> Archive:
     """The archive in one YAML file. Raises ConfigError."""
     try:
-        return parse_archive(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: cannot be read: it is not UTF-8") from None
+        text = read_bounded(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return parse_archive(text, str(path))
 
 
 def archive_files(folder: Path) -> list[Path]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from kafka_archiver.config.bounds import read_bounded
 from kafka_archiver.messages.secrets import SECRET
 from kafka_archiver.model.schemas import Kind, Reference, Schema
 
@@ -15,6 +16,7 @@ _IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MUL
 _FILE = re.compile(r"[\w./ -]+\.\w+")
 # Of a .proto file: a schema's document has each import as often as it is imported.
 _MOST_IMPORTS, _DEEPEST_IMPORT = 1000, 50
+_MOST_CHARACTERS = 8 << 20
 # Every Protobuf library has these.
 _WELL_KNOWN = "google/protobuf/"
 
@@ -47,14 +49,13 @@ def read_schema(value: Any, kind: Kind, folder: Path | None) -> Schema:
 
 def _text(name: str, folder: Path) -> str:
     try:
-        return (folder / name).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"expected UTF-8 in the file {folder / name}") from None
-    except (OSError, ValueError) as error:
+        return read_bounded(folder / name)
+    except OSError as error:
         raise ValueError(
-            f"expected a file beside the YAML; {folder / name} cannot be read "
-            f"({getattr(error, 'strerror', None) or error})"
+            f"expected a file beside the YAML; {folder / name} cannot be read ({error.strerror or error})"
         ) from None
+    except ValueError as error:
+        raise ValueError(f"{error}: the file {folder / name}") from None
 
 
 class _Imports:
@@ -63,8 +64,9 @@ class _Imports:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, Reference] = {}
-        # By file, how many files it imports, each counted as often as it is imported.
+        # By file, how many files it imports, and the characters of all, each counted as often as it is imported.
         self._counts: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
 
     def of(self, name: str, text: str, above: tuple[str, ...]) -> tuple[Reference, ...]:
         """Return what a file imports.
@@ -80,6 +82,12 @@ class _Imports:
             raise ValueError(
                 f"expected at most {_MOST_IMPORTS:,} imports and {_DEEPEST_IMPORT} levels of them; {name} has "
                 f"{self._counts[name]:,}, each file counted as often as others import it"
+            )
+        self._sizes[name] = len(text) + sum(self._sizes[other] for other in imported)
+        if self._sizes[name] > _MOST_CHARACTERS:
+            raise ValueError(
+                f"expected at most {_MOST_CHARACTERS:,} characters in a .proto file and its imports; {name} has "
+                f"{self._sizes[name]:,}, each file counted as often as others import it"
             )
         return references
 

@@ -7,10 +7,18 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.model.transforms import By, Concurrency, Function, Mapper, Module, Sql, Step, Transform
-
-# What a step may have instead of a mapping: `mask: value.card`, `drop: [value.a]`, `rename: {a: b}`.
-_SHORT = {"mask": "fields", "hash": "fields", "drop": "fields", "rename": "names", "flatten": "separator"}
+from kafka_archiver.model.transforms import (
+    By,
+    Concurrency,
+    Function,
+    Mapper,
+    Module,
+    Sql,
+    Step,
+    Transform,
+    step_names,
+    step_type,
+)
 
 
 def _columns(value: Any, info: ValidationInfo) -> Any:
@@ -40,10 +48,11 @@ def _step(value: Any) -> Any:
     if not isinstance(value, dict) or "step" in value:
         # Another process has it as a plan has it.
         return value
-    if len(value) != 1 or (name := str(next(iter(value)))) not in _SHORT:
-        raise ValueError(f"one of {', '.join(_SHORT)} with its settings, for example `mask: value.card`")
-    settings = value[name]
-    main = _SHORT[name]
+    if len(value) != 1 or (name := str(next(iter(value)))) not in step_names():
+        raise ValueError(f"one of {', '.join(step_names())} with its settings, for example `mask: value.card`")
+    kind, settings = step_type(name), value[name]
+    # Instead of a mapping of settings: `mask: value.card`, `drop: [value.a]`, `rename: {a: b}`.
+    main = kind.MAIN
     whole = isinstance(settings, dict) and (name != "rename" or set(settings) == {"names"})
     settings = {} if settings is None else dict(settings) if whole else {main: settings}
     if isinstance(settings.get(main), str) and main == "fields":

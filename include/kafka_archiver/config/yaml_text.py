@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from kafka_archiver.config.bounds import DEEPEST, MOST_VALUES
 from kafka_archiver.config.variables import expand, is_one_variable
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.faults import Fault, FaultyYamlError
 from kafka_archiver.messages.secrets import key_name
 
 _STRING = "tag:yaml.org,2002:str"
-# Levels that are no danger to the stack.
-_DEEP = 5000
+QUOTES = "\"'"
+# Levels that are no danger to the stack, and values that take no time.
+_SMALL = 5000
 
 
 # `{topic}/{yyyy}` is a pattern; as YAML it would be a mapping without values.
@@ -32,7 +35,8 @@ class _Strict:
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if key in keys:
-                raise ConfigError(f"line {key_node.start_mark.line + 1}: key `{key_name(key)}` is given twice")
+                line = key_node.start_mark.line + 1
+                raise FaultyYamlError([Fault(f"line {line}: key `{key_name(key)}` is given twice", line=line)])
             keys.add(key)
         return super().construct_mapping(node, deep)  # type: ignore[misc] # of the loader
 
@@ -51,7 +55,26 @@ class _Fast(_Strict, _Libyaml):  # type: ignore[misc] # chosen above
 
 def _loader(text: str) -> Any:
     deepest = text.count("[") + text.count("{") + 2 * max(map(len, text.splitlines()), default=0)
-    return (_Fast if deepest < _DEEP else _Python)(text)
+    if max(deepest, len(text) // 20) >= _SMALL:
+        _require_small(text)
+    return _Fast(text)
+
+
+def _require_small(text: str) -> None:
+    """Look at a tree without building it.
+
+    :raises ConfigError: it is too deep for the loader's stack, or has too many values.
+    """
+    depth = count = 0
+    for event in yaml.parse(text, _Libyaml):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        count += isinstance(event, yaml.NodeEvent)
+        # What is a little too deep gets a message with its keys, by `require_bounded`.
+        if depth > DEEPEST + 2:
+            line = event.start_mark.line + 1 if event.start_mark else "?"
+            raise ConfigError(f"line {line}: expected at most {DEEPEST} levels of lists and mappings")
+        if count > MOST_VALUES:
+            raise ConfigError(f"expected at most {MOST_VALUES:,} values")
 
 
 class Read(NamedTuple):
@@ -83,7 +106,9 @@ def read_yaml(text: str, environ: Mapping[str, str]) -> Read:
         raise
     except Exception as error:  # noqa: BLE001 - a value can fail in any way, and one file must not stop the others
         hint = " (inside [] or {}, a value with ${NAME} needs quotes)" if "${" in text else ""
-        raise ConfigError(f"not YAML: {_problem(error)}{hint}") from None
+        mark = getattr(error, "problem_mark", None)
+        fault = Fault(f"not YAML: {_problem(error)}{hint}", line=mark.line + 1 if mark else None)
+        raise FaultyYamlError([fault]) from None
 
 
 class _Expansion:
@@ -93,7 +118,7 @@ class _Expansion:
         self._loader, self._environ, self._variables = loader, environ, variables
         # An alias is the same node at a second place.
         self._done: dict[int, Any] = {}
-        self._faults: list[str] = []
+        self._faults: list[Fault] = []
 
     def expanded(self, node: yaml.Node, keys: tuple[str, ...]) -> yaml.Node:
         """The tree without variables.
@@ -102,7 +127,7 @@ class _Expansion:
         """
         new = self._new(node, keys)
         if self._faults:
-            raise ConfigError("\n".join(self._faults))
+            raise FaultyYamlError(self._faults)
         return new
 
     def _new(self, node: yaml.Node, keys: tuple[str, ...]) -> yaml.Node:
@@ -150,7 +175,8 @@ class _Expansion:
         return node if tree is None else tree
 
     def _fault(self, keys: tuple[str, ...], node: yaml.Node, what: str) -> None:
-        self._faults.append(f"`{'.'.join(keys)}` (line {node.start_mark.line + 1}): {what}")
+        line = node.start_mark.line + 1
+        self._faults.append(Fault(f"`{'.'.join(keys)}` (line {line}): {what}", ".".join(keys), line))
 
 
 _QUOTED = re.compile(r"""(['"])(.*?)\1""", re.DOTALL)
@@ -164,3 +190,53 @@ def _problem(error: Exception) -> str:
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     problem = getattr(error, "problem", None) or "a value cannot be read"
     return where + _QUOTED.sub(lambda match: match[0] if _OF_YAML.fullmatch(match[2]) else "…", problem)
+
+
+def located(text: str, fault: Fault) -> Fault:
+    """Return a fault with its line: that of its last key that the YAML has. What may be a secret is not shown."""
+    line = fault.line
+    if line is None and fault.keys:
+        try:
+            line = _line_of(yaml.compose(text, _Python), fault.keys.split("."))
+        except (yaml.YAMLError, RecursionError):
+            line = None
+    lines = text.splitlines()
+    return fault._replace(line=line, shown=_shown(lines[line - 1], fault) if line and line <= len(lines) else "")
+
+
+def _line_of(node: yaml.Node | None, keys: list[str]) -> int | None:
+    line = None
+    while node is not None and keys:
+        if isinstance(node, yaml.SequenceNode) and keys[0].isdigit() and int(keys[0]) < len(node.value):
+            node, keys = node.value[int(keys[0])], keys[1:]
+            line = node.start_mark.line + 1
+            continue
+        below = _below(node, keys) if isinstance(node, yaml.MappingNode) else None
+        if below is None:
+            break
+        key, node, keys = below
+        line = key.start_mark.line + 1
+    return line
+
+
+def _below(node: yaml.MappingNode, keys: list[str]) -> tuple[yaml.Node, yaml.Node, list[str]] | None:
+    """Return the key with the longest name that begins these keys, and what is below it: a name may have dots."""
+    named = [(key_name(key.value), key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+    for length in range(len(keys), 0, -1):
+        for name, key, value in named:
+            if name == ".".join(keys[:length]):
+                return key, value, keys[length:]
+    return None
+
+
+_LINE = re.compile(r"(?P<key>\s*(?:- +)?[\w.\-]{1,80}:|\s*-)(?P<space>\s*)(?P<value>.*)")
+
+
+def _shown(line: str, fault: Fault) -> str:
+    """Return a line without its value, unless the fault shows the value."""
+    match = _LINE.fullmatch(line.rstrip())
+    if not match:
+        return "…"
+    value = match["value"].partition(" #")[0].strip()
+    is_known = not value or f"found {value.strip(QUOTES)!r}" in fault.text
+    return f"{match['key']}{match['space']}{value if is_known else '…'}".rstrip()

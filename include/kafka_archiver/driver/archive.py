@@ -13,7 +13,6 @@ from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.work.archive.engine import Engine
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.step import ArchiveStep
 
 MakeEngine = Callable[[ArchiveJob, Endpoints], Engine]
@@ -41,7 +40,7 @@ def run(job: ArchiveJob, endpoints: Endpoints, make_engine: MakeEngine = spark_e
         store,
         Ledger(store, job.archive, keyring_of(endpoints)),
         make_engine(job, endpoints),
-        ReadPolicies(job.lost_offsets, job.bad_record),
+        job.read_policies,
     )
     for name in job.runs:
         step.run(name)

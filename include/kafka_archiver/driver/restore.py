@@ -12,6 +12,7 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.jobs.restore import RestoreJob
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.progress import EVERY, PROGRESS
 from kafka_archiver.model.restore import RestorePlan
 from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.work.restore.step import (
@@ -25,8 +26,6 @@ from kafka_archiver.work.restore.step import (
 )
 
 log = logging.getLogger(__name__)
-# Between two lines about the progress.
-SECONDS = 10.0
 
 
 def run(job: RestoreJob, endpoints: Endpoints) -> None:
@@ -65,8 +64,13 @@ def run(job: RestoreJob, endpoints: Endpoints) -> None:
         work_on(context, targets, PartitionWork(**{**vars(work), "writers": at_once or 1}).write, at_once)
 
 
+def log_progress(line: str) -> None:
+    """Log a line that the task takes to the page."""
+    log.info("%s%s", PROGRESS, line)
+
+
 @contextmanager
-def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = log.info) -> Iterator[None]:
+def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = log_progress) -> Iterator[None]:
     """Say the progress every few seconds: it is in the target, in the group's offsets."""
     began, ended, before = time.monotonic(), threading.Event(), list[int]()
 
@@ -83,7 +87,7 @@ def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = lo
 
     def go_on_looking() -> None:
         look()
-        while not ended.wait(SECONDS):
+        while not ended.wait(EVERY):
             look()
 
     thread = threading.Thread(target=go_on_looking, name="progress", daemon=True)

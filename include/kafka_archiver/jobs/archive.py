@@ -1,13 +1,14 @@
 """The document of the job `archive`. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
-from kafka_archiver.messages.policies import BadRecord, LostOffsets
+from kafka_archiver.messages.policies import BadRecord, LostOffsets, ReadPolicies
 
 if TYPE_CHECKING:
     # Not at runtime: it imports YAML, which the driver does not need.
@@ -53,9 +54,13 @@ class ArchiveJob(JobDocument):
             max_paths=archive.store.max_paths,
             record_seconds=archive.spark.record_seconds,
             record_memory_bytes=archive.spark.record_memory_bytes,
-            lost_offsets=archive.policies.lost_offsets,
-            bad_record=archive.policies.bad_record,
+            **asdict(ReadPolicies.of(archive.policies.model_dump())),
         )
+
+    @property
+    def read_policies(self) -> ReadPolicies:
+        """The policies that decide while a run is read."""
+        return ReadPolicies.of(self.model_dump())
 
     def options(self, endpoints: Endpoints) -> dict[str, str]:
         """The options of the store. The endpoints may be a person's, who need not know what requests have besides."""

@@ -6,8 +6,12 @@ from typing import Any
 import confluent_kafka
 
 from kafka_archiver.kafka.complaints import Complaints
+from kafka_archiver.kafka.drain.client import DrainConsumer, is_possible
+from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.messages import Messages
+from kafka_archiver.kafka.taken import Taken
 from kafka_archiver.model.plan import Chunk, Settings
 
 # The most bytes of an answer, and of a record batch that is decompressed (by zstd: a small one may want all memory).
@@ -48,14 +52,16 @@ class Consumer:
         complaints: Complaints,
     ) -> None:
         self._brokers = complaints.brokers
-        self._config = _config(properties, group, chunks, settings) | {"error_cb": complaints}
+        self._config, self._complaints = _config(properties, group, chunks, settings), complaints
         self._chosen = _AHEAD in properties
         self.enough = 1
         self._inner = self._new()
 
-    def _new(self) -> confluent_kafka.Consumer:
+    def _new(self) -> confluent_kafka.Consumer | DrainConsumer:
         try:
-            return confluent_kafka.Consumer(self._config)
+            if (functions := library()) and is_possible(self._config):
+                return DrainConsumer(functions, self._config, self._complaints)
+            return confluent_kafka.Consumer(self._config | {"error_cb": self._complaints})
         except confluent_kafka.KafkaException as error:
             raise translate(error.args[0], "start a consumer", self._brokers) from error
 
@@ -63,9 +69,20 @@ class Consumer:
         """Continue at `place`. Drops records, and ends of logs, that were fetched for another place."""
         self._inner.assign([place])
 
-    def consume(self, number: int, timeout: float) -> list[Any]:
-        """`number` messages, or those that arrive within `timeout` seconds."""
-        return self._inner.consume(number, timeout=timeout)
+    @property
+    def without_objects(self) -> bool:
+        """Whether records become columns without a Python object each."""
+        return isinstance(self._inner, DrainConsumer)
+
+    def taking(self, most: int, sample: int = 1) -> Taken:
+        """Return what takes messages; close it before anything else is called here.
+
+        :param most: how many it takes at most.
+        :param sample: measure the keys and headers of one message in so many.
+        """
+        if isinstance(self._inner, DrainConsumer):
+            return self._inner.taking(most, sample)
+        return Messages(self._inner.consume, sample)
 
     def log_end(self, partition: confluent_kafka.TopicPartition, timeout: float) -> int:
         """The end of a partition's log. :raises KafkaException: no answer within `timeout` seconds."""

@@ -1,6 +1,6 @@
-"""librdkafka's messages as Arrow batches, with as little Python code per record as possible."""
+"""confluent_kafka's messages as Arrow batches, with as little Python code per record as possible."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -9,10 +9,11 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.kafka.taken import Fault
 from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.records.formats.unread import HEADER_KEY
 from kafka_archiver.records.formats.vectors import binaries, int64s, vector
-from kafka_archiver.values.columns import Int64s
+from kafka_archiver.values.columns import Int64s, column
 
 # The stubs of confluent_kafka have no type for a consumed message.
 Message: Any = confluent_kafka.Message
@@ -22,8 +23,59 @@ SPARK_TIMES = (-2_177_452_800_000, (2**63 - 1) // 1000)
 Headers = list[tuple[str, bytes | None]]
 # Stands for the headers of a message if a header's key is not UTF-8.
 UNREADABLE: Headers = []
+Consume = Callable[..., list[Any]]
 ToBatch = Callable[[list[Any]], pa.RecordBatch]
-_RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
+RECORD_COLUMNS = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
+
+
+class Messages:
+    """Implements `Taken`.
+
+    :param consume: returns the messages that come: up to a number, within a timeout in seconds.
+    :param sample: measure the keys and headers of one message in so many.
+    """
+
+    def __init__(self, consume: Consume, sample: int = 1) -> None:
+        self._consume, self._sample = consume, sample
+        self._records: list[Any] = []
+        self.faults: list[Fault] = []
+        self.counted = self.uncounted = 0
+
+    def more(self, number: int, timeout: float) -> bool:
+        """Take up to `number` further messages; see `Taken`."""
+        messages = self._consume(number, timeout=timeout)
+        counted, uncounted = held_bytes(messages, self._sample)
+        self.counted, self.uncounted = self.counted + counted, self.uncounted + uncounted
+        if not any(map(Message.error, messages)):
+            self._records += messages
+            return bool(messages)
+        for message in messages:
+            if (error := message.error()) is None:
+                self._records.append(message)
+            else:
+                self.faults.append(Fault(len(self._records), error, message.partition(), message.offset() or 0))
+        return messages[-1].error() is None
+
+    def __len__(self) -> int:
+        """Return the number of records and errors."""
+        return len(self._records) + len(self.faults)
+
+    @property
+    def offsets(self) -> Int64s:
+        """Those of the records."""
+        return np.fromiter(map(Message.offset, self._records), np.int64, len(self._records))
+
+    def places(self, count: int) -> Sequence[tuple[str, int]]:
+        """Return the places of the first and the last record."""
+        return [(message.topic(), message.partition()) for message in (self._records[0], self._records[count - 1])]
+
+    def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
+        """Return the first `count` records; see `Taken`."""
+        return list(to_batches(self._records[:count], record_batch if whole else value_batch))
+
+    def close(self) -> None:
+        """Forget the messages."""
+        self._records = []
 
 
 def held_bytes(messages: list[Any], sample: int = 1) -> tuple[int, int]:
@@ -71,12 +123,18 @@ def record_batch(messages: list[Any]) -> pa.RecordBatch:
         pa.array((types - 1).astype(np.int32)),
         binaries(list(map(Message.key, messages))),
         binaries(list(map(Message.value, messages))),
-        _headers([some or [] for some in headers]),
+        header_column([some or [] for some in headers]),
     ]
-    batch = pa.RecordBatch.from_arrays(columns, schema=_RECORD)
-    if not any(some is UNREADABLE for some in headers):
+    batch = pa.RecordBatch.from_arrays(columns, schema=RECORD_COLUMNS)
+    return mark_unread(batch, {row for row, some in enumerate(headers) if some is UNREADABLE})
+
+
+def mark_unread(batch: pa.RecordBatch, rows: Set[int]) -> pa.RecordBatch:
+    """Return the batch with `UNREAD` if there are rows with a header whose key is not UTF-8."""
+    if not rows:
         return batch
-    marks = [_why(time) if some is UNREADABLE else None for some, time in zip(headers, times.tolist(), strict=True)]
+    times = column(batch, "timestamp").tolist()
+    marks = [_why(time) if row in rows else None for row, time in enumerate(times)]
     return batch.append_column(UNREAD, pa.array(marks, UNREAD.type))
 
 
@@ -114,12 +172,12 @@ def _all_headers(messages: list[Any]) -> list[Headers | None]:
     return headers
 
 
-def _headers(records: list[Headers]) -> pa.Array:
+def header_column(records: list[Headers]) -> pa.Array:
     """A list of (key, value) per record, without further Python objects."""
     ends = np.zeros(len(records) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, records), np.int32, len(records)), out=ends[1:])
     pairs = list(chain.from_iterable(records))
     parts = [pa.array([key for key, _ in pairs], pa.string()), binaries([value for _, value in pairs])]
-    form = _RECORD.field("headers").type
+    form = RECORD_COLUMNS.field("headers").type
     items = pa.StructArray.from_arrays(parts, fields=list(form.value_type))
     return pa.ListArray.from_arrays(pa.array(ends), items, form)

@@ -5,23 +5,23 @@ It gives the same records as Spark's Kafka source, and stops at the chunk's end,
 
 import gc
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
-from typing import Any
 
 import confluent_kafka
+import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.consumer import Consumer
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.messages import Message, ToBatch, held_bytes, record_batch, to_batches, value_batch
+from kafka_archiver.kafka.taken import Fault, Taken
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.values.columns import Int64s
 from kafka_archiver.values.ranges import Range
 
 # Of a topic, a partition and the start and end of offsets, how to go on without them.
@@ -30,6 +30,9 @@ GiveUp = Callable[[str, int, int, int], Advice]
 BATCH = 2000
 BATCH_BYTES = 32 << 20
 ROUND = 250
+# Without Python objects records take less memory: so many times more, while a batch stays within the CPU's caches.
+WITHOUT_OBJECTS = 4
+CACHED_BYTES = 5 << 19
 # Measure the keys and headers of one message in so many, if batches have neither.
 SAMPLE = 8
 # After so many seconds without a record or the log's end, check that the brokers answer at all …
@@ -43,7 +46,7 @@ DAMAGED_TRIES = 3
 # At or after a chunk's end, these mean that the chunk has no further record: a record, the log's end, or a record batch
 # with the right checksum, and so the right offset.
 _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-_NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
+_NOTHING_BEFORE = (KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 
 
 class NotUnpackedError(PermanentError):
@@ -78,13 +81,12 @@ def read_chunks(
         records arrive damaged.
     """
     complaints = Complaints(properties["bootstrap.servers"])
-    to_batch = record_batch if settings.whole_records else value_batch
     # A consumer per topic: librdkafka takes a second to notice an assignment to a new topic.
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
         with _seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
             for chunk in some:
-                yield chunk, _readable(consumer, chunk, to_batch, complaints, patience, give_up)
+                yield chunk, _readable(consumer, chunk, settings.whole_records, complaints, patience, give_up)
 
 
 def read_chunk(
@@ -98,14 +100,14 @@ def read_chunk(
 def _readable(
     consumer: Consumer,
     chunk: Chunk,
-    to_batch: ToBatch,
+    whole: bool,
     complaints: Complaints,
     patience: float,
     give_up: GiveUp,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a chunk; an error that names all offsets of a record batch that cannot be decompressed."""
     try:
-        yield from _read(consumer, chunk, to_batch, complaints, patience)
+        yield from _read(consumer, chunk, whole, complaints, patience)
     except NotUnpackedError as error:
         end = _end_of_batch(consumer, chunk, error.offset)
         way_on = give_up(chunk.topic, chunk.partition, error.offset, end)
@@ -119,12 +121,15 @@ def _end_of_batch(consumer: Consumer, chunk: Chunk, offset: int) -> int:
         consumer.read_from(confluent_kafka.TopicPartition(chunk.topic, chunk.partition, place))
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
-            for message in consumer.consume(1, timeout=1.0):
-                error = message.error()
-                if error is None or error.code() == KafkaError._PARTITION_EOF:
+            with closing(consumer.taking(1)) as taken:
+                taken.more(1, 1.0)
+                if len(taken.offsets):
                     return False
-                if error.code() == KafkaError._BAD_COMPRESSION:
-                    return (message.offset() or 0) <= place
+                for fault in taken.faults:
+                    if fault.error.code() == KafkaError._PARTITION_EOF:
+                        return False
+                    if fault.error.code() == KafkaError._BAD_COMPRESSION:
+                        return fault.offset <= place
         return False
 
     low, step = offset, 1
@@ -138,7 +143,7 @@ def _end_of_batch(consumer: Consumer, chunk: Chunk, offset: int) -> int:
 
 
 def _read(
-    consumer: Consumer, chunk: Chunk, to_batch: ToBatch, complaints: Complaints, patience: float
+    consumer: Consumer, chunk: Chunk, whole: bool, complaints: Complaints, patience: float
 ) -> Iterator[pa.RecordBatch]:
     brokers = complaints.brokers
     place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
@@ -146,20 +151,29 @@ def _read(
     complaints.forget()
     damaged = silences = 0
     silent_since = time.monotonic()
-    sample = 1 if to_batch is record_batch else SAMPLE
+    sample = 1 if whole else SAMPLE
     # Few at first, until their size is known. The topic's next chunk begins with as many as are measured at once.
-    enough = min(consumer.enough, ROUND)
+    pace = WITHOUT_OBJECTS if consumer.without_objects else 1
+    enough = min(consumer.enough, pace * ROUND)
     while True:
-        messages, counted, uncounted = _take(consumer, min(enough, chunk.end - place.offset), sample)
-        inside, ended, again = _inside(messages, chunk, brokers) if messages else ([], False, None)
-        if inside:
-            _require_place(inside, chunk)
-            place.offset = inside[-1].offset() + 1
+        most = min(enough, chunk.end - place.offset)
+        with closing(consumer.taking(most, sample)) as taken:
+            _take(taken, most, pace * ROUND)
+            offsets = taken.offsets
+            count, ended, again = _inside(offsets, taken.faults, chunk, brokers)
+            # In memory of their own.
+            batches = _batches(taken, count, whole, chunk) if count else []
+            number, counted, uncounted = len(taken), taken.counted, taken.uncounted
+        if count:
+            place.offset = int(offsets[count - 1]) + 1
             if not ended:
                 # Before the records are processed: librdkafka prefetches in the meantime.
-                consumer.hold_less(place, uncounted / len(messages))
-            yield from to_batches(inside, to_batch)
-            enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(messages) // (counted + uncounted + 1))
+                consumer.hold_less(place, uncounted / number)
+            yield from batches
+            size = (counted + uncounted + 1) / number
+            enough = min(
+                int(max(BATCH, min(pace * BATCH, CACHED_BYTES / size))), 8 * enough, 1 + int(BATCH_BYTES / size)
+            )
             consumer.enough = enough
             damaged = silences = 0
             silent_since = time.monotonic()
@@ -180,22 +194,26 @@ def _read(
             silent_since = time.monotonic()
 
 
-def _take(consumer: Consumer, number: int, sample: int = 1) -> tuple[list[Any], int, int]:
-    """Up to `number` messages, fewer at a pause, at the log's end, after an error, or if they are large; and the two
-    numbers of `held_bytes`.
+def _take(taken: Taken, number: int, together: int = ROUND) -> None:
+    """Take up to `number` messages, fewer at a pause, at the log's end, after an error, or if they are large.
 
-    In rounds: librdkafka would wait for all `number` messages, and a chunk may have fewer records than offsets.
+    In rounds of `together`: librdkafka would wait for all `number` messages, and a chunk may have fewer records than
+    offsets.
     """
-    messages: list[Any] = []
-    counted = uncounted = 0
-    while len(messages) < number and counted + uncounted < BATCH_BYTES:
-        some = consumer.consume(min(number - len(messages), ROUND), timeout=PAUSE_SECONDS)
-        messages += some
-        values, other_bytes = held_bytes(some, sample)
-        counted, uncounted = counted + values, uncounted + other_bytes
-        if not some or some[-1].error():
+    while len(taken) < number and taken.counted + taken.uncounted < BATCH_BYTES:
+        if not taken.more(min(number - len(taken), together), PAUSE_SECONDS):
             break
-    return messages, counted, uncounted
+
+
+def _batches(taken: Taken, count: int, whole: bool, chunk: Chunk) -> list[pa.RecordBatch]:
+    """Return the first `count` records. :raises IntegrityError: librdkafka gave records of another partition."""
+    for topic, partition in taken.places(count):
+        if (topic, partition) != chunk.name:
+            raise IntegrityError(
+                f"got a record of {topic}[{partition}] while reading {chunk}. Nothing of this chunk is stored; this is "
+                "a fault of the reader, please report it."
+            )
+    return taken.batches(count, whole)
 
 
 @contextmanager
@@ -231,49 +249,44 @@ def _require_life(consumer: Consumer, chunk: Chunk, brokers: str, silences: int,
     )
 
 
-def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any], bool, KafkaError | None]:
-    """The messages of the chunk; whether they reach the chunk's end, by a later record or the end of the log; and an
-    error after which the consumer has to be assigned again: a damaged record batch, or missing offsets after the chunk.
+def _inside(
+    offsets: Int64s, faults: Sequence[Fault], chunk: Chunk, brokers: str
+) -> tuple[int, bool, KafkaError | None]:
+    """Return how many records are the chunk's: those before its end; whether they reach the chunk's end, by a later
+    record or the end of the log; and an error after which the consumer has to be assigned again: a damaged record
+    batch, or missing offsets after the chunk.
     """
-    clean = len(messages)
-    if any(map(Message.error, messages)):
-        clean = next(place for place, message in enumerate(messages) if message.error())
-    if clean and messages[clean - 1].offset() >= chunk.end - 1:
-        # The chunk is complete: whatever follows concerns later offsets.
-        return messages[: bisect_left(messages, chunk.end, hi=clean, key=Message.offset)], True, None
-    inside = messages[:clean]
-    for message in messages[clean:]:
-        error = message.error()
-        code = None if error is None else error.code()
-        if code is None and message.offset() < chunk.end:
-            inside.append(message)
-        elif inside and inside[-1].offset() == chunk.end - 1:
-            # The chunk is complete: any further message concerns later offsets.
-            break
-        elif code in _NOTHING_BEFORE and (message.offset() or 0) >= chunk.end:
-            return inside, True, None
-        elif code == KafkaError._PARTITION_EOF:
+    [behind] = np.nonzero(offsets >= chunk.end)
+    count = int(behind[0]) if len(behind) else len(offsets)
+    for fault in faults:
+        if fault.before > count or (fault.before and offsets[fault.before - 1] == chunk.end - 1):
+            # The chunk is complete: whatever follows concerns later offsets.
+            return min(fault.before, count), True, None
+        error, code = fault.error, fault.error.code()
+        if code in _NOTHING_BEFORE and fault.offset >= chunk.end:
+            return fault.before, True, None
+        if code == KafkaError._PARTITION_EOF:
             continue
-        elif code == KafkaError._BAD_MSG:
-            return inside, False, error
-        elif code == KafkaError._AUTO_OFFSET_RESET:
-            if message.partition() != chunk.partition:
+        if code == KafkaError._BAD_MSG:
+            return fault.before, False, error
+        if code == KafkaError._AUTO_OFFSET_RESET:
+            if fault.partition != chunk.partition:
                 continue
-            if message.offset() >= chunk.end:
+            if fault.offset >= chunk.end:
                 # Prefetched offsets after this chunk, or after the one before, are gone, and librdkafka has stopped.
-                return inside, False, error
+                return fault.before, False, error
             raise TransientError(
                 f"the leader of {chunk.name} does not have the start of {chunk}: retention overtook the run while it "
                 "was reading, or this broker leads no more; the next attempt asks the others, reads what is left, "
                 "and `policies.lost_offsets` decides about what is gone"
             )
-        elif code == KafkaError._BAD_COMPRESSION:
+        if code == KafkaError._BAD_COMPRESSION:
             # What comes before it is of no use: the chunk fails.
-            offset = max(message.offset() or 0, inside[-1].offset() + 1 if inside else chunk.start)
+            offset = max(fault.offset, int(offsets[fault.before - 1]) + 1 if fault.before else chunk.start)
             raise NotUnpackedError(offset, translate(error, f"read {chunk}", brokers))
-        elif not error.retriable():
+        if not error.retriable():
             raise _refused(error, chunk, brokers)
-    return inside, bool(inside) and inside[-1].offset() == chunk.end - 1, None
+    return count, count < len(offsets) or bool(count and offsets[count - 1] == chunk.end - 1), None
 
 
 def _refused(error: KafkaError, chunk: Chunk, brokers: str) -> ArchiverError:
@@ -283,13 +296,3 @@ def _refused(error: KafkaError, chunk: Chunk, brokers: str) -> ArchiverError:
             "attempt asks others whether it is gone"
         )
     return translate(error, f"read {chunk}", brokers)
-
-
-def _require_place(messages: list[Any], chunk: Chunk) -> None:
-    """:raises IntegrityError: librdkafka gave records of another partition."""
-    for message in (messages[0], messages[-1]):
-        if (message.topic(), message.partition()) != chunk.name:
-            raise IntegrityError(
-                f"got a record of {message.topic()}[{message.partition()}] while reading {chunk}. Nothing of this "
-                "chunk is stored; this is a fault of the reader, please report it."
-            )

@@ -1,12 +1,12 @@
 """A cluster to which a restore writes; `work/restore/target` says what each method promises."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.groups import Position
-from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.kafka.transactional import LARGEST_BATCH, TransactionalWriter
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Isolation, Settings
@@ -66,10 +66,21 @@ class KafkaTarget:
         """Yield the records of some offsets, as `COLUMNS`."""
         if not offsets.size:
             return
-        chunk = Chunk(topic=name.topic, partition=name.partition, generation=0, start=offsets.start, end=offsets.end)
         settings = Settings(content="record", isolation=isolation)
-        for batch in read_chunk(self._properties, READER, chunk, settings, self._patience):
+        for batch in read_chunk(self._properties, READER, _chunk(name, offsets), settings, self._patience):
             yield as_columns(batch, name)
+
+    def count(self, name: TopicPartition, ranges: Sequence[Range]) -> int:
+        """Return the number of records at these offsets, those of aborted transactions too."""
+        chunks = [_chunk(name, offsets) for offsets in ranges]
+        settings = Settings(content="value", isolation="read_uncommitted")
+        # One consumer for all: most of the ranges are the single offset of a transaction's marker.
+        of_chunks = read_chunks(self._properties, READER, chunks, settings, self._patience)
+        return sum(batch.num_rows for _, batches in of_chunks for batch in batches)
+
+
+def _chunk(name: TopicPartition, offsets: Range) -> Chunk:
+    return Chunk(topic=name.topic, partition=name.partition, generation=0, start=offsets.start, end=offsets.end)
 
 
 def as_columns(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:

@@ -6,8 +6,9 @@ that had not committed is aborted. After any answer that is not sure, a writer i
 
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import accumulate, pairwise, repeat
 from typing import Any, NamedTuple, NoReturn
 
 import confluent_kafka
@@ -121,31 +122,43 @@ class TransactionalWriter:
             return
         if self._open is None:
             self._do("begin a transaction", self._producer.begin_transaction)
-        produce, topic, partition = self._producer.produce, self._name.topic, self._name.partition
-        columns = [batch.column(name).to_pylist() for name in ("value", "key", "timestamp")]
-        # Most topics have no headers, and Python objects for them cost as much as the records.
-        headers = batch.column("headers")
-        columns.append(headers.to_pylist() if len(headers.flatten()) else [None] * batch.num_rows)
+        final = _Delivery()
+        first, rows = (self._open.first, self._open.rows) if self._open else (_Delivery(), 0)
         last = batch.num_rows - 1
-        first, final = self._open.first if self._open else _Delivery(), _Delivery()
-        for row, (value, key, timestamp, own) in enumerate(zip(*columns, strict=True)):
-            pairs = [(header["key"], header["value"]) for header in own] if own else None
-            answer = final if row == last else first if row == 0 and self._open is None else None
-            if row == 0 == last and self._open is None:
-                first = final
-            while True:
-                try:
-                    if answer is None:
-                        produce(topic, value, key, partition, timestamp=timestamp, headers=pairs)
-                    else:
-                        produce(topic, value, key, partition, answer, timestamp=timestamp, headers=pairs)
-                    break
-                except BufferError:
-                    self._producer.poll(0.05)
-                except KafkaException as error:
-                    self._raise(error.args[0], f"write a record to {self._name}", error)
+        if self._open is None and last:
+            self._produce(batch.slice(0, 1), first)
+            batch = batch.slice(1)
+        elif self._open is None:
+            first = final
+        self._produce(batch.slice(0, batch.num_rows - 1), None)
+        self._produce(batch.slice(batch.num_rows - 1), final)
         self._producer.poll(0)
-        self._open = _Open(first, final, (self._open.rows if self._open else 0) + batch.num_rows)
+        self._open = _Open(first, final, rows + last + 1)
+
+    def _produce(self, batch: pa.RecordBatch, answer: _Delivery | None) -> None:
+        """Produce records; `answer` gets the broker's answer about each.
+
+        `produce_batch` of confluent-kafka drops timestamps and headers, so it is a call a record: the arguments by
+        position, which saves a third of the call.
+        """
+        produce, topic, partition = self._producer.produce, self._name.topic, self._name.partition
+        rows = zip(
+            batch.column("value").to_pylist(),
+            batch.column("key").to_pylist(),
+            batch.column("timestamp").to_pylist(),
+            _header_pairs(batch.column("headers")),
+            strict=True,
+        )
+        try:
+            for value, key, timestamp, headers in rows:
+                while True:
+                    try:
+                        produce(topic, value, key, partition, answer, None, timestamp, headers)
+                        break
+                    except BufferError:
+                        self._producer.poll(0.05)
+        except KafkaException as error:
+            self._raise(error.args[0], f"write a record to {self._name}", error)
 
     def commit(self, group: str, stamp: str) -> Range:
         """Commit the open transaction, and with it the offset behind its last record as the progress of the group.
@@ -218,6 +231,17 @@ class TransactionalWriter:
             raise translated from cause
         kind = UncertainError if began else TransientError
         raise kind(str(translated)) from cause
+
+
+def _header_pairs(headers: pa.Array) -> Iterator[list[tuple[str, str | bytes | None]] | None]:
+    """Return the headers of each record as the client takes them; None for none."""
+    items = headers.flatten()
+    if not len(items):
+        # Most topics have no headers, and Python objects for them cost as much as the records.
+        return repeat(None, len(headers))
+    pairs = list(zip(items.field("key").to_pylist(), items.field("value").to_pylist(), strict=True))
+    ends = list(accumulate(headers.value_lengths().to_pylist()))
+    return (pairs[start:end] or None for start, end in pairwise([0, *ends]))
 
 
 def _in_time(call: Callable[..., Any], seconds: float) -> bool:

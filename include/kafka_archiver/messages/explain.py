@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kafka_archiver.messages.faults import Fault
 from kafka_archiver.messages.secrets import SECRET, key_name
 
 
@@ -15,7 +16,18 @@ def explain(
     under: tuple[str, ...] = (),
     variables: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Iterator[str]:
-    """Yield the faults, one line for each key.
+    """Yield the faults, one line for each key. Parameters as of `faults_of`."""
+    for fault in faults_of(error, unknown, under, variables):
+        yield fault.text
+
+
+def faults_of(
+    error: ValidationError,
+    unknown: Callable[[str], str],
+    under: tuple[str, ...] = (),
+    variables: Mapping[str, tuple[str, ...]] | None = None,
+) -> Iterator[Fault]:
+    """Yield the faults with their keys.
 
     :param unknown: gives the message for a key that the model does not have.
     :param under: the YAML's keys above the model.
@@ -31,12 +43,12 @@ def explain(
         # pydantic also names the branch of a union; the YAML has only keys.
         where = ".".join(key_name(p) for p in (*under, *fault["loc"]) if not _is_branch(str(p)))
         if fault["type"] == "extra_forbidden":
-            yield unknown(where)
+            yield Fault(unknown(where), where)
         elif fault["type"] == "missing":
-            yield f"`{where}` is required"
+            yield Fault(f"`{where}` is required", where)
         elif (expectation := _expectation(fault["type"], fault["msg"])).startswith(f"`{where}."):
             # It names its key itself.
-            yield expectation
+            yield Fault(expectation, where)
         else:
             expected.setdefault(where, []).append(expectation)
             names = (variables or {}).get(where)
@@ -45,7 +57,7 @@ def explain(
         # A fault of the whole YAML names its keys itself.
         key = f"`{where}`: " if where else ""
         text = " or ".join(dict.fromkeys(expectations))
-        yield f"{key}expected {text}{'' if ', found ' in text else inputs[where]}"
+        yield Fault(f"{key}expected {text}{'' if ', found ' in text else inputs[where]}", where)
 
 
 def _is_below(loc: tuple[int | str, ...], above: tuple[int | str, ...]) -> bool:

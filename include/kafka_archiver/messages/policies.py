@@ -1,11 +1,13 @@
 """The policies: rules for an unexpected state of Kafka, or for a record that cannot be archived. Pure.
 
-Each is one value. The YAML's section, planning, advice, the trigger form, the page, the audit and the docs read it.
+Each is one value and a field of `PolicyChoices`, which YAML, planning, advice, form, page, audit and docs read.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel
 
 LostOffsets = Literal["fail", "record_loss"]
 RecreatedTopic = Literal["fail", "new_generation"]
@@ -112,8 +114,39 @@ POLICIES = {policy.name: policy for policy in _ALL}
 AT_BROKERS = frozenset(policy.finding for policy in _ALL if policy.finding)
 
 
+class PolicyChoices(BaseModel):
+    """The choice of each policy, as the YAML's section `policies` has it."""
+
+    lost_offsets: LostOffsets = "fail"
+    recreated_topic: RecreatedTopic = "fail"
+    missing_group: MissingGroup = "resume_from_ledger"
+    moved_group: MovedGroup = "fail"
+    changed_code: ChangedCode = "fail"
+    bad_record: BadRecord = "fail"
+    null_value: NullValue = "archive"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPolicies:
+    """The policies that decide while a run is read: the archive's present ones, so that a failed run can go on.
+
+    The manifest has them, and a replay uses the manifest's.
+    """
+
+    lost_offsets: LostOffsets = "fail"
+    bad_record: BadRecord = "fail"
+
+    @classmethod
+    def of(cls, choices: Mapping[str, str]) -> Self:
+        """Return those of all policies of an archive."""
+        own: dict[str, Any] = {field.name: choices[field.name] for field in fields(cls)}
+        return cls(**own)
+
+
 def effects(names: Iterable[str]) -> str:
     """Return the effect of each of these choices but `fail`: "record_loss: …; …"."""
     chosen = set(names) - {_FAIL.name}
-    known = {choice.name: choice.effect for policy in _ALL for choice in policy.choices if choice.name in chosen}
+    known = {
+        choice.name: choice.effect for policy in POLICIES.values() for choice in policy.choices if choice.name in chosen
+    }
     return "; ".join(f"{name}: {effect}" for name, effect in known.items())

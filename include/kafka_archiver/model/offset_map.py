@@ -6,14 +6,14 @@ million offsets of the source never need more than about 250 kB.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import AfterValidator, Field
 
 from kafka_archiver.model.restore import SourcePartition
 from kafka_archiver.values.documents import Document, Value
-from kafka_archiver.values.gaps import Bitmap, pack, unpack
+from kafka_archiver.values.gaps import Bitmap, unpack
 from kafka_archiver.values.ranges import TopicPartition
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Runs: TypeAlias = npt.NDArray[np.int64]
 
 Offset = Annotated[int, Field(ge=0)]
-# Runs are packed for each stretch of so many offsets of the source.
-_WINDOW = 1 << 20
 CSV_COLUMNS = (
     "source_topic", "source_partition", "source_generation", "source_start", "count",
     "target_topic", "target_partition", "target_start",
@@ -38,6 +36,11 @@ class Run(NamedTuple):
     source: int
     length: int
     target: int
+
+    @classmethod
+    def of_row(cls, row: "Offsets") -> Self:
+        """Return the run of a row of `Runs`."""
+        return cls(*row.tolist())
 
 
 def _proper(run: tuple[int, int, int]) -> Run:
@@ -137,7 +140,7 @@ class LogMap(Value):
         """Its runs, also those that are packed."""
         for piece in self.runs:
             if isinstance(piece, Scattered):
-                yield from map(_run, piece.rows)
+                yield from map(Run.of_row, piece.rows)
             else:
                 yield Run(*piece)
 
@@ -207,128 +210,3 @@ class OffsetMap(Document):
                     log.topic, log.partition, log.generation, run.source, run.length,
                     log.target_topic, log.target_partition, run.target,
                 )  # fmt: skip
-
-
-class RunRecorder:
-    """Collects the runs of one log's map while its records are written or read back, in order.
-
-    It keeps at most one window of runs unpacked.
-    """
-
-    def __init__(self) -> None:
-        self._packed: list[Piece] = []
-        # Rows of a run each: source, length, target. Only the last run of all may still grow.
-        self._ended: list[Runs] = []
-        self._last: Run | None = None
-
-    def extend(self, sources: "Offsets", targets: "Offsets") -> None:
-        """Add the records of a batch: their source offsets and their target offsets.
-
-        :raises ValueError: they do not stand behind the last ones, or behind each other, in both logs.
-        """
-        import numpy as np
-
-        if not len(sources):
-            return
-        source_steps, target_steps = np.diff(sources), np.diff(targets)
-        if len(back := np.flatnonzero((source_steps < 1) | (target_steps < 1))):
-            row = int(back[0])
-            before = Run(int(sources[row]), 1, int(targets[row]))
-            raise _step_back(before, int(sources[row + 1]), int(targets[row + 1]))
-        starts = np.concatenate([[0], np.flatnonzero((source_steps != 1) | (target_steps != 1)) + 1])
-        lengths = np.diff(np.append(starts, len(sources)))
-        self._add(np.column_stack((sources[starts], lengths, targets[starts])))
-
-    def add(self, source: int, target: int, length: int = 1) -> None:
-        """Add records that follow each other without a gap. Raises as `extend`."""
-        import numpy as np
-
-        self._add(np.array([(source, length, target)], np.int64))
-
-    def _add(self, rows: "Runs") -> None:
-        import numpy as np
-
-        first, last = Run(*rows[0].tolist()), self._last
-        if last:
-            if first.source < last.source + last.length or first.target < last.target + last.length:
-                raise _step_back(last, first.source, first.target)
-            if first.source - last.source == first.target - last.target == last.length:
-                rows[0] = last._replace(length=last.length + first.length)
-            else:
-                self._ended.append(np.array([last], np.int64))
-        if len(rows) > 1:
-            self._ended.append(rows[:-1])
-        self._last = Run(*rows[-1].tolist())
-        self._pack(self._last.source // _WINDOW)
-
-    def _pack(self, window: int) -> None:
-        """Pack the runs that begin before a window."""
-        import numpy as np
-
-        if not self._ended or self._ended[0][0, 0] // _WINDOW >= window:
-            return
-        ended = np.concatenate(self._ended)
-        complete = int(np.searchsorted(ended[:, 0], window * _WINDOW))
-        self._packed += _pieces(ended[:complete])
-        self._ended = [ended[complete:]] if complete < len(ended) else []
-
-    @property
-    def runs(self) -> tuple[Piece, ...]:
-        """The runs so far, packed."""
-        import numpy as np
-
-        last = [] if self._last is None else [np.array([self._last], np.int64)]
-        rows = [*self._ended, *last]
-        return (*self._packed, *(_pieces(np.concatenate(rows)) if rows else ()))
-
-    @classmethod
-    def after(cls, runs: Iterable[Piece]) -> Self:
-        """Return a recorder that goes on behind these runs."""
-        recorder = cls()
-        for piece in runs:
-            recorder._add(piece.rows if isinstance(piece, Scattered) else _one_row(piece))
-        return recorder
-
-
-def _step_back(before: Run, source: int, target: int) -> ValueError:
-    return ValueError(
-        f"the record at source offset {source} stands at {target}, and the one before it, at "
-        f"{before.source + before.length - 1}, stands at {before.target + before.length - 1}"
-    )
-
-
-def _one_row(piece: tuple[int, int, int]) -> "Runs":
-    import numpy as np
-
-    return np.array([piece], np.int64)
-
-
-def _pieces(rows: "Runs") -> Iterator[Piece]:
-    """Pack the runs of each window that follow each other in the target."""
-    import numpy as np
-
-    follows = rows[1:, 2] == rows[:-1, 2] + rows[:-1, 1]
-    same_window = rows[1:, 0] // _WINDOW == rows[:-1, 0] // _WINDOW
-    begins = np.concatenate([[0], np.flatnonzero(~(follows & same_window)) + 1]).tolist()
-    for begin, end in zip(begins, [*begins[1:], len(rows)], strict=True):
-        yield from _packed(rows[begin:end])
-
-
-def _packed(rows: "Runs") -> Iterator[Piece]:
-    """Pack runs without gaps in the target, if a bitmap is shorter. The last run, which may be long, stays a run."""
-    import numpy as np
-
-    scattered = rows[:-1]
-    if len(scattered):
-        ranges = np.column_stack((scattered[:, 0], scattered[:, 0] + scattered[:, 1]))
-        start, end = int(ranges[0, 0]), int(ranges[-1, 1])
-        bits = pack(start, end, ranges)
-        if isinstance(bits, Bitmap):
-            yield Scattered(start=start, end=end, target=int(rows[0, 2]), offsets=bits)
-        else:
-            yield from map(_run, scattered)
-    yield _run(rows[-1])
-
-
-def _run(row: "Offsets") -> Run:
-    return Run(*row.tolist())

@@ -74,7 +74,7 @@ class Settings(Value):
     `unknown`: by column with a JSON Schema (`key`, `value`, `headers.<name>`), what becomes of properties that it does
     not name. Older plans do not have it, and only the columns of the schema's own `properties`.
     `json_rules`: of the columns of a JSON Schema. 1, as in plans without it: an array has the type of its `items` also
-    beside `prefixItems`, an object that of `additionalProperties` also beside `patternProperties`. 2: they are JSON text.
+    beside `prefixItems`, an object that of `additionalProperties` also beside `patternProperties`. 2: both are JSON.
     `schema_id_headers`: what may have its schema's id in a header.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.

@@ -5,6 +5,7 @@ it, `pages/<digest>.json`, so that ten years of runs are neither one document no
 what the last verification saw, `map.json` where each record went (`model/offset_map`).
 """
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -124,17 +125,14 @@ class PageEntry(Value):
     end: Count
 
 
-class RestoreSource(SourcePartition):
-    """The selection from one source partition: pages with its offsets, ascending, and counts from the manifests.
+class RestoreCounts(Value):
+    """Counts from manifests. `records`: exactly, or the most if not `exact`.
 
-    `offsets`: how many offsets the pages have. `records`: exactly, or the most if not `exact`. `bytes`: of the objects
-    that are read, as stored. `dead_letters`: among `records`. `filtered`, `absent`, `lost`:
+    `bytes`: of the objects that are read, as stored. `dead_letters`: among `records`. `filtered`, `absent`, `lost`:
     offsets without a record in the archive. `values_only`, `rows`: records of which it has only values or columns, or
     several rows. `oldest`, `newest`: bounds of the timestamps in milliseconds, of the objects that are read.
     """
 
-    pages: tuple[PageEntry, ...] = ()
-    offsets: Count = 0
     records: Count = 0
     exact: bool = True
     bytes: Count = 0
@@ -146,6 +144,29 @@ class RestoreSource(SourcePartition):
     rows: Count = 0
     oldest: int | None = None
     newest: int | None = None
+
+    def __add__(self, other: "RestoreCounts") -> "RestoreCounts":
+        def extreme(choose: Callable[[Iterable[int]], int], *times: int | None) -> int | None:
+            known = [time for time in times if time is not None]
+            return choose(known) if known else None
+
+        sums = ("records", "bytes", "dead_letters", "filtered", "absent", "lost", "values_only", "rows")
+        return RestoreCounts(
+            **{name: getattr(self, name) + getattr(other, name) for name in sums},
+            exact=self.exact and other.exact,
+            oldest=extreme(min, self.oldest, other.oldest),
+            newest=extreme(max, self.newest, other.newest),
+        )
+
+
+class RestoreSource(RestoreCounts, SourcePartition):
+    """The selection from one source partition: pages with its offsets, ascending, and counts from the manifests.
+
+    `offsets`: how many offsets the pages have.
+    """
+
+    pages: tuple[PageEntry, ...] = ()
+    offsets: Count = 0
 
 
 # Offsets `[start, end)`, and the index of their run in `RestorePage.runs`.
@@ -259,8 +280,9 @@ class RestorePlan(Document):
 class PartitionReport(Value):
     """The verification of one target partition.
 
-    `offsets`: from the plan's start to the end of the log. `selected`: records of the archive that belong here, and are
-    `written` or `excluded` (by the option that allowed it). `records` + `markers` + `aborted` are all of `offsets`.
+    `offsets`: from the plan's start to the end of the log. `selected`: records that belong here by the archive's
+    manifests (by its objects, if these alone tell); each is `written`, or `excluded` by the option that allowed it.
+    `records` + `markers` + `aborted` are all of `offsets`: read committed, read by nobody, and read uncommitted alone.
     `digest`: of the records in the target; `expected_digest`: of those in the archive. `difference`: what is wrong,
     with the offset; empty if nothing is.
     """

@@ -1,13 +1,34 @@
-"""The transforms of a plan: each with every setting that affects a byte, in the order of their work. Pure."""
+"""The transforms of a plan: each with every setting that affects a byte, in the order of their work. Pure.
+
+A distribution adds a step with an entry point of the group `kafka_archiver.steps`. The entry point's name is the step's
+name in the YAML; its value is a subclass of :class:`StepType`. Install the distribution on the Spark executors too:
+records are transformed there. It cannot replace a step of this package.
+"""
 
 import hashlib
 import hmac
+import json
 import re
-from collections.abc import Iterator
-from typing import Annotated, Literal, Self, assert_never
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
+from kafka_archiver.messages.entry_points import AddedNames
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.values.documents import Value
 
@@ -58,7 +79,47 @@ Within = Annotated[str, AfterValidator(_field_path)]
 Paths = Annotated[tuple[Path, ...], Field(min_length=1)]
 
 
-class _WithRules(Value):
+class StepType(Value):
+    """A step: its settings, and what is true of it. Nothing else asks for its name.
+
+    :cvar MAKER: `module:function`, which makes the `records.pipeline.transform.base.Transforming` of a step and the
+        secret keys by name; it is imported where records are transformed.
+    :cvar MAIN: the setting that the YAML may give without its name, as in `drop: value.a`.
+    :cvar TAKES_AWAY: with the fields, it takes away something that objects must not keep elsewhere either.
+    :cvar TAKES_RECORDS: it takes records as Kafka has them, with keys and headers, whatever is decoded and stored.
+    """
+
+    MAKER: ClassVar[str]
+    MAIN: ClassVar[str] = "fields"
+    TAKES_AWAY: ClassVar[bool] = False
+    TAKES_RECORDS: ClassVar[bool] = False
+    if TYPE_CHECKING:
+        # The field of each step, of the type Literal; not declared here, so that it stands where plans have it.
+        step: str
+
+    @abstractmethod
+    def touches(self, path: tuple[str, ...]) -> bool:
+        """Return True if the field of a path may be another one, or have another value, behind the step."""
+
+
+def _touch(fields: Iterable[str | tuple[str, ...]], path: tuple[str, ...]) -> bool:
+    """Return True if a path is that of one of these fields, of what is around it, or of what is within it."""
+    touched = (segments_of(name) if isinstance(name, str) else name for name in fields)
+    return any(all(a == b for a, b in zip(names, path, strict=False)) for names in touched)
+
+
+class StepOfFields(StepType):
+    """A step that changes fields."""
+
+    if TYPE_CHECKING:
+        fields: tuple[str, ...]
+
+    def touches(self, path: tuple[str, ...]) -> bool:
+        """See `StepType`."""
+        return _touch(self.fields, path)
+
+
+class _WithRules(StepOfFields):
     """A step whose rules have changed. A plan repeats the rules that it was made with.
 
     `rules`: 1, as in plans without this field: a list is one value, and a UUID of Avro is its 16 bytes. 2: each item
@@ -76,6 +137,8 @@ class _WithRules(Value):
 class Mask(_WithRules):
     """Replaces each character of texts, except the last `keep`; values of other types become null."""
 
+    MAKER: ClassVar[str] = "kafka_archiver.records.pipeline.transform.steps:mask"
+    TAKES_AWAY: ClassVar[bool] = True
     step: Literal["mask"] = "mask"
     fields: Paths
     character: Annotated[str, Field(min_length=1, max_length=1)] = "*"
@@ -88,34 +151,103 @@ class Hash(_WithRules):
     `key`: the name of the secret key. `fingerprint`: of the key itself; a plan has it.
     """
 
+    MAKER: ClassVar[str] = "kafka_archiver.records.pipeline.transform.steps:keyed_hash"
+    TAKES_AWAY: ClassVar[bool] = True
     step: Literal["hash"] = "hash"
     fields: Paths
     key: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$", max_length=250)]
     fingerprint: str = ""
 
 
-class Drop(Value):
+class Drop(StepOfFields):
     """Leaves fields out."""
 
+    MAKER: ClassVar[str] = "kafka_archiver.records.pipeline.transform.steps:drop"
+    TAKES_AWAY: ClassVar[bool] = True
     step: Literal["drop"] = "drop"
     fields: Annotated[tuple[Within, ...], Field(min_length=1)]
 
 
-class Rename(Value):
+class Rename(StepType):
     """Gives fields other names, in their place: new names by paths."""
 
+    MAKER: ClassVar[str] = "kafka_archiver.records.pipeline.transform.steps:rename"
+    MAIN: ClassVar[str] = "names"
     step: Literal["rename"] = "rename"
     names: Annotated[dict[Within, Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 
+    def touches(self, path: tuple[str, ...]) -> bool:
+        """See `StepType`."""
+        new_paths = ((*segments_of(old)[:-1], new) for old, new in self.names.items())
+        return _touch((*self.names, *new_paths), path)
 
-class Flatten(Value):
+
+class Flatten(StepType):
     """Makes the fields of structs within the value columns of their own: `address_city`."""
 
+    MAKER: ClassVar[str] = "kafka_archiver.records.pipeline.transform.steps:flatten"
+    MAIN: ClassVar[str] = "separator"
     step: Literal["flatten"] = "flatten"
     separator: Annotated[str, Field(min_length=1)] = "_"
 
+    def touches(self, path: tuple[str, ...]) -> bool:
+        """See `StepType`."""
+        return path[0] == "value" and any(self.separator in name for name in path[1:])
 
-Step = Annotated[Mask | Hash | Drop | Rename | Flatten, Field(discriminator="step")]
+
+_ADDED = AddedNames("kafka_archiver.steps", "transform.steps")
+# Not entry points: an executor may have this package as a zip, without its metadata.
+_OWN: dict[str, type[StepType]] = {"mask": Mask, "hash": Hash, "drop": Drop, "rename": Rename, "flatten": Flatten}
+
+
+def step_names() -> tuple[str, ...]:
+    """Return the names of all steps."""
+    return _ADDED.with_own(_OWN)
+
+
+@cache
+def step_type(name: str) -> type[StepType]:
+    """Return the step of that name, as it is declared.
+
+    :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
+    """
+    if name in _OWN:
+        return _OWN[name]
+    loaded, place = _ADDED.load(name, _OWN)
+    if not (isinstance(loaded, type) and issubclass(loaded, StepType)):
+        raise ConfigError(f"transform.steps: expected a subclass of StepType at {place}, found {loaded!r}")
+    return loaded
+
+
+def _added_step(value: Any, info: ValidationInfo) -> StepType:
+    """Return a step of another distribution."""
+    if isinstance(value, StepType):
+        return value
+    try:
+        kind = step_type(str(value.get("step")))
+        return kind.model_validate_json(json.dumps(value)) if info.mode == "json" else kind.model_validate(value)
+    except ConfigError as error:
+        raise ValueError(str(error).removeprefix("transform.steps: expected ")) from None
+    except ValidationError as error:
+        lines = "; ".join(explain(error, "`{}` is none of them".format))
+        raise ValueError(f"other settings of `{value['step']}`: {lines}") from None
+
+
+def _branch(value: Any) -> str:
+    """Return the branch of a step: its own, or that of other distributions; the brackets mark what is no key."""
+    name = value.get("step") if isinstance(value, dict) else getattr(value, "step", None)
+    return name if name in _OWN else "[added]"
+
+
+Step = Annotated[
+    Annotated[Mask, Tag("mask")]
+    | Annotated[Hash, Tag("hash")]
+    | Annotated[Drop, Tag("drop")]
+    | Annotated[Rename, Tag("rename")]
+    | Annotated[Flatten, Tag("flatten")]
+    | Annotated[SerializeAsAny[StepType], PlainValidator(_added_step), Tag("[added]")],
+    Discriminator(_branch),
+]
 
 
 class Mapper(Value):
@@ -172,23 +304,6 @@ class Sql(Value):
         return self.model_copy(update={"spark": "", "java": "", "seen": {}, "made": {}, "literals": {}})
 
 
-def _touches(step: Mask | Hash | Drop | Rename | Flatten, path: tuple[str, ...]) -> bool:
-    """Return True if the field of a path may be another one, or have another value, behind a step."""
-    match step:
-        case Flatten(separator=separator):
-            return path[0] == "value" and any(separator in name for name in path[1:])
-        case Rename(names=names):
-            old_paths = [segments_of(name) for name in names]
-            new_paths = [(*old[:-1], new) for old, new in zip(old_paths, names.values(), strict=True)]
-            touched = [*old_paths, *new_paths]
-        case Mask(fields=paths) | Hash(fields=paths) | Drop(fields=paths):
-            touched = [segments_of(name) for name in paths]
-        case _:
-            assert_never(step)
-    # Also of what is around the field, and within it.
-    return any(all(a == b for a, b in zip(touched_path, path, strict=False)) for touched_path in touched)
-
-
 class Transform(Value):
     """The transforms of a plan, in the order of their work: Spark's, the mapper, then the steps."""
 
@@ -214,12 +329,12 @@ class Transform(Value):
     @property
     def takes_records(self) -> bool:
         """Return True if it takes whole records: their keys and headers too."""
-        return self.mapper is not None or self.sql is not None
+        return self.mapper is not None or self.sql is not None or any(step.TAKES_RECORDS for step in self.steps)
 
     def touches(self, path: tuple[str, ...]) -> bool:
         """Return True if the field of a path (`value`, `a`, `b`) may have another value behind it than in Kafka."""
         sql = self.sql is not None and self.sql.makes_values and path[0] == "value"
-        return sql or self.mapper is not None or any(_touches(step, path) for step in self.steps)
+        return sql or self.mapper is not None or any(step.touches(path) for step in self.steps)
 
     @property
     def makes_columns(self) -> bool:

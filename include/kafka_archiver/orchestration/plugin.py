@@ -1,4 +1,6 @@
-"""The archiver in Airflow's UI: a page in the navigation, health and metrics below /archiver, a note on each DAG run.
+"""The archiver in Airflow's UI: a page in the navigation, tabs, a panel on the dashboard, a note on each DAG run.
+
+Health and metrics are below /archiver, too.
 
 Airflow finds it by the entry point `airflow.plugins`.
 """
@@ -44,6 +46,14 @@ class ArchiverPlugin(AirflowPlugin):
             "destination": "dag_run",
             "url_route": "account",
             **_ICON,
+        },
+    ]
+    # A panel on the dashboard when an archive is in trouble. Airflow takes only such an app there.
+    react_apps = [  # noqa: RUF012 - Airflow's form
+        {
+            "name": "Archives in trouble",
+            "bundle_url": f"{_ABOVE}/archiver/static/dashboard.js",
+            "destination": "dashboard",
         },
     ]
     # The scheduler calls them when a DAG run ends.

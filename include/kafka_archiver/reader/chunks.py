@@ -14,7 +14,7 @@ from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.formats import get_format
-from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Target
+from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Sought, Target
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.files import fetch_from
@@ -87,7 +87,7 @@ class Written:
         row = None if offsets is None else int(offsets.searchsorted(offset))
         with naming(entry):
             source = cast(BinaryIO, open_content(entry, fetch, self.find_key))
-            begun = reads.read_from(source, target, offset, row, partial(self._sidecar, entry))
+            begun = reads.read_from(source, target, Sought(offset, row, partial(self._sidecar, entry)))
             yield from self._with_offsets(entry, *begun) if begun else self.whole(entry, copies)
 
     def find_key(self, key_id: str) -> DataKey:

@@ -11,6 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.jobs.archive import Reader
+from kafka_archiver.messages.progress import ChunkProgress
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
@@ -71,10 +72,13 @@ class SparkEngine:
         context = session(plan.archive).sparkContext if by_frame or sql else spark_context(plan.archive)
         log.info("%s%s, UI %s", APPLICATION, context.applicationId, context.uiWebUrl)
         done = count(1)
+        progress = ChunkProgress(len(chunks), sum(chunk.end - chunk.start for chunk in chunks))
 
         def report(outcome: Outcome, seconds: float) -> None:
             if isinstance(outcome, ChunkResult):
                 log.info("chunk %d of %d: %s", next(done), len(chunks), describe(outcome, seconds))
+                if line := progress.add(outcome.chunk.end - outcome.chunk.start):
+                    log.info("%s", line)
             else:
                 # End the job early: its other results would be thrown away.
                 context.cancelAllJobs()

@@ -1,10 +1,13 @@
 """Code for both readers, without Spark."""
 
+import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 
 import pyarrow as pa
 
+from kafka_archiver.kafka.drain.library import why_not
 from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import lose_offsets
@@ -13,6 +16,8 @@ from kafka_archiver.model.manifest import ChunkAccount
 from kafka_archiver.model.plan import Chunk, Plan, Settings
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.values.ranges import TopicPartition
+
+log = logging.getLogger(__name__)
 
 
 def read_settings(settings: Settings, job: WriteJob) -> Settings:
@@ -46,10 +51,18 @@ def kafka_reader(plan: Plan, job: WriteJob, properties: Mapping[str, str]) -> Ca
         return advise("To go on without them, recorded as lost for ever: ", command)
 
     def read(some: Sequence[Chunk]) -> Reads:
+        warn_of_python()
         parts = aside.readable(some) if aside else some
         return read_chunks(properties, plan.group, parts, settings, give_up=give_up)
 
     return read
+
+
+@cache
+def warn_of_python() -> None:
+    """Log once in this process if it makes a Python object of each record."""
+    if reason := why_not():
+        log.warning("records are read in Python, which takes more CPU and gives the same: %s", reason)
 
 
 def wholes(plan: Plan, reads: Reads) -> Iterator[tuple[Chunk, Iterator[pa.RecordBatch]]]:

@@ -1,6 +1,6 @@
 """An object's checksum: the CRC-32 of all its bytes, which every S3 with additional checksums knows. Pure.
 
-By ISA-L, for the writer. The audit checks with zlib instead.
+By ISA-L, for the writer and the readers. The audit checks with zlib instead.
 """
 
 from collections.abc import Iterable

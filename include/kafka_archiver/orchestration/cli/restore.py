@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.ledger.ledger import Ledger
     from kafka_archiver.model.restore_request import RestoreRequest
-    from kafka_archiver.work.restore.forecast import Forecast
 
 
 def _several(flag: str, text: str, metavar: str, dest: str) -> Any:
@@ -49,7 +48,7 @@ needed. Starts a run of the DAG restore_NAME, waits until it ends and reports ea
 A restore has a name. If it fails or is killed, the same command with the same name (--restore) goes on where it was: no
 record is written twice. `verified` in the report means that every record was read back and is the archive's.
 
-What cannot be restored exactly is refused, with the count: see --allow and docs/RESTORE.md.
+What cannot be restored exactly is refused, with the count: see --allow and docs/howto/restore.md.
 
 The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C ends the waiting, not the run.""",
     func=lazy_load_command(f"{__name__}.restore"),
@@ -163,13 +162,9 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
     from kafka_archiver.work.restore.forecast import forecast
 
     outlook = forecast(ledger, Cluster(target_endpoints(archive, args.to).kafka), request)
-    for line in lines_of(outlook, request):
+    for line in outlook.lines(request):
         say(line)
-    problems = [
-        finding
-        for finding in outlook.findings
-        if finding.severity == "problem" and not (args.create and finding.kind == "topic missing")
-    ]
+    problems = outlook.problems(args.create)
     for finding in outlook.findings:
         steps = "; ".join(action.command or action.words for action in finding.actions)
         say(f"{'Refused' if finding in problems else 'Mind'}: {finding.text}" + f". To do: {steps}" * bool(steps))
@@ -177,22 +172,6 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
         say(f"Refused: {outlook.refused}")
     if problems or outlook.refused:
         raise SystemExit(1)
-
-
-def lines_of(outlook: Forecast, request: RestoreRequest) -> Iterator[str]:
-    """Yield what a restore would take, a line for each topic."""
-    most = "" if outlook.exact else "at most "
-    for topic in request.selection.topics:
-        own = [source for source in outlook.sources if source.topic == topic]
-        records, size = sum(source.records for source in own), sum(source.bytes for source in own)
-        letters, filtered = (sum(getattr(source, name) for source in own) for name in ("dead_letters", "filtered"))
-        notes = [f"{letters:,} of them dead letters"] if letters else []
-        notes += [f"{filtered:,} offsets were filtered and are not in the archive"] if filtered else []
-        also = f" ({'; '.join(notes)})" if notes else ""
-        yield (
-            f"{topic} to {request.target_of(topic)}: {most}{count(records, 'record')} of "
-            f"{count(len(own), 'partition')}, from {size:,} bytes of objects{also}"
-        )
 
 
 def _dry_groups(archive: Archive, ledger: Ledger, request: RestoreRequest, args: Namespace) -> None:

@@ -6,7 +6,7 @@
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow.sdk import Param
 
@@ -27,8 +27,20 @@ _LIST = {"type": ["null", "array"], "items": {"type": "string"}}
 _FLAG = {"type": "boolean"}
 _HOUR = {"type": ["null", "string"], "format": "date-time"}
 _CHANGES: tuple[Inexact, ...] = ("values_only", "rows", "lost", "timestamps", "headers")
-# Key, default, schema, title, description, section.
-_FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str, str], ...] = (
+
+
+class FormField(NamedTuple):
+    """One parameter. `schema`: JSON Schema of its values. `text`: its description."""
+
+    key: str
+    default: Any
+    schema: Mapping[str, Any]
+    title: str
+    text: str
+    section: str
+
+
+FIELDS: tuple[FormField, ...] = tuple(FormField(*field) for field in (
     ("restore", None, _TEXT, "Name", "Of this restore in the ledger. The same name goes on with a restore that has "
      "failed. Without: the time of this run.", "Target"),
     ("to", None, _TEXT, "Kafka connection", "The cluster that is written. Without: the archive's own.", "Target"),
@@ -55,7 +67,7 @@ _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str, str], ...] = (
     ("dead_letters", "with", {"type": "string", "enum": ["with", "without", "only"]}, "Dead letters", "They are whole "
      "records.", "Selection"),
     ("allow", None, {"type": ["null", "array"], "items": {"type": "string", "enum": list(_CHANGES)},
-     "examples": list(_CHANGES)}, "Allow", "What need not be exact: docs/RESTORE.md says what each means.", "Limits"),
+     "examples": list(_CHANGES)}, "Allow", "What need not be exact: see docs/howto/restore.md.", "Limits"),
     ("bytes_per_second", None, _NUMBER, "Bytes a second", "At most, of the whole restore.", "Limits"),
     ("records_per_second", None, _NUMBER, "Records a second", "At most, of the whole restore.", "Limits"),
     ("registry", None, _TEXT, "Schema registry", "The http connection of the target's registry: the archive's schemas "
@@ -68,15 +80,17 @@ _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str, str], ...] = (
      "Without: the last snapshot in the archive's plans.", "Groups"),
     ("replace_groups", False, _FLAG, "Replace offsets of groups", "Also of groups that have other offsets in the "
      "target.", "Groups"),
-)  # fmt: skip
-KEYS = frozenset(key for key, *_ in _FIELDS)
+))  # fmt: skip
+KEYS = frozenset(field.key for field in FIELDS)
 
 
 def restore_params() -> dict[str, Param]:
     """Return the parameters of a DAG that restores, in the order of the form."""
     return {
-        key: Param(default, **schema, title=title, description=text, section=section)
-        for key, default, schema, title, text, section in _FIELDS
+        field.key: Param(
+            field.default, **field.schema, title=field.title, description=field.text, section=field.section
+        )
+        for field in FIELDS
     }
 
 

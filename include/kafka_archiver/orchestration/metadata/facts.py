@@ -1,6 +1,7 @@
 """An archive's DAG and its runs, from Airflow's metadata database."""
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 
 from airflow.jobs.job import most_recent_job
@@ -17,13 +18,13 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.advice import audit_dag_id, dag_id
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES
+from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES, PROGRESS
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.follow import causes
 from kafka_archiver.orchestration.metadata.services import api_url, needs_no_login
-from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, TaskFailure, Written, place
+from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, JobProgress, TaskFailure, Written, place
 from kafka_archiver.work.planned_work import PlannedWork
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
@@ -71,6 +72,8 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
     entries = session.scalars(left.where(XComModel.key.in_((CPU, FIGURES)))) if ended else ()
     noted = {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in entries}
 
+    progress = progress_of(name, [run.run_id for run in runs if run.state == "running"], session)
+
     def add_effort(run: DagRun) -> DagRun:
         spent, figures = noted.get((run.run_id, ARCHIVE, CPU)), noted.get((run.run_id, TASKS[-1], FIGURES))
         effort = Effort(retries=again.get(run.run_id, 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
@@ -80,7 +83,20 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
         wrote = Written(runs=len(finished), records=figures.get("records", 0), bytes=figures.get("bytes", 0))
         return run.model_copy(update={"effort": effort, "finished": finished, "wrote": wrote})
 
-    return tuple(add_effort(run) if run.ended else run for run in runs)
+    return tuple(
+        add_effort(run) if run.ended else run.model_copy(update={"progress": progress.get(run.run_id)}) for run in runs
+    )
+
+
+def progress_of(dag: str, run_ids: Collection[str], session: Session) -> dict[str, JobProgress]:
+    """Return the progress of the jobs of DAG runs at work. One query, none without a run."""
+    kept = select(XComModel).where(XComModel.dag_id == dag, XComModel.run_id.in_(run_ids), XComModel.key == PROGRESS)
+    progress = {}
+    for entry in session.scalars(kept) if run_ids else ():
+        # Something else if an XCom backend of the user keeps it elsewhere.
+        with suppress(ValueError):
+            progress[entry.run_id] = JobProgress.model_validate(XComModel.deserialize_value(entry))
+    return progress
 
 
 def _rows(name: str, session: Session) -> Iterable[Row]:

@@ -13,19 +13,20 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.acknowledged import checked_name
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
-from kafka_archiver.orchestration.page.actions import SubmittedForm, Trigger, dag_to_unpause, trigger_of
+from kafka_archiver.orchestration.page.actions import Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
-from kafka_archiver.orchestration.page.consent import question
+from kafka_archiver.orchestration.page.consent import Consent, question
 from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import base_path, render
+from kafka_archiver.orchestration.page.submitted import SubmittedForm
 from kafka_archiver.orchestration.page.views import forms_of, require_visible
 from kafka_archiver.state.acknowledge import accept
 
@@ -66,15 +67,16 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
             raise ConfigError(f"Archive {name} cannot run: {fault.fault}", actions=fault.do)
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
-        if not form.get("agreed") and (lines := question(observatory, archive, trigger)):
-            return _ask(request, user, name, back, action, form, lines)
+        if not form.get("agreed") and (consent := question(observatory, archive, trigger)):
+            return _ask(request, user, name, back, action, form, consent)
         started = _start(trigger, user.get_name())
     except ArchiverError as error:
         dag = trigger.dag if trigger else None
         return _refusal(request, user, name, back, dag, error)
     log.info("%s has started %s of %s from the page: %s", user.get_name(), started, trigger.dag, trigger.conf)
     note(f"archiver_{action}", trigger.dag, user.get_name(), started=started, conf=trigger.conf)
-    return RedirectResponse(f"{back}?{urlencode({'started': started, 'dag': trigger.dag})}", 303)
+    where = f"{back}/restores" if trigger.dag == restore_dag_id(name) else back
+    return RedirectResponse(f"{where}?{urlencode({'started': started, 'dag': trigger.dag})}", 303)
 
 
 def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> Response:
@@ -114,12 +116,12 @@ def _question(request: Request, observatory: Observatory, name: str, finding: st
 
 
 def _ask(
-    request: Request, user: Any, name: str, back: str, action: str, form: SubmittedForm, lines: list[str]
+    request: Request, user: Any, name: str, back: str, action: str, form: SubmittedForm, consent: Consent
 ) -> Response:
     """Render the page that asks for consent, with the same fields again."""
     fields = [(field, value) for field, value in form.fields if field not in ("csrf", "agreed")]
     more = {"name": name, "action": action, "back": back, "csrf": csrf_token(user)}
-    return render(request, "confirm.html", 200, title="Start this?", lines=lines, fields=fields, **more)
+    return render(request, "confirm.html", 200, **consent._asdict(), fields=fields, **more)
 
 
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:

@@ -1,20 +1,19 @@
 """The actions of the page: each triggers a DAG run, as `airflow dags trigger` and `airflow dags backfill` do."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.page.restore_fields import conf_of_fields
+from kafka_archiver.orchestration.page.submitted import SubmittedForm
 from kafka_archiver.values.documents import isoformat
 
-# Kafka's times begin in 1970. Later than that, an interval around the hour would end after the last date there is.
-_HOUR = re.compile(r"(19[7-9][0-9]|[2-8][0-9]{3})-[0-9]{2}-[0-9]{2}[T ][0-9]{2}(:[0-9]{2})?")
 # Intervals of one backfill. Airflow makes all its runs while the browser waits, 20 or 50 a second.
 MOST = 750
 
@@ -25,41 +24,6 @@ class Trigger(NamedTuple):
     dag: str
     conf: dict[str, Any]
     backfill: tuple[datetime, datetime, str] | None = None
-
-
-class SubmittedForm(NamedTuple):
-    """The fields of a form; each may be there several times."""
-
-    fields: Sequence[tuple[str, str]]
-
-    def get(self, name: str) -> str:
-        """Return the first value of a field; empty if there is none."""
-        return next((value.strip() for key, value in self.fields if key == name), "")
-
-    def all(self, name: str) -> list[str]:
-        """Return all values of a field."""
-        return [value.strip() for key, value in self.fields if key == name and value.strip()]
-
-    def hour(self, name: str) -> datetime:
-        """Return an hour, UTC: 2026-11-21T05:00, or 2026-11-21 05.
-
-        :raises ConfigError: it is not an hour.
-        """
-        text = self.get(name)
-        try:
-            start = datetime.fromisoformat(f"{text[:13]}:00Z") if _HOUR.fullmatch(text) else None
-        except ValueError:
-            start = None
-        if start is None:
-            raise ConfigError(f"`{name}`: expected an hour since 1970, like 2026-11-21T05:00, found {text[:40]!r}")
-        return start
-
-    def hours(self) -> tuple[datetime, datetime]:
-        """Return the fields `first` and `last`. Raises ConfigError."""
-        first, last = self.hour("first"), self.hour("last")
-        if first > last:
-            raise ConfigError(f"the first hour, {isoformat(first)}, is after the last, {isoformat(last)}")
-        return first, last
 
 
 def choices() -> dict[str, tuple[str, ...]]:
@@ -132,6 +96,10 @@ def _dead_letters(archive: Archive, form: SubmittedForm) -> Trigger:
     return Trigger(dag_id(archive.archive), {"dead_letters": {"hours": hours}})
 
 
+def _restore(archive: Archive, form: SubmittedForm) -> Trigger:
+    return Trigger(restore_dag_id(archive.archive), conf_of_fields(form))
+
+
 def dag_to_unpause(action: str, name: str) -> str | None:
     """Return the DAG that an action unpauses; None: it is another action."""
     return {"unpause": dag_id(name), "unpause-audit": f"audit_{name}"}.get(action)
@@ -145,4 +113,5 @@ _ACTIONS: Mapping[str, Callable[[Archive, SubmittedForm], Trigger]] = {
     "repair": _repair,
     "dead-letters": _dead_letters,
     "fill": _fill,
+    "restore": _restore,
 }

@@ -16,6 +16,8 @@ from kafka_archiver.orchestration.page.health import health_router
 from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.render import HEADERS, render
+from kafka_archiver.orchestration.page.restores import restores_router
+from kafka_archiver.orchestration.page.trouble import trouble_router
 from kafka_archiver.orchestration.page.views import pages_router
 
 
@@ -25,10 +27,12 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(health_router(known))
     app.include_router(metrics_router(known))
-    details = Details(known)
+    app.include_router(trouble_router(known))
+    app.state.details = details = Details(known)
     app.include_router(pages_router(known, details))
     app.include_router(accounts_router(known, details))
     app.include_router(documents_router(known))
+    app.include_router(restores_router(known, details))
     app.include_router(look_router(known, details))
     app.include_router(action_router(known, details))
     app.add_exception_handler(HTTPException, _refused)

@@ -4,13 +4,14 @@ import logging
 import os
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import Archives, read_archives
+from kafka_archiver.config.archives import Archives, WrongFileError, read_archives
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.findings import Finding
@@ -21,6 +22,9 @@ from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, 
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.state.health.plugins import checks_of
 from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.status.facts import Facts
+from kafka_archiver.store import Store
+from kafka_archiver.store.read_once import ReadOnce
 
 log = logging.getLogger(__name__)
 # Seconds after which an archive is looked at again, if somebody asks.
@@ -69,6 +73,11 @@ class Observatory:
         """Return why no valid file declares the archive; None if one does."""
         return self._former[1].get(name) if self._former else None
 
+    def wrong_files(self, name: str) -> list[WrongFileError]:
+        """Return the errors of the files that are to declare an archive that no valid file declares."""
+        errors = self._read[2].errors if self._read and self.fault(name) else ()
+        return [error for error in errors if isinstance(error, WrongFileError) and error.archive == name]
+
     def checks(self, archive: Archive, snapshot: Snapshot | None, moment: datetime) -> list[Finding]:
         """Return all checks of an archive, that of its file first.
 
@@ -86,6 +95,10 @@ class Observatory:
         """
         return self._cache.many(names, wait, near)
 
+    def known(self, name: str) -> Snapshot | None:
+        """Return the last snapshot, however old; nothing is asked."""
+        return self._cache.known(name)
+
     def is_awaited(self, name: str) -> bool:
         """Return whether somebody is looking at this archive now."""
         return self._cache.is_awaited(name)
@@ -100,15 +113,36 @@ class Observatory:
         context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
         return context
 
+    def open_for_one_look(self, archive: Archive) -> Context:
+        """Open the archive so that each document is read once, however often it is asked for. Raises ConfigError."""
+        context = self.open(archive)
+        store = cast("Store", ReadOnce(context.store))
+        return replace(context, store=store, ledger=replace(context.ledger, store=store))
+
+    def look_at(self, context: Context, facts: Facts) -> Snapshot:
+        """Look at an archive now, and keep the snapshot for all pages."""
+        name, begun = context.archive.archive, time.monotonic()
+        snapshot = _look(context, facts, self._cache.known(name))
+        self._cache.put(name, snapshot, time.monotonic() - begun)
+        return snapshot
+
     def _look(self, name: str, before: Snapshot | None) -> Snapshot:
         moment = datetime.now(UTC)
         archive = self.archives().valid.get(name)
         if archive is None:
             return Snapshot(archive=name, taken_at=moment, error="its YAML is gone, or wrong")
         try:
-            return look(self.open(archive), facts_of(archive, moment), before)
+            context = self.open_for_one_look(archive)
         except ArchiverError as error:
             return Snapshot(archive=name, taken_at=moment, error=str(error))
+        return _look(context, facts_of(archive, moment), before)
+
+
+def _look(context: Context, facts: Facts, before: Snapshot | None) -> Snapshot:
+    try:
+        return look(context, facts, before)
+    except ArchiverError as error:
+        return Snapshot(archive=context.archive.archive, taken_at=datetime.now(UTC), error=str(error))
 
 
 def _signature(folder: Path) -> _Signature:

@@ -84,6 +84,18 @@ class Cache(Generic[Key, Kept]):
         with self._changed:
             return key in self._wanted
 
+    def known(self, key: Key) -> Kept | None:
+        """Return the value of one key as it is, however old; nothing is fetched."""
+        with self._changed:
+            return entry.value if (entry := self._entries.get(key)) else None
+
+    def put(self, key: Key, value: Kept, age: float = 0.0) -> None:
+        """Keep a value that was fetched elsewhere, so many seconds ago, unless a newer one is kept."""
+        entry = _Entry(value, self._clock() - age)
+        with self._changed:
+            if (kept := self._entries.get(key)) is None or kept.at < entry.at:
+                self._entries[key] = entry
+
     def forget(self, is_old: Callable[[Key], bool]) -> None:
         """Fetch these values again at the next request; until then the old ones are given."""
         with self._changed:

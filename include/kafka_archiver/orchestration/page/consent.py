@@ -1,31 +1,44 @@
 """The consent that a person gives before an action that replaces objects or lets records go, with its counts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from kafka_archiver.config import Archive
+from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
 from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.restore_consent import restore_effects
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.plan import preview
 from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
 
 
-def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> list[str]:
-    """Return the effects of an action in sentences; none if nobody has to agree to it.
+class Consent(NamedTuple):
+    """What a person has to agree to. `lines`: the effects in sentences. `dangers`: those that nothing takes back."""
+
+    title: str = "Start this?"
+    lines: Sequence[str] = ()
+    dangers: Sequence[str] = ()
+
+
+def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> Consent | None:
+    """Return the effects of an action; None if nobody has to agree to it.
 
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
     """
+    if trigger.dag == restore_dag_id(archive.archive):
+        return Consent("Restore this to Kafka?", *restore_effects(observatory, archive, trigger.conf))
     if conf := trigger.conf.get("rebuild"):
-        return list(_rebuild(observatory, archive, Rebuild.of(conf)))
+        return Consent(dangers=list(_rebuild(observatory, archive, Rebuild.of(conf))))
     policies = trigger.conf.get("policies", {})
     if any(POLICIES[policy].choice(choice).is_for_ever for policy, choice in policies.items()):
-        return list(_policies(observatory, archive.choosing(policies), policies))
-    return []
+        return Consent(dangers=list(_policies(observatory, archive.choosing(policies), policies)))
+    return None
 
 
 def _rebuild(observatory: Observatory, archive: Archive, rebuild: Rebuild) -> Iterator[str]:

@@ -1,10 +1,13 @@
 """The page's details of one archive beyond its snapshot: read in the background, kept for seconds."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kafka_archiver.config import Archive
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.history import RunDetails, RunSummary, last_runs, run_details
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
@@ -12,13 +15,17 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
 from kafka_archiver.orchestration.metadata.audit_log import AuditEntry, last_actions
 from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
+from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
+from kafka_archiver.state.restores import Restores, last_restores
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import Preview, is_planned_since, preview
+from kafka_archiver.work.restore.prepare import known_topics
 
 DAYS, YEAR, RUNS, PLANS, ACTIONS = 28, 366, 10, 24, 15
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
@@ -44,14 +51,26 @@ class Lookup(NamedTuple, Generic[Value]):
 
 
 class Detail(NamedTuple):
-    """The hours and the runs of one archive. `unread`: why only `facts` are known; empty if the ledger was read."""
+    """One archive as it was at one moment: its figures, hours and runs.
 
-    coverage: Coverage | None
-    runs: list[RunSummary]
-    histories: dict[TopicPartition, PartitionHistory]
+    `unread`: why its hours and runs are unknown; empty if the ledger was read.
+    """
+
+    snapshot: Snapshot
     facts: Facts
+    coverage: Coverage | None = None
+    runs: Sequence[RunSummary] = ()
+    histories: Mapping[TopicPartition, PartitionHistory] = MappingProxyType({})
     unread: str = ""
     actions: Sequence[AuditEntry] = ()
+
+
+class RestoresDetail(NamedTuple):
+    """The restores of one archive in its ledger and in Airflow, and the topics that it has."""
+
+    ledger: Restores
+    runs: Sequence[RestoreRun]
+    topics: Sequence[str]
 
 
 class Details:
@@ -82,6 +101,10 @@ class Details:
         """Return one run of the ledger with its documents."""
         return self._get((self._run, archive, run))
 
+    def restores(self, archive: str) -> Lookup[RestoresDetail] | None:
+        """Return the restores of an archive."""
+        return self._get((self._restores, archive))
+
     def plan(self, archive: str) -> Lookup[Preview] | None:
         """Preview the run that would be triggered now."""
         return self._get((self._plan, archive))
@@ -100,16 +123,26 @@ class Details:
             return Lookup(None, moment, str(error), error.actions)
 
     def _detail(self, archive: Archive, last: date) -> Detail:
-        facts = facts_of(archive, datetime.now(UTC))
-        try:
-            detail = self._of_ledger(archive, last, facts)
-        except ArchiverError as error:
-            detail = Detail(None, [], {}, facts, str(error))
+        moment = datetime.now(UTC)
+        facts = facts_of(archive, moment)
         dags = (dag_id(archive.archive), audit_dag_id(archive.archive), restore_dag_id(archive.archive))
-        return detail._replace(actions=last_actions(dags, ACTIONS))
+        detail = Detail(Snapshot(archive=archive.archive, taken_at=moment), facts, actions=last_actions(dags, ACTIONS))
+        try:
+            context = self._observatory.open_for_one_look(archive)
+        except ArchiverError as error:
+            unknown = detail.snapshot.model_copy(update={"error": str(error)})
+            return detail._replace(snapshot=unknown, unread=str(error))
+        with ThreadPoolExecutor(1) as pool:
+            # The brokers may take long. Both read each document once: neither says what the other denies.
+            figures = pool.submit(self._observatory.look_at, context, facts)
+            try:
+                detail = self._with_ledger(detail, context, last)
+            except ArchiverError as error:
+                detail = detail._replace(unread=str(error))
+            return detail._replace(snapshot=figures.result())
 
-    def _of_ledger(self, archive: Archive, last: date, facts: Facts) -> Detail:
-        context, moment = self._observatory.open(archive), datetime.now(UTC)
+    def _with_ledger(self, detail: Detail, context: Context, last: date) -> Detail:
+        facts, moment = detail.facts, datetime.now(UTC)
         progress = context.ledger.progress()
         runs = last_runs(context.ledger, RUNS)
         newest = max([run.number for run in runs], default=progress.settled if progress else 0)
@@ -118,7 +151,8 @@ class Details:
             for history in histories(last_plans(context.ledger, newest, PLANS))
         }
         at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(moment))
-        return Detail(read_coverage(context, last, DAYS, self._heads, at_work), runs, past, facts)
+        coverage = read_coverage(context, last, DAYS, self._heads, at_work)
+        return detail._replace(coverage=coverage, runs=runs, histories=past)
 
     def _year(self, archive: Archive, last: date) -> Coverage:
         return read_coverage(self._observatory.open(archive), last, YEAR, self._heads)
@@ -128,6 +162,12 @@ class Details:
 
     def _run(self, archive: Archive, run: str) -> RunDetails:
         return run_details(self._observatory.open(archive).ledger, run)
+
+    def _restores(self, archive: Archive) -> RestoresDetail:
+        ledger = self._observatory.open(archive).ledger
+        return RestoresDetail(
+            last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
+        )
 
     def _plan(self, archive: Archive) -> Preview:
         context, moment = self._observatory.open(archive), datetime.now(UTC)

@@ -71,6 +71,7 @@ def environment() -> Environment:
         "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
         "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
         "day": _day,
+        "clock": lambda moment: f"{moment.astimezone(UTC):%H:%M:%S}",
         "path": lambda text: quote(text, safe=""),
     }  # fmt: skip
     templates.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]

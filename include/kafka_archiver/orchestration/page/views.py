@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import FIRST, NEAR, YEAR, Details, Lookup, window
+from kafka_archiver.orchestration.page.details import FIRST, YEAR, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.state.overview import Snapshot
@@ -35,7 +35,14 @@ ROWS, PATIENCE = 100, 3.0
 # Those that are shown are looked at before all others that are not.
 ON_SCREEN = Near(age=60.0, wait=0.0)
 WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
-_STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_STATIC = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "dashboard.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+# DAG runs at work that are shown.
+AT_WORK = 10
 # Seconds between two looks of a browser that shows the page.
 EVERY = 20
 
@@ -119,13 +126,12 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         declared = require_visible(observatory, who, name)
         today = datetime.now(UTC).date()
         shown, earlier, later = window(last or today, today)
-        # Both are looked for at the same time.
-        observatory.snapshots([name], 0.0, NEAR._replace(wait=0.0))
         answer = details.of(name, shown)
-        [row] = rows_of(observatory, {name: declared}, NEAR)
         detail = answer.value if answer else None
+        # Figures, cards and hours are of one look; until there is one, the list's figures are shown without hours.
+        snapshot = detail.snapshot if detail else observatory.known(name)
+        row = ArchiveRow(name, snapshot, observatory.checks(declared, snapshot, datetime.now(UTC)))
         unread = detail.unread if detail else ""
-        looks = [look for look in (row.snapshot and row.snapshot.taken_at, answer and answer.at) if look]
         return render(
             request,
             "archive.html",
@@ -136,11 +142,14 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             word=row.word,
             checks=row.checks,
             snapshot=row.snapshot,
-            as_of=min(looks, default=None),
-            awaited=observatory.is_awaited(name) or bool(answer and answer.awaited),
+            **freshness(answer),
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
+            wrong_file=observatory.wrong_files(name),
+            at_work=[run for run in detail.facts.runs if run.state in ("queued", "running")][:AT_WORK]
+            if detail
+            else [],
             charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
             unread=unread,
             unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
@@ -169,7 +178,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             name=name,
             coverage=answer.value if answer else None,
             error=answer.error if answer else None,
-            **_freshness(answer),
+            **freshness(answer),
             earlier=shown - timedelta(days=YEAR),
             later=min(shown + timedelta(days=YEAR), today) if shown < today else None,
         )
@@ -189,7 +198,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             dag=dag_id(name),
             start=start,
             detail=value,
-            **_freshness(answer),
+            **freshness(answer),
             error=answer.error if answer else None,
             store=declared.store.url,
             looks=shows_records(declared) and may_act(who, dag_id(name)),
@@ -211,7 +220,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             "plan.html",
             name=name,
             preview=value,
-            **_freshness(answer),
+            **freshness(answer),
             error=answer.error if answer else None,
             steps=buttons_of(name, dict.fromkeys(actions)),
             **forms_of(who, name),
@@ -228,9 +237,13 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near | None = None) -> list[ArchiveRow]:
-    """Return the archives with their checks, those with problems first."""
-    snapshots, moment = observatory.snapshots(archives, PATIENCE, near), datetime.now(UTC)
+def rows_of(observatory: Observatory, archives: dict[str, Archive], patience: float | None = None) -> list[ArchiveRow]:
+    """Return the archives with their checks, those with problems first.
+
+    :param patience: seconds to wait for archives that nobody has looked at yet.
+    """
+    snapshots = observatory.snapshots(archives, PATIENCE if patience is None else patience)
+    moment = datetime.now(UTC)
     rows = [
         ArchiveRow(name, snapshots[name], observatory.checks(archives[name], snapshots[name], moment))
         for name in archives
@@ -272,12 +285,17 @@ def visitor(request: Request, user: Any) -> Any:
     return user
 
 
+def _at_work(runs: Iterable[DagRun]) -> list[DagRun]:
+    return [run for run in runs if run.state in ("queued", "running")][:AT_WORK]
+
+
 def _explained(runs: Iterable[DagRun], snapshot: Snapshot | None) -> set[str]:
     """Return the failed runs of which the cards say the cause."""
     return {run.run_id for run in runs if explains_failure(snapshot, run)}
 
 
-def _freshness(answer: Lookup[Any] | None) -> dict[str, Any]:
+def freshness(answer: Lookup[Any] | None) -> dict[str, Any]:
+    """Return how old an answer is, and whether a fresh one is on its way."""
     return {"as_of": answer and answer.at, "awaited": bool(answer and answer.awaited)}
 
 
@@ -288,6 +306,7 @@ def forms_of(user: Any, name: str) -> dict[str, Any]:
     allowed = [
         *(("run", "backfill", "fill", "rebuild", "repair", "dead-letters", "acknowledge") if may else ()),
         *["audit"] * may_audit,
+        *["restore"] * (may and may_act(user, restore_dag_id(name))),
     ]
     allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)
     return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}

@@ -12,6 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.progress import find_progress
 from kafka_archiver.orchestration.connections import mask_secrets
 from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handover_settings
 from kafka_archiver.orchestration.submit.links import Application, find_application
@@ -33,6 +34,8 @@ class SubmitHook(SparkSubmitHook):
 
     # Told the Spark application once the driver has named it.
     on_application: Callable[[Application], None] = staticmethod(lambda _: None)
+    # Told each line about the job's progress.
+    on_progress: Callable[[str], None] = staticmethod(lambda _: None)
     _output: LevelledLog | None = None
 
     def __init__(self, archive: Archive, endpoints: Endpoints, folder: Path, lock: int, **settings: Any) -> None:
@@ -86,7 +89,8 @@ class SubmitHook(SparkSubmitHook):
     def _process_spark_submit_log(self, itr: Any) -> None:
         self._output = LevelledLog(super().log)
         try:
-            super()._process_spark_submit_log(find_application(self._verdict.watch(itr), self.on_application))
+            lines = find_application(self._verdict.watch(itr), self.on_application)
+            super()._process_spark_submit_log(find_progress(lines, self.on_progress))
         finally:
             self._output = None
 

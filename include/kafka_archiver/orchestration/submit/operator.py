@@ -1,7 +1,9 @@
 """The task `archive`: one spark-submit for the runs that `plan` found."""
 
+import logging
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from kafka_archiver.driver import spark_jobs
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
-from kafka_archiver.orchestration.dag_run.note import CPU
+from kafka_archiver.orchestration.dag_run.note import CPU, PROGRESS
 from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
@@ -22,7 +24,9 @@ from kafka_archiver.orchestration.submit.links import Application, ManifestLink,
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.records.writer.disk import locked_directory
+from kafka_archiver.values.documents import isoformat
 
+log = logging.getLogger(__name__)
 JOB = Path(spark_jobs.__file__).with_name("archive.py")
 
 
@@ -93,6 +97,7 @@ class ArchiveOperator(SparkSubmitOperator):
             with locked_directory(None) as (folder, lock):
                 self._hook = self.hook(archive, run, folder, lock)
                 self._hook.on_application = keep_application
+                self._hook.on_progress = progress_keeper(context["ti"], run)
                 super(ArchiveOperator, self).execute(context)
 
         before = _cpu_of_children()
@@ -119,6 +124,19 @@ class ArchiveOperator(SparkSubmitOperator):
             ),
             application_args=[self._document.of(archive, arguments).to_argument()],
         )
+
+
+def progress_keeper(ti: Any, run: str) -> Callable[[str], None]:
+    """Return what keeps the last line about the progress of a run where the page finds it: in an XCom of its task."""
+
+    def keep(text: str) -> None:
+        try:
+            ti.xcom_push(PROGRESS, {"run": run, "text": text, "at": isoformat(datetime.now(UTC))})
+        except Exception:
+            # The page shows an older line; the job goes on.
+            log.exception("the progress of run %s is not shown", run)
+
+    return keep
 
 
 def _cpu_of_children() -> float:

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.machinery import SourceFileLoader
 from importlib.util import MAGIC_NUMBER, source_hash
+from itertools import chain
 from pathlib import Path
 
 import kafka_archiver
@@ -27,7 +28,8 @@ def build_package(folder: Path) -> Path:
     root = Path(kafka_archiver.__file__).parent
     left_out = {root / room for room in LEFT_OUT}
     sources = (file for file in root.rglob("*.py") if not left_out & {*file.parents})
-    return _zipped(folder / PACKAGE, _with_compiled(root.parent, sources))
+    modules = _with_compiled(root.parent, sources)
+    return _zipped(folder / PACKAGE, chain(modules, _batch_reader(root)))
 
 
 def build_mapper(folder: Path, archive: Archive) -> Path | None:
@@ -54,6 +56,13 @@ def _with_compiled(root: Path, sources: Iterable[Path]) -> Iterator[tuple[str, b
         code = SourceFileLoader(name, str(file)).get_code(name)
         yield name, source
         yield f"{name}c", MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code)
+
+
+def _batch_reader(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield drain.c, by whose bytes its binary is known, and the binary if it is compiled here."""
+    for file in sorted((root / "kafka" / "drain").glob("drain[.-]*")):
+        if file.suffix in (".c", ".so"):
+            yield _name(file, root.parent), file.read_bytes()
 
 
 def _name(file: Path, root: Path) -> str:

@@ -14,7 +14,7 @@ from kafka_archiver.orchestration.connections import NamedConnection, find_conne
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.restore_form import allowed
 from kafka_archiver.orchestration.submit.links import Application, SparkLink
-from kafka_archiver.orchestration.submit.operator import ArchiveOperator
+from kafka_archiver.orchestration.submit.operator import ArchiveOperator, progress_keeper
 from kafka_archiver.records.writer.disk import locked_directory
 
 
@@ -46,6 +46,7 @@ class RestoreOperator(ArchiveOperator):
         with locked_directory(None) as (folder, lock):
             self._hook = self._submission(self._archive, clients, arguments, folder, lock)
             self._hook.on_application = keep_application
+            self._hook.on_progress = progress_keeper(context["ti"], arguments[0])
             SparkSubmitOperator.execute(self, context)
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.schemas import Reference, Schema
 from kafka_archiver.records.decode.asking import TIMEOUT_SECONDS, RefusedError, Server
 from kafka_archiver.records.decode.registry import Registry
 
@@ -59,14 +59,27 @@ class RegistryWriter:
         return answer.id
 
     def _body(self, schema: Schema) -> dict[str, object]:
-        references = []
-        for reference in schema.references:
-            # As Confluent's serializers do: an import is registered under its own name.
-            self.register(reference.name, reference.imported)
-            [*_, last] = [v for v in self.registry.versions(reference.name) if v.schema == reference.imported]
-            references.append({"name": reference.name, "subject": reference.name, "version": last.number})
+        references = [
+            {"name": reference.name, "subject": reference.name, "version": self._version_of(reference)}
+            for reference in schema.references
+        ]
         body: dict[str, object] = {"schema": schema.text, "schemaType": schema.kind}
         return body | {"references": references} if references else body
+
+    def _version_of(self, reference: Reference) -> int:
+        """Return the version of an import; if it has none, register it under its own name, as Confluent's serializers.
+
+        Not again if it has one: some registries refuse that while the subject is in IMPORT mode.
+        """
+
+        def known() -> list[int]:
+            versions = self.registry.versions(reference.name)
+            return [v.number for v in versions if v.schema == reference.imported and not v.deleted]
+
+        if numbers := known():
+            return numbers[-1]
+        self.register(reference.name, reference.imported)
+        return known()[-1]
 
     def mode(self, subject: str) -> Mode | None:
         """Return the mode that a subject has of its own; None: it has none, or the registry has no modes at all.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -159,20 +159,29 @@ class HasRequirements(Protocol):
         """
 
 
+class Sought(NamedTuple):
+    """A place in an object. `row`: the number of the row with the offset, if that is known.
+
+    `sidecar`: reads the object's sidecar; None: it has none.
+    """
+
+    offset: int
+    row: int | None
+    sidecar: Callable[[], bytes | None]
+
+
 @runtime_checkable
 class ReadsFrom(Protocol):
     """A format that reads from the middle of an object, with few bytes."""
 
     def read_from(
-        self, source: BinaryIO, target: "Target", offset: int, row: int | None, sidecar: Callable[[], bytes | None]
+        self, source: BinaryIO, target: "Target", sought: Sought
     ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
         """Return the number of the first row that is read, and batches as of `Format.read`, each read when asked for.
 
         The first batches may have rows before the offset. Returns None if the object does not tell the place.
 
         :param source: each of its reads is one range request.
-        :param row: the number of the row with the offset, if that is known.
-        :param sidecar: reads the object's sidecar; None: it has none.
         :raises IntegrityError: as `Format.read`.
         """
 

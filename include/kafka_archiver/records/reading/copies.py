@@ -2,14 +2,13 @@
 
 import os
 import tempfile
-import zlib
 from pathlib import Path
 from typing import Self
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.reading.files import PIECE, Fetch
 from kafka_archiver.records.reading.opener import Promised
-from kafka_archiver.values.checksum import spelt
+from kafka_archiver.values.checksum import crc32, spelt
 
 
 class Copies:
@@ -36,7 +35,7 @@ class Copies:
         begin, crc = self._end, 0
         for start in range(0, item.bytes, PIECE):
             data = fetch(start, min(PIECE, item.bytes - start))
-            crc = zlib.crc32(data, crc)
+            crc = crc32(data, crc)
             self._file.write(data)
             self._end += len(data)
         size = self._end - begin

@@ -1,13 +1,12 @@
 """The bytes of an object as a file: read piece by piece, or range by range."""
 
 import io
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError
 from kafka_archiver.store.base import Store
-from kafka_archiver.values.checksum import spelt
+from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.segmented import SeekableFile, Segmented
 
 # Reads bytes of an object: (start, length).
@@ -62,7 +61,7 @@ class ObjectFile(Segmented):
         if len(piece) < length:
             raise IntegrityError(f"{self._name} is truncated: expected {self.size} bytes, found {start + len(piece)}")
         if number == self._counted:
-            self._crc, self._counted = zlib.crc32(piece, self._crc), number + 1
+            self._crc, self._counted = crc32(piece, self._crc), number + 1
         return piece
 
 

@@ -6,7 +6,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 
 from kafka_archiver.context.local_spark import java_program
-from kafka_archiver.state.doctor.check import Finding, ok, problem
+from kafka_archiver.kafka.drain.library import why_not
+from kafka_archiver.state.doctor.check import Finding, ok, problem, warning
 
 
 def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
@@ -26,6 +27,19 @@ def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> It
     else:
         yield ok("spark-submit", path)
     yield _java(environment)
+    yield _batch_reader()
+
+
+def _batch_reader() -> Finding:
+    """Return how jobs of this installation read records, if their executors are of this platform."""
+    if not (reason := why_not()):
+        return ok("reader", "jobs copy records in C")
+    return warning(
+        "reader",
+        f"jobs read records in Python: {reason}",
+        "what they write is the same; they take more CPU",
+        "with a C compiler on a machine like the executors: python -m kafka_archiver.kafka.drain.compile",
+    )
 
 
 def _java(environment: Mapping[str, str]) -> Finding:

@@ -1,5 +1,6 @@
 """Airflow's knowledge of an archive, as values. Callers with access to Airflow make them."""
 
+import re
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Literal
@@ -49,6 +50,20 @@ class Written(Value):
     bytes: int
 
 
+class JobProgress(Value):
+    """The last line about the progress of a job that is at work. `run`: what it works on, a run or a restore."""
+
+    run: str
+    text: str
+    at: UtcTime
+
+    @property
+    def percent(self) -> int | None:
+        """The share that is done; None if the line has none."""
+        share = re.search(r"\((\d{1,3}) %\)", self.text)
+        return min(int(share[1]), 100) if share else None
+
+
 class DagRun(Value):
     """One run of the archive's DAG. `state`: failed as soon as one of its tasks is; Airflow ends the run later.
 
@@ -58,7 +73,7 @@ class DagRun(Value):
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
     `works`: the ledger's runs that it was to finish, read only of a run with a failure; `finished`: those that it has
     finished. `replays`: they were final before, and it only archives them again. `note`: the run's note in Airflow.
-    `effort`, `wrote`: of an ended run.
+    `effort`, `wrote`: of an ended run. `progress`: of the job of a run at work.
     """
 
     run_id: str
@@ -77,6 +92,7 @@ class DagRun(Value):
     replays: bool = False
     effort: Effort | None = None
     wrote: Written | None = None
+    progress: JobProgress | None = None
     note: str | None = None
 
     @property

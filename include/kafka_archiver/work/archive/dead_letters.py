@@ -9,6 +9,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import DeadLetters, Plan
 from kafka_archiver.model.replayed import manifest_of, with_dead_letters
@@ -19,7 +20,6 @@ from kafka_archiver.store.compare import compare
 from kafka_archiver.values.threads import each
 from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.replay import replay
 from kafka_archiver.work.archive.set_aside import set_aside_of
 

@@ -8,6 +8,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import choose, clean, go_on, rebuild_with_fewer
 from kafka_archiver.messages.errors import IntegrityError, PolicyError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.layouts.registry import place_in
 from kafka_archiver.model.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
@@ -19,7 +20,6 @@ from kafka_archiver.store import Store
 from kafka_archiver.values.gaps import beside, count, merged, unpack
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 from kafka_archiver.work.archive.replay import matching_entry, replay
 
 if TYPE_CHECKING:

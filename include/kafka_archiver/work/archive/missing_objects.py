@@ -13,6 +13,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import plan_anew
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.formats import get_format
@@ -23,7 +24,7 @@ from kafka_archiver.values.threads import each
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters
 from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.logs import read_logs
-from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import policies_of_run
 from kafka_archiver.work.archive.readable_chunks import readable_chunks
 from kafka_archiver.work.archive.replay import matching_entry, replay
 from kafka_archiver.work.archive.set_aside import set_aside_of
@@ -69,7 +70,7 @@ def write_missing_objects(
             require_encoding(writer)
             wrote_before = ledger.manifest(writer.run)
             policies, aside = (
-                ReadPolicies().for_run(writer, wrote_before),
+                policies_of_run(ReadPolicies(), writer, wrote_before),
                 set_aside_of(ledger, writer.run, wrote_before),
             )
             schemas, keys = ledger.schemas(writer.fingerprints), ledger.keys_of(writer)

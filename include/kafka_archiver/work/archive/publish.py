@@ -13,12 +13,12 @@ from dataclasses import asdict
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.writer.commit import complete, throw_away
 from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 
 log = logging.getLogger(__name__)
 

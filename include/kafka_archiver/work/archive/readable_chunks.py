@@ -3,10 +3,10 @@
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import choose, clean
 from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.archive.logs import Logs
-from kafka_archiver.work.archive.read_policies import ReadPolicies
 
 
 def readable_chunks(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:

@@ -10,6 +10,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import go_on, plan_anew, replay_again
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.set_aside import FatalRecordsError, SetAside
@@ -21,7 +22,7 @@ from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.finish import finish_run, intended_manifest
 from kafka_archiver.work.archive.logs import Logs, read_logs
 from kafka_archiver.work.archive.missing_objects import require_encoding, write_missing_objects
-from kafka_archiver.work.archive.read_policies import ReadPolicies
+from kafka_archiver.work.archive.read_policies import policies_of_run
 from kafka_archiver.work.archive.readable_chunks import readable_chunks
 from kafka_archiver.work.archive.set_aside import freeze_fatal_records, set_aside_of
 
@@ -65,7 +66,7 @@ class ArchiveStep:
             return stored
         if stored is None and (written := intended_manifest(plan, self.ledger.intent(run).document, self.ledger)):
             return written
-        policies = self.policies.for_run(plan, stored)
+        policies = policies_of_run(self.policies, plan, stored)
         if stored and source.keeps:
             return write_missing_objects(plan, stored, self.engine, self.cluster, self.store, self.ledger)
         if source.letters:

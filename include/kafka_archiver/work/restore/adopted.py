@@ -74,11 +74,18 @@ def adopted_rows(
         yield writable(batch, item, where, allowed)
 
 
+def lost_of(ledger: Ledger, source: RestoreSource) -> int:
+    """Return the number of rows and offsets of a partition that a restore leaves out."""
+    adoption = ledger.adoption()
+    partition = adoption and adoption.partition(source.topic, source.partition)
+    return AdoptedSource(partition, Range(0, 0)).lost if partition else 0
+
+
 def _require_bytes(item: AdoptedObject) -> None:
     if item.format == "mak" or (item.format == "lines" and not item.has_offsets):
         return
     has = "lines of an envelope" if item.format == "lines" else f"columns ({item.format})"
     raise ConfigError(
         f"{item.key} has {has}, not the bytes of values: it cannot be restored. A program can: "
-        "`open_archive().read` gives its records (docs/READING.md)"
+        "`open_archive().read` gives its records (docs/howto/read.md)"
     )

@@ -16,27 +16,27 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.keys import split_run
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.restore import (
     Inexact,
+    RestoreCounts,
     RestorePage,
     RestoreSelection,
     RestoreSource,
     SourcePartition,
 )
 from kafka_archiver.reader.runs import THREADS, Plans, Slice, runs_of_hours
-from kafka_archiver.reader.selection import LAST_OFFSET, Selection
-from kafka_archiver.values.gaps import count, unpack
+from kafka_archiver.reader.selection import LAST_OFFSET
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_sources
+from kafka_archiver.work.restore.counts import Place, counts_of
 from kafka_archiver.work.restore.exact import kind_of
 
 # Ranges of offsets in one page of a plan.
 PAGE = 5_000
 # Manifests in memory at once.
 WINDOW = 64
-Place = tuple[str, int, int]
 
 
 @dataclass
@@ -58,29 +58,6 @@ class _Ranges:
 
 
 @dataclass
-class Counts:
-    """Counts of one source partition; see `RestoreSource`."""
-
-    records: int = 0
-    exact: bool = True
-    bytes: int = 0
-    dead_letters: int = 0
-    filtered: int = 0
-    absent: int = 0
-    lost: int = 0
-    values_only: int = 0
-    rows: int = 0
-    oldest: int | None = None
-    newest: int | None = None
-
-    def note_times(self, entry: ObjectEntry) -> None:
-        """Note the bounds of an object's timestamps."""
-        first, last = entry.min_timestamp, entry.max_timestamp
-        self.oldest = first if self.oldest is None else min(self.oldest, first)
-        self.newest = last if self.newest is None else max(self.newest, last)
-
-
-@dataclass
 class Gathered:
     """The runs that count, with what is taken of them. `through`: the number of the last plan that was looked at."""
 
@@ -90,7 +67,7 @@ class Gathered:
     runs: list[str]
     digests: list[str | None]
     ranges: dict[Place, _Ranges]
-    counts: dict[Place, Counts]
+    counts: dict[Place, RestoreCounts]
 
     def sources(self) -> Iterator[tuple[RestoreSource, Iterator[RestorePage]]]:
         """Yield each source partition without its pages, and its pages. Take all pages before the next one."""
@@ -105,7 +82,7 @@ class Gathered:
                     partition=partition,
                     generation=generation,
                     offsets=int((rows[:, 1] - rows[:, 0]).sum()),
-                    **vars(self.counts.get(place, Counts())),
+                    **vars(self.counts.get(place, RestoreCounts())),
                 )
                 yield taken, self._pages(source, rows)
 
@@ -161,7 +138,8 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
         for first in range(0, len(numbers), WINDOW):
             some = numbers[first : first + WINDOW]
             for number, manifest in zip(some, pool.map(lambda n: _manifest(ledger, runs[n]), some), strict=True):
-                _count(gathered.counts, selection, manifest, kinds[number], ranges)
+                for place, counts in counts_of(manifest, selection, kinds[number], ranges):
+                    gathered.counts[place] = gathered.counts.get(place, RestoreCounts()) + counts
     adoption = ledger.adoption()
     if adoption:
         _add_adopted(gathered, adoption)
@@ -179,7 +157,7 @@ def _add_adopted(gathered: Gathered, adoption: Adoption) -> None:
         gathered.runs.append(ADOPTED)
         gathered.digests.append(adoption.digest)
         gathered.ranges.setdefault(place, _Ranges()).add(source.offsets, len(gathered.runs) - 1)
-        gathered.counts[place] = Counts(
+        gathered.counts[place] = RestoreCounts(
             records=partition.placed,
             exact=False,
             bytes=partition.bytes,
@@ -238,86 +216,6 @@ def _manifest(ledger: Ledger, run: str) -> Manifest:
     manifest = ledger.sound_manifest(run)
     assert manifest, f"run {run} is committed"
     return manifest
-
-
-def _count(
-    counts: dict[Place, Counts],
-    selection: RestoreSelection,
-    manifest: Manifest,
-    kind: Inexact | ConfigError | None,
-    ranges: Mapping[Place, _Ranges],
-) -> None:
-    objects: dict[tuple[Place, int], list[tuple[ObjectEntry, bool]]] = {}
-    for is_letter, entries in ((False, manifest.objects), (True, manifest.dead_letters)):
-        for entry in entries:
-            chunk = ((entry.topic, entry.partition, entry.generation), entry.chunk_start)
-            objects.setdefault(chunk, []).append((entry, is_letter))
-    for account in manifest.chunks:
-        place = (account.topic, account.partition, account.generation)
-        wanted = _as_selection(selection, place)
-        if place in ranges and account.start < wanted.offsets.end and wanted.offsets.start < account.end:
-            taken = counts.setdefault(place, Counts())
-            _add(taken, account, objects.get((place, account.start), []), wanted, selection, kind)
-
-
-def _as_selection(selection: RestoreSelection, place: Place) -> Selection:
-    return Selection(
-        topic=place[0],
-        hours=None if selection.hours is None else range(*selection.hours),
-        offsets=Range(*(selection.offsets or (0, LAST_OFFSET))),
-        partitions=frozenset({place[1]}),
-        generation=place[2],
-    )
-
-
-def _add(
-    counts: Counts,
-    account: ChunkAccount,
-    objects: list[tuple[ObjectEntry, bool]],
-    wanted: Selection,
-    selection: RestoreSelection,
-    kind: Inexact | ConfigError | None,
-) -> None:
-    """Add what is taken of one chunk."""
-    choice = selection.dead_letters
-    read = [
-        (entry, is_letter)
-        for entry, is_letter in objects
-        if wanted.may_have(entry) and (choice == "with" or is_letter == (choice == "only"))
-    ]
-    if isinstance(kind, ConfigError) and any(not is_letter for _, is_letter in read):
-        raise kind
-    rows = {True: 0, False: 0}
-    for entry, is_letter in read:
-        rows[is_letter] += _rows(entry, wanted)
-        counts.bytes += entry.bytes
-        counts.note_times(entry)
-    records = rows[True] + rows[False]
-    inside = Range(max(account.start, wanted.offsets.start), min(account.end, wanted.offsets.end))
-    cut = inside != (account.start, account.end)
-    if cut:
-        # Without filtered, lost and other records in between, every offset that is not absent is a record.
-        gaps = unpack(account.start, account.end, account.absent_ranges).clip(inside.start, inside.end)
-        sure = not (account.filtered or account.lost or kind == "rows") and wanted.hours is None and choice == "with"
-        if sure:
-            records = inside.size - count(gaps)
-        counts.exact &= sure
-    counts.exact &= not selection.by_content
-    counts.records += records
-    counts.dead_letters += rows[True]
-    counts.filtered += account.filtered
-    counts.absent += account.absent
-    counts.lost += account.lost
-    if kind == "values_only":
-        counts.values_only += rows[False]
-    if kind == "rows":
-        counts.rows += rows[False]
-
-
-def _rows(entry: ObjectEntry, wanted: Selection) -> int:
-    if wanted.hours is None or wanted.all_hours(entry):
-        return entry.rows
-    return sum(entry.rows_in(hour) for hour in wanted.hours)
 
 
 def _require_something(gathered: Gathered, plans: Plans, adoption: Adoption | None) -> None:

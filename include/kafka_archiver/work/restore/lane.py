@@ -5,6 +5,7 @@ open at a time, as a copy on disk that was compared with the manifest before its
 """
 
 import base64
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +28,12 @@ from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.restore.adopted import ADOPTED, adopted_rows
+from kafka_archiver.work.restore.adopted import ADOPTED, adopted_rows, lost_of
 from kafka_archiver.work.restore.exact import kind_of, refusal, writable
-from kafka_archiver.work.restore.partitioners import belongs
+from kafka_archiver.work.restore.partitioners import belongs, partition_of
+
+# The number of records that are left out, by the option that allows it.
+Excluded = Counter[str]
 
 
 class UnknownFrameError(PermanentError):
@@ -61,9 +65,17 @@ class Lane:
         """Its source partitions, in the order of writing."""
         return self.plan.sources_of(self.target)
 
-    def batches(self, place: Place = START) -> Iterator[LaneBatch | None]:
+    @property
+    def promised(self) -> int | None:
+        """The number of records that the manifests promise, lost ones too; None: only the records themselves tell."""
+        if self._target_topic.partitioner != "same" or not all(source.exact for source in self.sources):
+            return None
+        return sum(source.records + source.lost for source in self.sources)
+
+    def batches(self, place: Place = START, excluded: Excluded | None = None) -> Iterator[LaneBatch | None]:
         """Yield the records from a place on. None: the next records may take a while.
 
+        :param excluded: gets the number of records that are left out, by the option that allows it.
         :raises IntegrityError: an object or a document is missing, damaged, or another one.
         :raises NotExactError: records would be changed, and that is not allowed.
         """
@@ -71,10 +83,10 @@ class Lane:
             if index < place.source:
                 continue
             start = place.offset if index == place.source else 0
-            for batch in self._of_source(source, start):
+            for batch in self._of_source(source, start, Counter() if excluded is None else excluded):
                 yield batch if batch is None else LaneBatch(index, batch)
 
-    def _of_source(self, source: RestoreSource, start: int) -> Iterator[pa.RecordBatch | None]:
+    def _of_source(self, source: RestoreSource, start: int, excluded: Excluded) -> Iterator[pa.RecordBatch | None]:
         last: tuple[str, Written] | None = None
         for page in self.ledger.restore_pages(self.plan.restore, source, start):
             for first, end, number in page.slices:
@@ -83,12 +95,13 @@ class Lane:
                 run, digest = page.runs[number]
                 if run == ADOPTED:
                     yield None
+                    self._exclude(source, lost_of(self.ledger, source), excluded)
                     yield from self._of_adopted(source, digest, Range(max(start, first), end))
                     continue
                 if last is None or last[0] != run:
                     yield None
                     last = (run, self._written(run, digest))
-                yield from self._of_slice(source, last[1], Range(first, end), start)
+                yield from self._of_slice(source, last[1], Range(first, end), start, excluded)
 
     def _written(self, run: str, digest: str) -> Written:
         plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
@@ -100,7 +113,7 @@ class Lane:
         return Written(self.ledger, plan, manifest)
 
     def _of_slice(
-        self, source: RestoreSource, written: Written, part: Range, start: int
+        self, source: RestoreSource, written: Written, part: Range, start: int, excluded: Excluded
     ) -> Iterator[pa.RecordBatch | None]:
         place = (source.topic, source.partition, source.generation)
         selection = self._selection(source, max(start, part.start), part.end)
@@ -114,8 +127,15 @@ class Lane:
         for account in sorted(accounts, key=lambda account: account.start):
             if account.lost and "lost" not in self.allowed:
                 raise refusal("lost", account.lost, str(account.chunk))
+            self._exclude(source, account.lost, excluded)
             yield None
             yield from self._of_chunk(source, written, account, selection)
+
+    def _exclude(self, source: RestoreSource, lost: int, excluded: Excluded) -> None:
+        """Count lost records where records without a key go: nobody knows their keys."""
+        topic = self._target_topic
+        if lost and partition_of(None, topic.partitioner, topic.partitions, source.partition) == self.target.partition:
+            excluded["lost"] += lost
 
     def _of_adopted(self, source: RestoreSource, digest: str, offsets: Range) -> Iterator[pa.RecordBatch | None]:
         for batch in adopted_rows(self.ledger, source, digest, offsets, self.allowed):

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from kafka_archiver.model.restore import RestoreLimits
 
+# The most that is sent at once without limits.
+ROWS, BYTES = 5000, 2 << 20
+
 
 @dataclass
 class Pace:
@@ -32,12 +35,12 @@ class Pace:
     @property
     def most_rows(self) -> int:
         """The most records to send at once: those of a second, so that a transaction ends in time."""
-        return 2000 if self.records_per_second is None else max(1, min(2000, int(self.records_per_second)))
+        return ROWS if self.records_per_second is None else max(1, min(ROWS, int(self.records_per_second)))
 
     @property
     def most_bytes(self) -> int:
         """The most bytes to send at once."""
-        return 1 << 20 if self.bytes_per_second is None else max(1, min(1 << 20, int(self.bytes_per_second)))
+        return BYTES if self.bytes_per_second is None else max(1, min(BYTES, int(self.bytes_per_second)))
 
     def before(self, records: int, size: int) -> None:
         """Wait until so many records and bytes may be sent."""

@@ -1,21 +1,30 @@
 """The records of a lane, taken a few at a time: to compare them with a log, and to send them."""
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from kafka_archiver.model.restore_progress import Place
 from kafka_archiver.work.restore.digests import payload_bytes
-from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
+from kafka_archiver.work.restore.lane import Excluded, Lane, LaneBatch, offsets_of
+
+
+class Piece(NamedTuple):
+    """Records that are sent at once. `size`: their bytes, of keys, values and headers."""
+
+    batch: LaneBatch
+    size: int
 
 
 class LaneRows:
-    """The records of a lane from a place on; each is taken once."""
+    """The records of a lane from a place on; each is taken once. `excluded`: what was left out of them so far."""
 
     def __init__(self, lane: Lane, place: Place) -> None:
-        self.lane = lane
-        self._batches = lane.batches(place)
+        self.excluded: Excluded = Counter()
+        self._batches = lane.batches(place, self.excluded)
         self._waiting: LaneBatch | None = None
 
     def take(self, rows: int) -> Iterator[LaneBatch]:
@@ -26,23 +35,22 @@ class LaneRows:
             rows -= head.records.num_rows
             yield head
 
-    def pieces(self, most_rows: int, most_bytes: int) -> Iterator[LaneBatch | None]:
+    def pieces(self, most_rows: int, most_bytes: int) -> Iterator[Piece | None]:
         """Yield the remaining records in pieces, each of at most so many records and about so many bytes.
 
         None: the next piece may take a while.
         """
-        while True:
-            batch = self._waiting or next(self._batches, _END)
-            self._waiting = None
-            if batch is _END:
-                return
+        for batch in chain([self._waiting] if self._waiting else [], self._batches):
             if batch is None:
                 yield None
                 continue
             ends = np.cumsum(payload_bytes(batch.records))
-            rows = max(1, min(most_rows, int(np.searchsorted(ends, most_bytes, side="right"))))
-            self._waiting = self._behind(batch, rows)
-            yield batch.sliced(0, rows)
+            start = size = 0
+            while start < len(ends):
+                fitting = int(np.searchsorted(ends, size + most_bytes, side="right"))
+                end = max(start + 1, min(start + most_rows, fitting))
+                yield Piece(batch.sliced(start, end - start), int(ends[end - 1]) - size)
+                start, size = end, int(ends[end - 1])
 
     def _next(self) -> LaneBatch | None:
         if self._waiting is None:
@@ -52,9 +60,6 @@ class LaneRows:
     @staticmethod
     def _behind(batch: LaneBatch, rows: int) -> LaneBatch | None:
         return batch.sliced(rows) if rows < batch.records.num_rows else None
-
-
-_END = LaneBatch(-1, pa.RecordBatch.from_arrays([], names=[]))
 
 
 def first_place(batch: LaneBatch) -> Place:

@@ -12,6 +12,7 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.messages.progress import remaining
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreReport
 from kafka_archiver.model.restore_progress import RestoreProgress
@@ -137,13 +138,6 @@ def _progress(plan: RestorePlan, stamps: Collection[str]) -> list[RestoreProgres
     return [part for stamp in stamps if (part := RestoreProgress.from_stamp(stamp)) and part.plan == plan.digest]
 
 
-def remaining(seconds: int) -> str:
-    """Return a duration in words."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
 def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> RestoreReport:
     """Write the offset map and the report.
 
@@ -160,9 +154,10 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> R
         partitions=reports,
     )
     selected = sum(report.selected for report in reports)
-    if plan.exact and selected != plan.records:
+    promised = plan.records + sum(source.lost for source in plan.sources)
+    if plan.exact and selected != promised:
         raise IntegrityError(
-            f"the manifests promise {plan.records:,} records of restore {plan.restore}, and the objects have "
+            f"the manifests promise {promised:,} records of restore {plan.restore}, and the objects have "
             f"{selected:,}: run `airflow archive audit {plan.archive}`"
         )
     offsets = OffsetMap(

@@ -1,6 +1,6 @@
 """The target of a restore, as its steps see it. `kafka.target` is the real one, tests have a twin."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -43,6 +43,12 @@ class Target(Protocol):
 
     def read(self, name: TopicPartition, offsets: Range, isolation: Isolation, /) -> Iterator[pa.RecordBatch]:
         """Yield the records of some offsets, as `COLUMNS`.
+
+        :raises TransientError: the log ends before.
+        """
+
+    def count(self, name: TopicPartition, ranges: Sequence[Range], /) -> int:
+        """Return the number of records at these offsets, those of aborted transactions too; ascending ranges.
 
         :raises TransientError: the log ends before.
         """

@@ -1,18 +1,19 @@
 """Read one target partition back and compare it with the archive, record by record."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.model.offset_map import LogMap, RunRecorder
+from kafka_archiver.model.offset_map import LogMap
+from kafka_archiver.model.offset_map_recorder import RunRecorder
 from kafka_archiver.model.restore import PartitionReport, TargetTopic
 from kafka_archiver.model.restore_progress import START
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.comparison import first_difference, shown, target_offsets
 from kafka_archiver.work.restore.digests import StrongDigest
-from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
+from kafka_archiver.work.restore.lane import Excluded, Lane, LaneBatch, offsets_of
 from kafka_archiver.work.restore.rows import LaneRows, first_place
 from kafka_archiver.work.restore.target import Target
 from kafka_archiver.work.restore.write import require_topic, settled_end
@@ -48,50 +49,58 @@ class PartitionReader:
         if offsets.size:
             for batch in self.target.read(name, offsets, "read_committed"):
                 comparison.add(batch)
-        comparison.finish()
-        aborted = sum(
-            batch.num_rows
-            for gap in comparison.gaps(offsets)
-            for batch in self.target.read(name, gap, "read_uncommitted")
-        )
+        comparison.finish(offsets.end)
+        aborted = self.target.count(name, comparison.gaps)
         require_topic(self.target, plan, name)
-        markers = offsets.size - comparison.records - aborted
+        excluded = comparison.excluded
+        promised = self.lane.promised
+        selected = comparison.archived + sum(excluded.values()) if promised is None else promised
+        markers = sum(gap.size for gap in comparison.gaps) - aborted
         report = PartitionReport(
             topic=name.topic,
             partition=name.partition,
             offsets=(offsets.start, offsets.end),
-            selected=comparison.selected,
+            selected=selected,
             written=comparison.written,
-            excluded={},
+            excluded=dict(excluded),
             records=comparison.records,
             markers=markers,
             aborted=aborted,
             digest=comparison.here.text,
             expected_digest=comparison.there.text,
-            difference=comparison.difference,
+            difference=comparison.difference or _broken_promise(comparison, selected),
         )
         return Verified(report, comparison.maps(comparison.end))
 
 
 @dataclass
 class _Comparison:
-    """The comparison so far. `end`: behind the last record of the target."""
+    """The comparison so far.
+
+    `records`: of the target; `archived`: of the archive; `written`: those that are in both. `end`: behind the last
+    record of the target. `gaps`: offsets without a committed record.
+    """
 
     lane: Lane
     topic: TargetTopic
     here: StrongDigest = field(default_factory=StrongDigest)
     there: StrongDigest = field(default_factory=StrongDigest)
     records: int = 0
-    selected: int = 0
+    archived: int = 0
     written: int = 0
     difference: str = ""
     end: int = 0
+    gaps: list[Range] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._rows = LaneRows(self.lane, START)
         self._recorders: dict[int, RunRecorder] = {}
-        self._gaps: list[Range] = []
         self._last_source: tuple[int, int] | None = None
+
+    @property
+    def excluded(self) -> Excluded:
+        """The number of records that were left out, by the option that allows it."""
+        return self._rows.excluded
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Compare records of the target."""
@@ -106,28 +115,23 @@ class _Comparison:
         if done < batch.num_rows:
             self._differs(f"{self.lane.target} has more records than the archive, from offset {offsets[done]} on")
 
-    def finish(self) -> None:
-        """Count what the archive has more."""
+    def finish(self, end: int) -> None:
+        """Count what the archive has more, and the last offsets of the log, up to its end."""
+        if end > self.end:
+            self.gaps.append(Range(self.end, end))
         first: LaneBatch | None = None
         missing = 0
         for piece in self._rows.take(2**62):
             first = first or piece
             self.there.add(self._digested(piece.records))
             missing += piece.records.num_rows
-        self.selected += missing
+        self.archived += missing
         if first is not None:
             place = first_place(first)
             self._differs(
                 f"{self.lane.target} lacks the last {missing:,} records, from {self.lane.sources[place.source]} offset "
                 f"{place.offset} on: `write` has not ended"
             )
-
-    def gaps(self, offsets: Range) -> Iterator[Range]:
-        """Yield the offsets without a committed record that may have aborted ones: one alone is a marker."""
-        end = Range(self.end, offsets.end)
-        yield from self._gaps
-        if end.size > 1:
-            yield end
 
     def maps(self, end: int) -> tuple[LogMap, ...]:
         """Return where the records of each source partition are."""
@@ -147,7 +151,7 @@ class _Comparison:
 
     def _take(self, here: pa.RecordBatch, piece: LaneBatch) -> None:
         self.there.add(self._digested(piece.records))
-        self.selected += piece.records.num_rows
+        self.archived += piece.records.num_rows
         self.written += piece.records.num_rows
         if difference := first_difference(here, piece.records, self.topic.append_time):
             row, column = difference
@@ -168,10 +172,10 @@ class _Comparison:
         self._recorders.setdefault(source, RunRecorder()).extend(sources[first], targets[first])
 
     def _note_gaps(self, offsets: Offsets) -> None:
-        steps = np.flatnonzero(np.diff(offsets) > 2).tolist()
-        if int(offsets[0]) - self.end > 1:
-            self._gaps.append(Range(self.end, int(offsets[0])))
-        self._gaps += [Range(int(offsets[n]) + 1, int(offsets[n + 1])) for n in steps]
+        steps = np.flatnonzero(np.diff(offsets) > 1).tolist()
+        if int(offsets[0]) > self.end:
+            self.gaps.append(Range(self.end, int(offsets[0])))
+        self.gaps += [Range(int(offsets[n]) + 1, int(offsets[n + 1])) for n in steps]
         self.end = int(offsets[-1]) + 1
 
     def _digested(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -183,3 +187,13 @@ class _Comparison:
 
     def _differs(self, difference: str) -> None:
         self.difference = self.difference or difference
+
+
+def _broken_promise(comparison: _Comparison, selected: int) -> str:
+    present, left_out = comparison.archived, sum(comparison.excluded.values())
+    if selected == present + left_out:
+        return ""
+    return (
+        f"the manifests promise {selected:,} records for {comparison.lane.target}, and the archive's objects have "
+        f"{present:,} and {left_out:,} are left out: run `airflow archive audit {comparison.lane.plan.archive}`"
+    )

@@ -15,10 +15,11 @@ from kafka_archiver.model.restore import RestorePlan, TargetTopic
 from kafka_archiver.model.restore_progress import Place, RestoreProgress
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.comparison import first_difference, shown, target_offsets
-from kafka_archiver.work.restore.digests import RunningDigest, payload_bytes
+from kafka_archiver.work.restore.digests import payload_bytes
 from kafka_archiver.work.restore.lane import Lane, LaneBatch
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.rows import LaneRows, first_place, last_place
+from kafka_archiver.work.restore.tally import Tally
 from kafka_archiver.work.restore.target import Target, Writer
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class PartitionWriter:
             # Again: the topic may have been made anew before the writer was the only one.
             require_topic(self.target, self.plan, self.name)
             progress, rows, end = self._resumed(topic)
-            return _Session(self, writer, progress, end).write(rows)
+            return _Session(self, writer, Tally.of(progress), end).write(rows)
         finally:
             writer.close()
 
@@ -122,7 +123,7 @@ class PartitionWriter:
         self, progress: RestoreProgress, rows: LaneRows, offsets: Range, topic: TargetTopic
     ) -> RestoreProgress:
         """Return the progress behind the records in the target, which must be the archive's next ones."""
-        adopted = 0
+        adopted, tally = 0, Tally.of(progress)
         for batch in self.target.read(self.name, offsets, "read_committed"):
             done = 0
             for piece in rows.take(batch.num_rows):
@@ -131,7 +132,7 @@ class PartitionWriter:
                     row, column = difference
                     at, place = int(target_offsets(here)[row]), first_place(piece.sliced(row))
                     raise foreign_record(self.name, at, self._source(place), column, shown(here, piece, row, column))
-                progress = advanced(progress, piece, int(payload_bytes(piece.records).sum()))
+                tally.add(piece, int(payload_bytes(piece.records).sum()))
                 done += piece.records.num_rows
             if done < batch.num_rows:
                 at = int(target_offsets(batch)[done])
@@ -139,7 +140,7 @@ class PartitionWriter:
             adopted += done
         if adopted:
             log.info("%s: %d records behind the progress are the archive's: going on behind them", self.name, adopted)
-        return progress
+        return tally.progress
 
     def _source(self, place: Place) -> str:
         return f"{self.lane.sources[place.source]} offset {place.offset}"
@@ -151,7 +152,7 @@ class _Session:
 
     owner: PartitionWriter
     writer: Writer
-    progress: RestoreProgress
+    tally: Tally
     end: int
     # Of the open transaction.
     began: float | None = None
@@ -163,26 +164,25 @@ class _Session:
         """Write all records; commit now and then, and at the end."""
         pace = self.owner.pace
         for piece in rows.pieces(pace.most_rows, pace.most_bytes):
-            if piece is None or self.is_boundary(piece):
+            if piece is None or self.is_boundary(piece.batch):
                 self.commit_if_due(is_waiting=piece is None)
             if piece is not None:
-                self.send(piece)
+                self.send(*piece)
         if self.began is not None:
             self.commit()
-        return self.progress
+        return self.tally.progress
 
-    def is_boundary(self, piece: LaneBatch) -> bool:
+    def is_boundary(self, batch: LaneBatch) -> bool:
         """Return True if a transaction may end before these records: rows of one record stay together."""
-        return self.last != first_place(piece)
+        return self.last != first_place(batch)
 
-    def send(self, piece: LaneBatch) -> None:
-        size = int(payload_bytes(piece.records).sum())
-        self.owner.pace.before(piece.records.num_rows, size)
+    def send(self, batch: LaneBatch, size: int) -> None:
+        self.owner.pace.before(batch.records.num_rows, size)
         if self.began is None:
             self.began = self.owner.clock()
-        self.writer.send(piece.records)
-        self.sent, self.size, self.last = self.sent + piece.records.num_rows, self.size + size, last_place(piece)
-        self.progress = advanced(self.progress, piece, size)
+        self.writer.send(batch.records)
+        self.sent, self.size, self.last = self.sent + batch.records.num_rows, self.size + size, last_place(batch)
+        self.tally.add(batch, size)
 
     def commit_if_due(self, is_waiting: bool) -> None:
         """Commit a transaction that is large or old enough, or all if the process shall end."""
@@ -198,7 +198,7 @@ class _Session:
 
     def commit(self) -> None:
         owner, name = self.owner, self.owner.name
-        written = self.writer.commit(owner.plan.group, self.progress.to_stamp())
+        written = self.writer.commit(owner.plan.group, self.tally.progress.to_stamp())
         owner._commits += 1
         if written.start > self.end:
             gap = owner.target.read(name, Range(self.end, written.start), "read_committed")
@@ -209,19 +209,6 @@ class _Session:
         # Behind the last record is the marker of the commit.
         self.end = written.end + 1
         self.began, self.sent, self.size, self.last = None, 0, 0, None
-
-
-def advanced(progress: RestoreProgress, piece: LaneBatch, size: int) -> RestoreProgress:
-    """Return the progress behind some records of so many bytes."""
-    last = last_place(piece)
-    return RestoreProgress(
-        plan=progress.plan,
-        source=last.source,
-        offset=last.offset + 1,
-        records=progress.records + piece.records.num_rows,
-        bytes=progress.bytes + size,
-        digest=RunningDigest(progress.digest).add(piece.records).text,
-    )
 
 
 def require_topic(target: Target, plan: RestorePlan, name: TopicPartition) -> TargetTopic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from pydantic import Field
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_archiver.model.plan import Content, Settings
-    from kafka_archiver.records.formats.base import Encoder, Target
+    from kafka_archiver.records.formats.base import Encoder, Sought, Target
 
 # By codec: the libraries that compress. deflate is gzip under Avro's name.
 _MAKERS: Mapping[str, tuple[str, ...]] = {
@@ -77,12 +77,7 @@ class Avro:
         return read_records(source, target)
 
     def read_from(
-        self,
-        source: BinaryIO,
-        target: Target,
-        offset: int,
-        row: int | None,
-        sidecar: Callable[[], bytes | None],
+        self, source: BinaryIO, target: Target, sought: Sought
     ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
         """Read from the block that has the offset: one range request for each block. None without an index."""
         if not target.settings.options.get("index"):
@@ -90,7 +85,7 @@ class Avro:
         from kafka_archiver.records.formats.avro.reader import read_block
         from kafka_archiver.records.formats.shared.index import read_from
 
-        return read_from(source, target, offset, row, sidecar, lambda block: read_block(block, target))
+        return read_from(source, target, sought, lambda block: read_block(block, target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the file's schema, and the records."""

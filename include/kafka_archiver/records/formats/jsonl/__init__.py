@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_archiver.model.plan import Content, Settings
-    from kafka_archiver.records.formats.base import Encoder, Fitting, Target
+    from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 
 class LineOptions(Value):
@@ -98,12 +98,7 @@ class JsonLines:
             )
 
     def read_from(
-        self,
-        source: BinaryIO,
-        target: Target,
-        offset: int,
-        row: int | None,
-        sidecar: Callable[[], bytes | None],
+        self, source: BinaryIO, target: Target, sought: Sought
     ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
         """Read from the part that has the offset: one range request for each part. None without an index."""
         if not _has_index(target.settings):
@@ -111,7 +106,7 @@ class JsonLines:
         from kafka_archiver.records.formats.jsonl.reader import read_records
         from kafka_archiver.records.formats.shared.index import read_from
 
-        return read_from(source, target, offset, row, sidecar, lambda part: read_records(BytesIO(part), target))
+        return read_from(source, target, sought, lambda part: read_records(BytesIO(part), target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Each line as it is."""

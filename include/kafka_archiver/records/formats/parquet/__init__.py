@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 
 from pydantic import Field
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_archiver.model.plan import Content, Settings
-    from kafka_archiver.records.formats.base import Encoder, Target
+    from kafka_archiver.records.formats.base import Encoder, Sought, Target
 
 
 class ParquetOptions(Value):
@@ -73,17 +73,12 @@ class Parquet:
         return read_records(source, target)
 
     def read_from(
-        self,
-        source: BinaryIO,
-        target: Target,
-        offset: int,
-        row: int | None,
-        sidecar: Callable[[], bytes | None],  # noqa: ARG002 - the protocol's
+        self, source: BinaryIO, target: Target, sought: Sought
     ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
         """Read from the row group that has the offset: the footer, and then one row group after the other."""
         from kafka_archiver.records.formats.parquet.reader import read_from
 
-        return read_from(source, target, offset, row)
+        return read_from(source, target, sought.offset, sought.row)
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the file's schema, and the records."""

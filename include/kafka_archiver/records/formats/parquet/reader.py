@@ -1,9 +1,9 @@
 """Reads Parquet objects."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,11 @@ from kafka_archiver.records.formats.shared.file_schema import with_kafkas
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import kafkas
 
+# Decoded bytes of a batch: larger ones leave the CPU's caches, and their memory is new each time.
+_BATCH_BYTES = 4 << 20
+# Rows of a batch.
+_FEWEST, _MOST = 1024, 65_536
+
 
 def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     """Batches of the target's schema.
@@ -24,7 +29,7 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     :param source: seekable.
     :raises IntegrityError: `source` is not a complete Parquet file of records.
     """
-    yield from _records(target, lambda: _file(source).iter_batches(use_threads=False))
+    yield from _records(target, lambda: _batches(_file(source)))
 
 
 def read_from(
@@ -51,7 +56,7 @@ def read_from(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(first, len(groups)):
-            yield from file.iter_batches(row_groups=[number], use_threads=False)
+            yield from _batches(file, [number])
 
     return (ends[first - 1] if first else 0), _records(target, batches)
 
@@ -60,6 +65,13 @@ def _file(source: BinaryIO, pre_buffer: bool = False) -> pq.ParquetFile:
     # pyarrow takes a short read for the end.
     whole = io.BufferedReader(source, 1 << 20) if isinstance(source, io.RawIOBase) and not pre_buffer else source
     return pq.ParquetFile(whole, page_checksum_verification=True, pre_buffer=pre_buffer)
+
+
+def _batches(file: pq.ParquetFile, groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+    about = file.metadata
+    size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+    rows = min(max(_FEWEST, _BATCH_BYTES * about.num_rows // max(1, size)), _MOST)
+    return cast(Iterator[pa.RecordBatch], file.iter_batches(rows, row_groups=groups, use_threads=False))
 
 
 def _last_offset(group: pq.RowGroupMetaData, name: str) -> int | None:

@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.records.formats.base import Buffer, Target
+from kafka_archiver.records.formats.base import Buffer, Sought, Target
 from kafka_archiver.values.checksum import crc32, spelt
 
 EXTENSION = ".index.json"
@@ -78,27 +78,23 @@ class Index:
 
 
 def read_from(
-    source: BinaryIO,
-    target: Target,
-    offset: int,
-    row: int | None,
-    sidecar: Callable[[], bytes | None],
-    read_part: ReadPart,
+    source: BinaryIO, target: Target, sought: Sought, read_part: ReadPart
 ) -> tuple[int, Iterator[pa.RecordBatch]] | None:
     """Return the number of the first row of the part with an offset, and the records from there on.
 
-    :param row: as `ReadsFrom.read_from`: finds the part if the index has no offsets.
+    The number of the row finds the part if the index has no offsets.
+
     :raises IntegrityError: the index is none, or not that of the object.
     """
-    index = sidecar()
+    index = sought.sidecar()
     if index is None:
         return None
     try:
         chunks: Sequence[dict[str, Any]] = orjson.loads(index)["chunks"]
         if any(chunk["first_record_offset"] is None for chunk in chunks):
-            first = None if row is None else _with_row(chunks, row)
+            first = None if sought.row is None else _with_row(chunks, sought.row)
         else:
-            first = _with_offset(chunks, offset, repeated=target.settings.transform is not None)
+            first = _with_offset(chunks, sought.offset, repeated=target.settings.transform is not None)
         rows = sum(chunk["num_records"] for chunk in chunks[:first])
     except (ValueError, LookupError, TypeError) as error:
         raise IntegrityError(f"the index of {target.key} is none: {error!r}") from error

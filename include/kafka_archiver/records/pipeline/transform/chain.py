@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.model.transforms import Mapper
+from kafka_archiver.model.transforms import Mapper, StepType
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin, Fields, Transforming
@@ -17,9 +18,6 @@ from kafka_archiver.records.pipeline.transform.code import load
 from kafka_archiver.records.pipeline.transform.from_spark import FromSpark
 from kafka_archiver.records.pipeline.transform.hashes import key_of
 from kafka_archiver.records.pipeline.transform.records import Records
-from kafka_archiver.records.pipeline.transform.steps import Edit
-
-_HIDING = ("mask", "hash", "drop")
 
 
 class Chain(NamedTuple):
@@ -55,8 +53,10 @@ def chain_of(settings: Settings, before: Fields, place: BatchOrigin = NOWHERE) -
         chain.append(_mapper(transform.mapper, settings, fields, place))
         fields = chain[-1].fields(fields)
     for step in transform.steps:
-        _require_no_rest(settings, step.step)
-        chain.append(Edit(step, place.keys))
+        if not step.TAKES_RECORDS:
+            _require_no_rest(settings, step)
+        module, _, maker = step.MAKER.partition(":")
+        chain.append(getattr(import_module(module), maker)(step, place.keys))
         fields = chain[-1].fields(fields)
     return Chain(chain, fields)
 
@@ -102,17 +102,18 @@ def values_field(mapper: Mapper) -> pa.Field | None:
         raise ConfigError(f"transform.mapper.schema: {error}") from None
 
 
-def _require_no_rest(settings: Settings, step: str) -> None:
+def _require_no_rest(settings: Settings, step: StepType) -> None:
+    name = step.step
     if settings.content == "record":
         raise ConfigError(
-            f"transform.steps: {step}: `store.content: record` stores the bytes as Kafka has them, without decoded "
+            f"transform.steps: {name}: `store.content: record` stores the bytes as Kafka has them, without decoded "
             "columns; set `store.content: value` (`store.metadata` adds columns of Kafka)"
         )
     left_out = "the bytes of keys and values" if settings.content == "both" else ""
     if "headers" in settings.metadata and settings.headers:
         left_out = "all headers"
-    if step in _HIDING and left_out:
+    if step.TAKES_AWAY and left_out:
         raise ConfigError(
-            f"transform.steps: {step}: the objects would keep {left_out} as Kafka has them, with what {step} takes "
+            f"transform.steps: {name}: the objects would keep {left_out} as Kafka has them, with what {name} takes "
             "away; set `store.content: value`, and no headers in `store.metadata`"
         )

@@ -1,31 +1,33 @@
 """The ready-made transforms: mask, hash, drop, rename and flatten, of decoded columns."""
 
-from collections.abc import Iterator, Mapping
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, Step, segments_of
+from kafka_archiver.model.transforms import Drop, Flatten, Hash, Mask, Rename, StepType, segments_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.transform.base import Fields
 from kafka_archiver.records.pipeline.transform.hashes import Digests
 from kafka_archiver.records.pipeline.transform.paths import Change, Changed, Convert, change, of_items, struct_of
 
 Names = tuple[str, ...]
+Keys = Mapping[str, str]
+# The path of a changed field, what errors begin with, and what becomes of the field.
+FieldEdit = tuple[Names, str, Change]
 
 
 class Edit:
-    """A ready-made transform. :param keys: the secret keys by name."""
+    """A transform that changes fields, one after the other."""
 
-    def __init__(self, step: Step, keys: Mapping[str, str]) -> None:
-        self._step, self._keys = step, keys
+    def __init__(self, edits: Iterable[FieldEdit]) -> None:
+        self._edits = tuple(edits)
         self._columns: dict[str, list[Convert]] = {}
 
     def fields(self, before: Fields) -> Fields:
         """See `Transforming`."""
         self._columns = {}
-        for names, prefix, how in self._edits():
+        for names, prefix, how in self._edits:
             field, column, below = before.root(names)
             if field is None:
                 raise _undecoded(prefix, names[: 1 + (names[0] == "headers")])
@@ -46,32 +48,53 @@ class Edit:
             batch = batch.set_column(place, column, array)
         return batch
 
-    def _edits(self) -> Iterator[tuple[Names, str, Change]]:
-        """The path of each changed field, what errors begin with, and what becomes of the field."""
-        prefix = f"transform.steps: {self._step.step}"
-        match self._step:
-            case Mask() as mask:
-                for path in mask.fields:
-                    masks: Change = lambda field: _masked(field, mask)  # noqa: E731
-                    yield segments_of(path), f"{prefix} {path}", masks if mask.rules == 1 else of_items(masks)
-            case Hash() as keyed:
-                digests = Digests(keyed, self._keys)
-                for path in keyed.fields:
-                    hashes = digests.change(f"{prefix} {path}")
-                    yield segments_of(path), f"{prefix} {path}", hashes if keyed.rules == 1 else of_items(hashes)
-            case Drop(fields=paths):
-                for path in paths:
-                    yield segments_of(path), f"{prefix} {path}", lambda _: None
-            case Rename(names=names):
-                # First to names that nothing has: two fields may change their names with each other.
-                for number, path in enumerate(names):
-                    yield segments_of(path), f"{prefix} {path}", _renamed(f"\0{number}")
-                for number, (path, name) in enumerate(names.items()):
-                    yield (*segments_of(path)[:-1], f"\0{number}"), f"{prefix} {path}", _renamed(name)
-            case Flatten(separator=separator):
-                yield ("value",), prefix, lambda field: _flat(field, separator, prefix)
-            case _:
-                assert_never(self._step)
+
+def edit_of(step: StepType, path: str, how: Change) -> FieldEdit:
+    """Return the edit of one field. `path`: as the YAML has it."""
+    return segments_of(path), f"transform.steps: {step.step} {path}", how
+
+
+def mask(step: Mask, _: Keys) -> Edit:
+    """Return the step `mask`."""
+    masks: Change = lambda field: _masked(field, step)  # noqa: E731
+    how = masks if step.rules == 1 else of_items(masks)
+    return Edit(edit_of(step, path, how) for path in step.fields)
+
+
+def keyed_hash(step: Hash, keys: Keys) -> Edit:
+    """Return the step `hash`."""
+    digests = Digests(step, keys)
+
+    def hashed(path: str) -> FieldEdit:
+        names, prefix, how = edit_of(step, path, digests.change(f"transform.steps: {step.step} {path}"))
+        return names, prefix, how if step.rules == 1 else of_items(how)
+
+    return Edit(map(hashed, step.fields))
+
+
+def drop(step: Drop, _: Keys) -> Edit:
+    """Return the step `drop`."""
+    return Edit(edit_of(step, path, lambda _: None) for path in step.fields)
+
+
+def rename(step: Rename, _: Keys) -> Edit:
+    """Return the step `rename`."""
+
+    def edits() -> Iterator[FieldEdit]:
+        # First to names that nothing has: two fields may change their names with each other.
+        for number, path in enumerate(step.names):
+            yield edit_of(step, path, _renamed(f"\0{number}"))
+        for number, (path, name) in enumerate(step.names.items()):
+            names, prefix, how = edit_of(step, path, _renamed(name))
+            yield (*names[:-1], f"\0{number}"), prefix, how
+
+    return Edit(edits())
+
+
+def flatten(step: Flatten, _: Keys) -> Edit:
+    """Return the step `flatten`."""
+    prefix = f"transform.steps: {step.step}"
+    return Edit([(("value",), prefix, lambda field: _flat(field, step.separator, prefix))])
 
 
 def _undecoded(prefix: str, names: Names) -> ConfigError:

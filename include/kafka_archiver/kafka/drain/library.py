@@ -1,0 +1,163 @@
+"""librdkafka's C interface, and that of drain.c: the one place that knows their types.
+
+librdkafka is the one that confluent_kafka runs with. Its functions and `rd_kafka_message_t` are public (rdkafka.h) and
+have been the same through 1.x and 2.x; another major version is refused.
+"""
+
+import ctypes
+import os
+from collections.abc import Mapping
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
+from functools import cache
+from importlib.resources import as_file, files
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import confluent_kafka
+
+from kafka_archiver.kafka.drain.compile import SOURCE, binary_name
+
+# Set to `python`, records are read without drain.c.
+SWITCH = "KAFKA_ARCHIVER_READER"
+MAJOR = 2
+CONSUMER = 1
+ErrorCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+
+# The result and the arguments of each function.
+_LIBRDKAFKA: Mapping[str, tuple[Any, ...]] = {
+    "version": (c_int,),
+    "conf_new": (c_void_p,),
+    "conf_destroy": (None, c_void_p),
+    "conf_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p, c_size_t),
+    "conf_set_error_cb": (None, c_void_p, ErrorCallback),
+    "new": (c_void_p, c_int, c_void_p, c_char_p, c_size_t),
+    "destroy": (None, c_void_p),
+    "poll_set_consumer": (c_int, c_void_p),
+    "queue_get_consumer": (c_void_p, c_void_p),
+    "queue_destroy": (None, c_void_p),
+    "topic_partition_list_new": (c_void_p, c_int),
+    "topic_partition_list_add": (c_void_p, c_void_p, c_char_p, c_int32),
+    "topic_partition_list_set_offset": (c_int, c_void_p, c_char_p, c_int32, c_int64),
+    "topic_partition_list_destroy": (None, c_void_p),
+    "assign": (c_int, c_void_p, c_void_p),
+    "consumer_close": (c_int, c_void_p),
+    "query_watermark_offsets": (c_int, c_void_p, c_char_p, c_int32, POINTER(c_int64), POINTER(c_int64), c_int),
+    "consume_batch_queue": (c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
+    "last_error": (c_int,),
+    "fatal_error": (c_int, c_void_p, c_char_p, c_size_t),
+    "err2str": (c_char_p, c_int),
+    "topic_name": (c_char_p, c_void_p),
+    "message_errstr": (c_char_p, c_void_p),
+}
+_TABLE = ("message_timestamp", "message_headers", "header_get_all", "message_destroy")
+
+
+class Size(Structure):
+    """`struct size`."""
+
+    _fields_: ClassVar = [("rows", c_int64), ("bytes", c_int64)]
+
+
+class Sizes(Structure):
+    """`struct sizes`."""
+
+    _fields_: ClassVar = [(name, Size) for name in ("values", "keys", "names", "headers")]
+
+
+class Column(Structure):
+    """`struct column`."""
+
+    _fields_: ClassVar = [
+        ("most", Size),
+        ("present", c_void_p),
+        ("ends", c_void_p),
+        ("bytes", c_void_p),
+        ("used", Size),
+        ("nulls", c_int64),
+    ]
+
+
+class Columns(Structure):
+    """`struct columns`."""
+
+    _fields_: ClassVar = [
+        ("most", c_int64),
+        *((name, c_void_p) for name in ("offsets", "times", "types", "header_ends")),
+        *((name, Column) for name in ("values", "keys", "names", "headers")),
+    ]
+
+
+class Functions(Structure):
+    """`struct functions`."""
+
+    _fields_: ClassVar = [(name, c_void_p) for name in _TABLE]
+
+
+_DRAIN: Mapping[str, tuple[Any, ...]] = {
+    "divide": (c_int64, c_void_p, c_int64, c_void_p, c_void_p),
+    "offsets": (None, c_void_p, c_int64, c_void_p),
+    "stranger": (c_int64, c_void_p, c_int64),
+    "topic": (c_void_p, c_void_p, POINTER(c_int32)),
+    "measure": (None, POINTER(Functions), c_void_p, c_int64, c_int64, POINTER(Sizes)),
+    "copy": (c_int, POINTER(Functions), c_void_p, c_int64, POINTER(Columns)),
+    "drop": (None, POINTER(Functions), c_void_p, c_int64),
+}
+
+
+class Library:
+    """The functions of librdkafka, without `rd_kafka_`, and of drain.c.
+
+    :raises OSError: a library or a function is missing, or librdkafka is of another major version.
+    """
+
+    def __init__(self, librdkafka: str, drain: str) -> None:
+        # dlsym on confluent_kafka's module looks into what it was linked with: its own librdkafka or the system's.
+        opened = ctypes.CDLL(librdkafka)
+        self.kafka = _functions(opened, "rd_kafka_", _LIBRDKAFKA)
+        version = self.kafka.version()
+        if version >> 24 != MAJOR:
+            raise OSError(f"librdkafka has version {version:#010x}; expected {MAJOR}.x")
+        self.drain = _functions(ctypes.CDLL(drain), "drain_", _DRAIN)
+        try:
+            pointers = (ctypes.cast(opened[f"rd_kafka_{name}"], c_void_p) for name in _TABLE)
+            self.table = Functions(*pointers)
+        except AttributeError as error:
+            raise OSError(str(error)) from error
+
+
+def _functions(library: ctypes.CDLL, prefix: str, types: Mapping[str, tuple[Any, ...]]) -> SimpleNamespace:
+    namespace = SimpleNamespace()
+    for name, (result, *arguments) in types.items():
+        try:
+            function = library[prefix + name]
+        except AttributeError as error:
+            raise OSError(str(error)) from error
+        function.restype, function.argtypes = result, arguments
+        setattr(namespace, name, function)
+    return namespace
+
+
+def library() -> Library | None:
+    """Return the functions; None: this process reads without them, and `why_not` says why."""
+    return _load()[0]
+
+
+def why_not() -> str:
+    """Return the reason why this process reads without drain.c, or ""."""
+    return _load()[1]
+
+
+@cache
+def _load() -> tuple[Library | None, str]:
+    if os.environ.get(SWITCH) == "python":
+        return None, f"{SWITCH} is python"
+    try:
+        folder = files(__package__)
+        name = binary_name((folder / SOURCE).read_bytes())
+        if not (folder / name).is_file():
+            return None, f"this installation has no {name}"
+        # From a zip it is a temporary file, which is needed only until it is loaded.
+        with as_file(folder / name) as path:
+            return Library(confluent_kafka.cimpl.__file__, str(path)), ""
+    except OSError as error:
+        return None, str(error)

@@ -1,0 +1,95 @@
+"""The form "Restore to Kafka": the parameters of the DAG that restores, as fields of a page. Pure."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.orchestration.dag_run.params import utc
+from kafka_archiver.orchestration.dag_run.restore_form import FIELDS, FormField
+from kafka_archiver.orchestration.page.submitted import SubmittedForm
+from kafka_archiver.values.documents import isoformat
+
+Kind: TypeAlias = Literal["flag", "choice", "several", "lines", "numbers", "number", "time", "text"]
+# Topics that are offered as boxes; more are a field of text.
+BOXES = 20
+# The section that is open at first, and the fields that look dangerous.
+FIRST, DANGEROUS = "Target", frozenset({"append", "replace_groups", "allow"})
+
+
+class Field(NamedTuple):
+    """One field. `options`: its choices, if it has some."""
+
+    key: str
+    kind: Kind
+    title: str
+    text: str
+    options: Sequence[str] = ()
+
+    @property
+    def dangerous(self) -> bool:
+        """True if it lets the restore write what is not exact, or over what others have."""
+        return self.key in DANGEROUS
+
+
+def sections(topics: Collection[str]) -> list[tuple[str, list[Field]]]:
+    """Return the fields by section, in the order of the form.
+
+    :param topics: those that the archive has.
+    """
+    by_section: dict[str, list[Field]] = {}
+    for field in FIELDS:
+        shown = Field(field.key, kind_of(field), field.title, field.text, _options(field))
+        if field.key == "topics" and 0 < len(topics) <= BOXES:
+            shown = shown._replace(kind="several", options=sorted(topics))
+        by_section.setdefault(field.section, []).append(shown)
+    return list(by_section.items())
+
+
+def kind_of(field: FormField) -> Kind:
+    """Return the kind of field for the values that a parameter takes."""
+    types, items = field.schema["type"], field.schema.get("items", {})
+    if types == "boolean":
+        return "flag"
+    if "array" in types:
+        return "several" if "enum" in items else "numbers" if items.get("type") == "integer" else "lines"
+    if "enum" in field.schema:
+        return "choice"
+    return "number" if "integer" in types else "time" if field.schema.get("format") == "date-time" else "text"
+
+
+def _options(field: FormField) -> Sequence[str]:
+    return tuple(field.schema.get("enum") or field.schema.get("items", {}).get("enum") or ())
+
+
+def conf_of_fields(form: SubmittedForm) -> dict[str, Any]:
+    """Return the conf of a DAG run: the parameters that differ from their defaults.
+
+    :raises ConfigError: a field is wrong.
+    """
+    values = {field.key: _value(field, form) for field in FIELDS}
+    return {field.key: values[field.key] for field in FIELDS if values[field.key] not in (None, [], field.default)}
+
+
+def _value(field: FormField, form: SubmittedForm) -> Any:
+    kind, text = kind_of(field), form.get(field.key)
+    if kind in ("several", "lines", "numbers"):
+        lines = [line.strip() for value in form.all(field.key) for line in value.splitlines() if line.strip()]
+        return [_number(field.key, part) for line in lines for part in line.split(",")] if kind == "numbers" else lines
+    if kind == "flag":
+        return bool(text)
+    if not text:
+        return field.default
+    return _number(field.key, text) if kind == "number" else _time(field.key, text) if kind == "time" else text
+
+
+def _number(key: str, text: str) -> int:
+    if not text.strip().isascii() or not text.strip().isdigit() or len(text) > 19:
+        raise ConfigError(f"`{key}`: expected a number from 0 on, found {text[:40]!r}")
+    return int(text)
+
+
+def _time(key: str, text: str) -> str:
+    try:
+        return isoformat(utc(text.replace(" ", "T")))
+    except (ValueError, OverflowError):
+        raise ConfigError(f"`{key}`: expected a time like 2026-11-21T05:00, UTC, found {text[:40]!r}") from None

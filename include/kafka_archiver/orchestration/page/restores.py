@@ -1,0 +1,81 @@
+"""The restores of an archive: what became of each, and the form that starts another."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fastapi import APIRouter, Request, Response
+
+from kafka_archiver.messages.advice import restore_dag_id
+from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun
+from kafka_archiver.orchestration.page.access import MaybeUser
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.restore_fields import FIRST, sections
+from kafka_archiver.orchestration.page.views import EVERY, forms_of, freshness, require_visible, visitor
+from kafka_archiver.state.restores import RestoreSummary
+
+_AT_WORK = ("queued", "running")
+
+
+class RestoreRow(NamedTuple):
+    """One restore. `summary`: None before its plan. `run`: its last DAG run; None if Airflow has forgotten it."""
+
+    name: str
+    summary: RestoreSummary | None
+    run: RestoreRun | None
+
+    @property
+    def state(self) -> str:
+        """Its state in one or two words."""
+        if self.run and self.run.state in _AT_WORK:
+            return "running"
+        if self.summary and self.summary.verified is not None:
+            return "verified" if self.summary.verified else "not verified"
+        return "failed" if self.run and self.run.state == "failed" else "planned" if self.summary else "not planned"
+
+    @property
+    def pill(self) -> str:
+        """The class of its state."""
+        classes = {"running": "running", "verified": "complete", "not verified": "failed", "failed": "failed"}
+        return classes.get(self.state, "")
+
+
+def rows_of_restores(summaries: Sequence[RestoreSummary], runs: Iterable[RestoreRun]) -> list[RestoreRow]:
+    """Return the restores, those that Airflow works on before their plan first. Pure."""
+    last: dict[str, RestoreRun] = {}
+    for run in runs:
+        last.setdefault(run.restore, run)
+    planned = {summary.restore for summary in summaries}
+    unplanned = [RestoreRow(name, None, run) for name, run in last.items() if name not in planned]
+    return [*unplanned, *(RestoreRow(each.restore, each, last.get(each.restore)) for each in summaries)]
+
+
+def restores_router(observatory: Observatory, details: Details) -> APIRouter:
+    """Return the route of an archive's restores."""
+    router = APIRouter()
+
+    @router.get("/archives/{name}/restores")
+    def restores(request: Request, user: MaybeUser, name: str, started: str = "") -> Response:
+        """Show the last restores of an archive, and the form."""
+        who = visitor(request, user)
+        require_visible(observatory, who, name)
+        answer = details.restores(name)
+        known = answer.value if answer else None
+        return render(
+            request,
+            "restores.html",
+            every=EVERY,
+            name=name,
+            dag=restore_dag_id(name),
+            started=started,
+            rows=rows_of_restores(known.ledger.restores, known.runs) if known else None,
+            more=known.ledger.more if known else 0,
+            sections=sections(known.topics if known else ()),
+            first=FIRST,
+            error=answer.error if answer else None,
+            **freshness(answer),
+            **forms_of(who, name),
+        )
+
+    return router

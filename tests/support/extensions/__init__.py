@@ -1,0 +1,26 @@
+"""What a third party adds to the archiver, one file each. :func:`install` is the line of its entry point."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
+
+import pytest
+
+from kafka_archiver.audit import readers
+from kafka_archiver.model import decoders, transforms
+
+
+def install(monkeypatch: pytest.MonkeyPatch, group: str, **names: str) -> None:
+    """Install entry points, besides those that are installed.
+
+    :param group: without `kafka_archiver.`. :param names: `module:object` by the entry point's name.
+    """
+    current: Any = readers.entry_points
+    points = [EntryPoint(name, place, f"kafka_archiver.{group}") for name, place in names.items()]
+
+    def entry_points(**match: Any) -> EntryPoints:
+        return EntryPoints([*current(**match), *EntryPoints(points).select(**match)])
+
+    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", entry_points)
+    monkeypatch.setattr(readers, "entry_points", entry_points)
+    for cached in (readers._added, decoders.decoder_type, transforms.step_type):
+        cached.cache_clear()
