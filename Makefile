@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install up down status demo test attack bench lint wheel lock
+.PHONY: help install up down status demo test attack bench lint docs wheel lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ lint: install ## Check style, docstrings, spelling, types and the import contrac
 	@$(VENV)/codespell
 	@$(VENV)/mypy
 	@$(VENV)/lint-imports
+
+docs: install ## Write the reference of the YAML's keys, build the site of docs/ into .local/site
+	@$(VENV)/python -m scripts.reference
+	@$(VENV)/uv venv --quiet --allow-existing --python $(VENV)/python .local/site-env
+	@$(VENV)/uv pip install --quiet --python .local/site-env --group docs
+	@.local/site-env/bin/mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
 
 wheel: install ## Build the wheel into dist/
 	@$(VENV)/python -m scripts.wheel

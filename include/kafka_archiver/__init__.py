@@ -1,7 +1,7 @@
 """Kafka topics copied to an object store, exactly once, filed by hour, with a proof of completeness.
 
-`open_archive` reads an archive in a program: see docs/READING.md. `airflow_dags` is for Airflow's DAG files: see
-docs/INSTALL.md.
+`open_archive` reads an archive in a program: see docs/howto/read.md. `airflow_dags` is for Airflow's DAG files: see
+docs/install/index.md.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""docs/ENCRYPTION.md: its YAML is valid, its program decrypts an object, its commands are the archiver's."""
+"""docs/howto/encryption.md: its YAML is valid, its program decrypts an object, its commands are the archiver's."""
 
 import base64
 import os
@@ -23,7 +23,7 @@ from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
-TEXT = (ROOT / "docs" / "ENCRYPTION.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "howto" / "encryption.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", TEXT, re.MULTILINE | re.DOTALL)
 YAML = [block for language, block in BLOCKS if language == "yaml"]
 [PROGRAM] = [block for language, block in BLOCKS if language == "python"]

@@ -1,4 +1,4 @@
-"""docs/FORMATS.md: its YAML is valid, and its commands work as written, on an archive of each format."""
+"""docs/howto/formats.md: its YAML is valid, and its commands work as written, on an archive of each format."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from tests.support.lake import Lake
 
 pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
-TEXT = (ROOT / "docs" / "FORMATS.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "howto" / "formats.md").read_text(encoding="utf-8")
 # By language; commands have none.
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 COMMANDS = [line for language, block in BLOCKS if not language for line in block.splitlines()]

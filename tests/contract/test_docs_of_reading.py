@@ -1,4 +1,4 @@
-"""docs/READING.md: its programs work as written."""
+"""docs/howto/read.md: its programs work as written."""
 
 import re
 import subprocess
@@ -15,7 +15,9 @@ from tests.support.runs import P0
 
 pytestmark = pytest.mark.contract
 PROGRAMS = re.findall(
-    r"^```python\n(.*?)^```$", (ROOT / "docs" / "READING.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    r"^```python\n(.*?)^```$",
+    (ROOT / "docs" / "howto" / "read.md").read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
 )
 
 

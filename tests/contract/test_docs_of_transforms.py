@@ -1,4 +1,4 @@
-"""docs/TRANSFORMS.md: its YAML is valid, and what it describes happens."""
+"""docs/howto/transforms.md: its YAML is valid, and what it describes happens."""
 
 import re
 import uuid
@@ -21,7 +21,7 @@ from tests.support.mappers import write_module
 
 pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
-TEXT = (ROOT / "docs" / "TRANSFORMS.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "howto" / "transforms.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 EXAMPLES = [block for language, block in BLOCKS if language == "yaml"]
 # tests/spark/test_sql.py has the others.

@@ -38,7 +38,7 @@ def test_a_run_asks_the_store_for_no_more_after_300_runs_than_after_10() -> None
 
 
 def test_an_interval_without_a_record_costs_few_requests_however_old_the_archive() -> None:
-    """docs/OPERATING.md (Capacity) has these figures, for 500 archives."""
+    """docs/howto/capacity.md has these figures, for 500 archives."""
 
     def idle(runs: int) -> tuple[Counter[str], int]:
         growing = Growing()

@@ -11,7 +11,7 @@ from kafka_archiver.messages.kafka_tools import KafkaTools
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
 from scripts.stack.kafka_tools import TOOLS, write_kafka_tools
-from scripts.stack.paths import BROKER_JARS
+from scripts.stack.paths import BROKER_JARS, ROOT
 from tests.support.topics import new_topic
 
 pytestmark = pytest.mark.contract
@@ -36,3 +36,18 @@ def test_the_commands_of_messages_run_as_they_are(kafka: Kafka, tmp_path: Path) 
     }
     assert {command: done.stderr for command, done in commands.items() if done.returncode} == {}
     assert topic in commands[tools.list_topics()].stdout
+
+
+def test_the_tour_s_console_writes_a_record_and_reads_it_back(kafka: Kafka, tmp_path: Path) -> None:
+    write_kafka_tools(tmp_path, find_java().executable, BROKER_JARS)
+    topic = new_topic(kafka.bootstrap_servers)
+    tour = (ROOT / "docs" / "tour.md").read_text()
+    commands = [line.replace("orders", topic) for line in tour.splitlines() if "kafka-console-" in line]
+    read = ""
+    for command in commands:
+        read = subprocess.run(
+            command.replace("--max-messages 3", "--max-messages 1"),
+            shell=True, check=True, capture_output=True, text=True,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin", "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers},
+        ).stdout  # fmt: skip
+    assert [len(commands), read] == [2, '{"id": 1, "note": "from the console"}\n']

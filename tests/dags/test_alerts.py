@@ -250,7 +250,7 @@ def test_what_stops_the_next_run_is_no_damage_and_ends_apart_from_it(tell: Any) 
     damaged, stopped = sent.messages[:2]
     assert (damaged.cause, damaged.do) == ("(1) one is missing", (REPAIR,))
     assert (stopped.cause, stopped.do) == ("(1) 5 offsets are gone", (CHOOSE,))
-    assert stopped.runbook == "docs/OPERATING.md#alert-the-next-run-will-stop"
+    assert stopped.runbook == "docs/runbook/alerts.md#alert-the-next-run-will-stop"
 
 
 def test_an_audit_that_could_not_run_is_no_damage(tell: Any) -> None:

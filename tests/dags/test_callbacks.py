@@ -165,7 +165,7 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
         "permanent": True,
         "closed_until": None,
         "next": ["correct the cause, then: airflow dags trigger archive_orders"],
-        "guide": "docs/OPERATING.md#alert-a-run-failed",
+        "guide": "docs/runbook/alerts.md#alert-a-run-failed",
         "dag_id": "archive_orders",
         "run_id": "scheduled__x",
         "task": "verify",

@@ -98,7 +98,7 @@ def test_a_watchdog_that_no_longer_looks_is_not_healthy_and_a_missing_one_is_a_w
     assert check() == (
         200,
         "warning",
-        "Airflow has no DAG archiver_watchdog: add it to your DAG file, see docs/INSTALL.md",
+        "Airflow has no DAG archiver_watchdog: add it to your DAG file, see docs/install/index.md",
     )
     begin = datetime.now(UTC)
     with session() as opened:

@@ -209,7 +209,7 @@ def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_
     [start] = [r["data_interval_start"] for r in airflow.runs(dag) if r["dag_run_id"] == run]
     before = {s.key: store.get(s.key) for s in store.list("") if s.key.endswith(".jsonl.gz")}
     store.delete(max(before))
-    [command] = re.findall(r"`airflow (tasks clear .*)`", (ROOT / "docs" / "OPERATING.md").read_text())
+    [command] = re.findall(r"`airflow (tasks clear .*)`", (ROOT / "docs" / "runbook" / "messages.md").read_text())
     airflow.command(*shlex.split(command.replace("archive_orders", dag).replace("2026-11-21T05:00", start)))
     again = told_by_scheduler["attempts"]["archive"] + 1
     until(lambda: {t.task: t.attempt for t in airflow.tasks(dag, run)}["archive"] == again)

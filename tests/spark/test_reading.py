@@ -1,4 +1,4 @@
-"""Spark takes what an archive's reader gives, as docs/READING.md says."""
+"""Spark takes what an archive's reader gives, as docs/howto/read.md says."""
 
 import uuid
 from typing import TYPE_CHECKING

@@ -82,7 +82,7 @@ def _sealed(plan: Plan) -> str:
 
 
 def opened(data: bytes, master: bytes, wrapped: bytes) -> bytes:
-    """The content of an encrypted object, by the program of docs/ENCRYPTION.md."""
+    """The content of an encrypted object, by the program of docs/howto/encryption.md."""
     head, parts = data[:56], [data[at : at + 65552] for at in range(56, len(data), 65552)]
     key = aes_key_unwrap(master, base64.b64decode(json.loads(wrapped)["wrapped"]["text"]))
     cipher = AESGCMSIV(HKDF(SHA256(), 32, head[24:], b"kafka-archiver/object").derive(key))

@@ -1,4 +1,4 @@
-"""The modules that have to be installed where Spark runs are those that docs/OPERATING.md lists."""
+"""The modules that have to be installed where Spark runs are those that docs/install/index.md lists."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def imported(where: str) -> tuple[set[str], set[str]]:
 
 
 def documented(start: str, end: str) -> set[str]:
-    text = (ROOT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "install" / "index.md").read_text(encoding="utf-8")
     sentence = text[text.index(start) : text.index(end, text.index(start))]
     return {name.replace("-", "_") for name in re.findall(r"`([\w-]+)`", sentence)}
 

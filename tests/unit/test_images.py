@@ -132,9 +132,11 @@ def test_images_have_the_versions_of_the_lock_file_and_one_python() -> None:
 
 
 def test_the_guide_names_images_that_are_built_and_its_yaml_is_yaml() -> None:
-    guide = (ROOT / "docs" / "INSTALL.md").read_text()
-    documents = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", guide, re.M | re.S)]
-    values, archive = documents
+    values, archive = (
+        yaml.safe_load(block)
+        for page in ("helm.md", "kubernetes.md")
+        for block in re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "install" / page).read_text(), re.M | re.S)
+    )
     assert values["airflowVersion"] == PINS["apache-airflow"]
     image = f"{values['defaultAirflowRepository']}:{values['defaultAirflowTag']}"
     assert image.endswith(f"/kafka-archiver-airflow:{PROJECT['version']}")

@@ -1,4 +1,4 @@
-"""The import of other tools' configurations: the gallery of docs/MIGRATING.md, and every key that a tool documents."""
+"""The import of other tools' configurations: examples, also that of the docs, and every key that a tool documents."""
 
 import json
 import re
@@ -19,8 +19,9 @@ from kafka_archiver.planning.settings import settings_of
 from scripts.stack.paths import ROOT
 from tests.support import documented_keys
 
-_ENTRY = re.compile(r"### ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
-GALLERY = {name: (source, output) for name, source, output in _ENTRY.findall((ROOT / "docs/MIGRATING.md").read_text())}
+_ENTRY = re.compile(r"##+ ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
+_FILES = (ROOT / "tests/unit/gallery/examples.md", ROOT / "docs/howto/handover.md")
+GALLERY = {name: (source, output) for file in _FILES for name, source, output in _ENTRY.findall(file.read_text())}
 FORMAT = "io.confluent.connect.s3.format"
 PARTITIONER = "io.confluent.connect.storage.partitioner"
 SELECT = "INSERT INTO bkt:p SELECT * FROM t"

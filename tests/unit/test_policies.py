@@ -7,7 +7,7 @@ from typing import get_args
 from kafka_archiver.config import Policies
 from kafka_archiver.messages.policies import AT_BROKERS, POLICIES
 
-OPERATING = (Path(__file__).parents[2] / "docs/OPERATING.md").read_text()
+RUNBOOK = Path(__file__).parents[2] / "docs/runbook"
 
 
 def test_the_yaml_has_the_choices_of_each_policy_and_its_default() -> None:
@@ -18,7 +18,7 @@ def test_the_yaml_has_the_choices_of_each_policy_and_its_default() -> None:
 
 def test_the_docs_have_each_policy_with_its_choices_in_this_order() -> None:
     rows = dict(
-        re.findall(r"^\| `(\w+)` \| [^|\n]* \| ([^\n]*) \|$", OPERATING.split("\n## Policies\n")[1], re.MULTILINE)
+        re.findall(r"^\| `(\w+)` \| [^|\n]* \| ([^\n]*) \|$", (RUNBOOK / "policies.md").read_text(), re.MULTILINE)
     )
     for name, policy in POLICIES.items():
         choices = re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", rows[name]).replace(" ", "").split(",")
@@ -32,4 +32,4 @@ def test_the_docs_have_the_finding_of_each_policy_that_the_audit_looks_for() -> 
         "missing_group",
         "moved_group",
     }
-    assert all(f"`{finding}`" in OPERATING for finding in AT_BROKERS)
+    assert all(f"`{finding}`" in (RUNBOOK / "audit.md").read_text() for finding in AT_BROKERS)

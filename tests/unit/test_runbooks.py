@@ -1,4 +1,4 @@
-"""The guide has a section for each alert, and a line for each problem and error that it promises."""
+"""The runbook has a section for each alert, and a line for each problem and error that it promises."""
 
 import ast
 import re
@@ -12,7 +12,9 @@ from kafka_archiver.orchestration.alerts.message import SECTIONS, Kind, Message
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
-GUIDE = (ROOT / "docs" / "OPERATING.md").read_text()
+ALERTS, STATUS, AUDIT, MESSAGES = (
+    (ROOT / "docs" / "runbook" / f"{name}.md").read_text() for name in ("alerts", "status", "audit", "messages")
+)
 CODE = ROOT / "include" / "kafka_archiver"
 
 
@@ -24,19 +26,18 @@ def anchors(text: str) -> set[str]:
 
 def test_each_alert_leads_to_a_section_of_the_guide() -> None:
     assert set(SECTIONS) == set(get_args(Kind))
-    assert set(SECTIONS.values()) <= anchors(GUIDE)
+    assert set(SECTIONS.values()) <= anchors(ALERTS)
     message = Message(kind="loss", state="event", archive="orders", title="x")
-    assert message.lines == ["Guide: docs/OPERATING.md#alert-records-were-lost"]
+    assert message.lines == ["Guide: docs/runbook/alerts.md#alert-records-were-lost"]
 
 
 def test_each_section_of_an_alert_belongs_to_one() -> None:
-    assert {anchor for anchor in anchors(GUIDE) if anchor.startswith("alert-")} == set(SECTIONS.values())
+    assert {anchor for anchor in anchors(ALERTS) if anchor.startswith("alert-")} == set(SECTIONS.values())
 
 
-def _named(title: str) -> set[str]:
-    """Return the names in the first column of a section's table."""
-    section = GUIDE.split(f"# {title}\n")[1].split("\n#")[0]
-    return set(re.findall(r"`([a-z -]+)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
+def _named(text: str) -> set[str]:
+    """Return the names in the first column of a page's tables."""
+    return set(re.findall(r"`([a-z -]+)`", "".join(re.findall(r"^\| (.*?) \|", text, re.MULTILINE))))
 
 
 def _names(*files: Path) -> set[str]:
@@ -50,7 +51,7 @@ def _names(*files: Path) -> set[str]:
 def test_each_problem_of_status_has_a_line() -> None:
     in_code = _names(*(CODE / "state" / "status").glob("*.py"))
     assert len(in_code) > 15, "the search finds the troubles no more"
-    in_guide = _named("Problems that `status` reports")
+    in_guide = _named(STATUS.split("\n## ")[0])
     assert in_code <= in_guide, sorted(in_code - in_guide)
 
 
@@ -59,7 +60,7 @@ def test_each_kind_of_finding_of_the_audit_has_a_line() -> None:
     for file in (CODE / "audit").rglob("*.py"):
         in_code |= set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', file.read_text()))
     assert len(in_code) > 15, "the search finds the kinds no more"
-    in_guide = _named("The audit")
+    in_guide = _named(AUDIT)
     assert in_code <= in_guide, sorted(in_code - in_guide)
 
 
@@ -67,8 +68,7 @@ def test_each_class_of_error_has_a_line() -> None:
     def below(kind: type) -> set[type]:
         return {subclass for direct in kind.__subclasses__() for subclass in (direct, *below(direct))}
 
-    section = GUIDE.split("# When something fails\n")[1].split("\n#")[0]
-    in_guide = set(re.findall(r"`(\w+Error)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
+    in_guide = set(re.findall(r"`(\w+Error)`", "".join(re.findall(r"^\| (.*?) \|", MESSAGES, re.MULTILINE))))
     in_code = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.messages.errors"}
     # The messages of a PermanentError without a class of its own name no class.
     assert in_code - {"PermanentError"} <= in_guide, sorted(in_code - in_guide)
@@ -88,8 +88,8 @@ def _messages() -> list[str]:
 
 
 def test_each_message_of_the_guide_is_one_of_the_package() -> None:
-    section = GUIDE.split("# When something fails\n")[1].split("\n#")[0].split("| you see |")[1]
-    quoted = re.findall(r"`(.+?)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)))
+    tables = MESSAGES.partition("| you see |")[2]
+    quoted = re.findall(r"`(.+?)`", "".join(re.findall(r"^\| (.*?) \|", tables, re.MULTILINE)))
     assert len(quoted) > 40, "the search finds the messages no more"
     messages = [text.replace("`", "") for text in _messages()]
     pieces = {piece.strip() for message in quoted for piece in re.split(r"…|\bN\b|\bM\b|, and (?=Kafka)", message)}

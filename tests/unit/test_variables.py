@@ -106,7 +106,7 @@ def test_a_list_of_one_variable_has_commas_or_brackets(topics: str) -> None:
 
 
 def test_the_example_of_the_docs() -> None:
-    section = (ROOT / "docs/OPERATING.md").read_text().partition("### Environment variables")[2]
+    section = (ROOT / "docs/configure.md").read_text().partition("## Environment variables")[2]
     text = section.partition("```yaml\n")[2].partition("```")[0]
     archive = parse_archive(text, "x", {"ORDERS_TOPICS": "[orders, returns]", "BUCKET": "b", "STAGE": ""})
     assert (archive.source.topics, archive.store.url, archive.retries) == (("orders", "returns"), "s3://b/test", 3)

@@ -50,7 +50,7 @@ def place_of(keys: Sequence[str]) -> ValueTypes:
             name, kind = key.replace("_", ".") if path in _DOTTED else key, remaining
         elif names:
             where = ".".join((*path, key))
-            raise ValueError(f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys")
+            raise ValueError(f"`{where}` is not a key of an archive; see docs/reference.md for all keys")
         else:
             raise ValueError(f"`{'.'.join(path)}` has no keys with variables of their own; give it as {{…}} in one")
         path = (*path, name)

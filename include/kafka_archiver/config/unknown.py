@@ -15,7 +15,7 @@ def unknown(where: str) -> str:
         return f"`{where}` can only be {ONLY[where]} in this version of the design; leave it out"
     if where in PLANNED:
         return f"`{where}` is part of the design but not of this version; remove it"
-    return f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys"
+    return f"`{where}` is not a key of an archive; see docs/reference.md for all keys"
 
 
 def without_the_only_choices(content: Mapping[Any, Any]) -> dict[Any, Any]:

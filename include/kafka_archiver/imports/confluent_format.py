@@ -26,7 +26,7 @@ _AS_JSON = {
 _TYPED_AS_JSON = (
     "the same fields, but some types are other text: the connector wrote timestamps as milliseconds, times and dates "
     "as numbers, and decimals as base64 (or as `json.decimal.format` says); here they are text, see «Types» in "
-    "docs/FORMATS.md"
+    "docs/howto/formats.md"
 )
 
 
@@ -35,7 +35,7 @@ def format_of(keys: Keys, value: connect.DecodeChoice, key: str = "format.class"
     form = FORMATS.get(keys.get(key))
     section: dict[str, Any] = {"format": form or "jsonl"}
     if form is None:
-        text = "no format of this class; `jsonl` stands in its place, others are in docs/FORMATS.md"
+        text = "no format of this class; `jsonl` stands in its place, others are in docs/howto/formats.md"
         keys.decide(key, text) if key in keys else keys.remark("decide", f"the file has no {key}: {text}")
     else:
         keys.kept(key, f"store.format: {form}")

@@ -92,7 +92,7 @@ def stored(
         less = f", without {' and '.join(without)}" if without else ""
         text = (
             f"store.envelope: theirs has key, value, headers and metadata{less}; store.content: record has all that "
-            "Kafka had in columns of its own (docs/FORMATS.md), so readers need other names"
+            "Kafka had in columns of its own (docs/howto/formats.md), so readers need other names"
         )
         notes.append(Note("decide", "", text))
     elif store["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
@@ -175,7 +175,7 @@ def _other_values(name: str, value: DecodeChoice) -> str:
     if decode in FRAMED:
         return (
             "dates, times and timestamps are numbers in the connector's JSON, decimals numbers, bytes base64; here "
-            "they are as docs/FORMATS.md says"
+            "they are as docs/howto/formats.md says"
             if name == "JSON"
             else ""
         )

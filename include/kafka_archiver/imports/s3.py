@@ -8,7 +8,7 @@ from kafka_archiver.config.store import Acl
 from kafka_archiver.imports.base import Keys, without_empty
 
 _CONNECTION = "aws_default"
-_MORE = "see «Credentials of the store» in docs/OPERATING.md"
+_MORE = "see «Credentials of the store» in docs/install/connections.md"
 _EXTRA = f"in the extra of the Airflow connection {_CONNECTION} (type aws): "
 _OF_MACHINE = "nothing: boto3 finds the same credentials where the workers run"
 # By a part of the class's name; the first that fits.

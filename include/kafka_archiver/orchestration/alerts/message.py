@@ -18,7 +18,8 @@ Kind = Literal[
 ]  # fmt: skip
 # changes: the incident goes on, for another reason. event: it is not an incident, so it has no end.
 State = Literal["begins", "changes", "over", "event"]
-# The section of docs/OPERATING.md, and the list of receivers in `alerts`. A retry has no end; a failure's is recovery.
+# The section of docs/runbook/alerts.md, and the list of receivers in `alerts`. A retry has no end; a failure's is
+# recovery.
 SECTIONS: dict[Kind, str] = {
     "failure": "alert-a-run-failed",
     "backfill": "alert-a-run-failed",
@@ -51,7 +52,7 @@ _RECEIVERS: dict[Kind, str] = {
     "wrong_file": "on_failure",
     "gone": "on_failure",
 }
-GUIDE = "docs/OPERATING.md"
+GUIDE = "docs/runbook/alerts.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

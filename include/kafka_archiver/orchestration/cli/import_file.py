@@ -30,7 +30,7 @@ is written or asked but that file.
 
 Comments say, for each of its keys, whether the YAML says the same, what is different on purpose, what has no equivalent
 and what a person has to do. Secrets are never printed. The YAML begins where the tool's consumer group has stopped
-(source.start), see docs/MIGRATING.md.
+(source.start), see docs/howto/handover.md.
 
 What decides keys, values or records and is not the same here, or is not known, and each key that is not understood,
 ends the command with an error, unless --accept says that a person has seen it. So does a connector of another tool

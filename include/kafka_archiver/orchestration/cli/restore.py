@@ -48,7 +48,7 @@ needed. Starts a run of the DAG restore_NAME, waits until it ends and reports ea
 A restore has a name. If it fails or is killed, the same command with the same name (--restore) goes on where it was: no
 record is written twice. `verified` in the report means that every record was read back and is the archive's.
 
-What cannot be restored exactly is refused, with the count: see --allow and docs/RESTORE.md.
+What cannot be restored exactly is refused, with the count: see --allow and docs/howto/restore.md.
 
 The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C ends the waiting, not the run.""",
     func=lazy_load_command(f"{__name__}.restore"),

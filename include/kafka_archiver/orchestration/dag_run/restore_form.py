@@ -67,7 +67,7 @@ FIELDS: tuple[FormField, ...] = tuple(FormField(*field) for field in (
     ("dead_letters", "with", {"type": "string", "enum": ["with", "without", "only"]}, "Dead letters", "They are whole "
      "records.", "Selection"),
     ("allow", None, {"type": ["null", "array"], "items": {"type": "string", "enum": list(_CHANGES)},
-     "examples": list(_CHANGES)}, "Allow", "What need not be exact: docs/RESTORE.md says what each means.", "Limits"),
+     "examples": list(_CHANGES)}, "Allow", "What need not be exact: see docs/howto/restore.md.", "Limits"),
     ("bytes_per_second", None, _NUMBER, "Bytes a second", "At most, of the whole restore.", "Limits"),
     ("records_per_second", None, _NUMBER, "Records a second", "At most, of the whole restore.", "Limits"),
     ("registry", None, _TEXT, "Schema registry", "The http connection of the target's registry: the archive's schemas "

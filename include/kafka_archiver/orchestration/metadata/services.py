@@ -65,7 +65,7 @@ def _last_end() -> "select[tuple[datetime]]":  # type: ignore[valid-type]
 def _watchdog(session: Session, ended: datetime | None, is_able: bool, asked_at: datetime) -> Iterator[Finding]:
     model = session.get(DagModel, WATCHDOG)
     if model is None or model.is_stale:
-        yield warning("watchdog", f"Airflow has no DAG {WATCHDOG}: add it to your DAG file, see docs/INSTALL.md")
+        yield warning("watchdog", f"Airflow has no DAG {WATCHDOG}: add it to your DAG file, see docs/install/index.md")
     elif model.is_paused:
         text = f"DAG {WATCHDOG} is paused: no alert reports paused DAGs and wrong files"
         yield warning("watchdog", text, unpause(WATCHDOG))

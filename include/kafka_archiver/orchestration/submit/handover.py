@@ -58,7 +58,7 @@ def _by_secret(archive: Archive) -> dict[str, str]:
             f"  kubectl create secret generic {proposed} --from-file={_KEY}={FILE}\n"
             f"  spark: {{kubernetes_secret: {proposed}}}\n"
             f"{FILE} has `kafka` (librdkafka's properties) and `store` (endpoint_url, aws_access_key_id, …); see "
-            "docs/OPERATING.md, Secrets"
+            "docs/install/spark.md"
         )
     return {f"spark.kubernetes.driver.secretKeyRef.{ENDPOINTS}": f"{archive.spark.kubernetes_secret}:{_KEY}"}
 

@@ -87,5 +87,5 @@ def _require_bytes(item: AdoptedObject) -> None:
     has = "lines of an envelope" if item.format == "lines" else f"columns ({item.format})"
     raise ConfigError(
         f"{item.key} has {has}, not the bytes of values: it cannot be restored. A program can: "
-        "`open_archive().read` gives its records (docs/READING.md)"
+        "`open_archive().read` gives its records (docs/howto/read.md)"
     )
