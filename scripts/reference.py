@@ -101,7 +101,7 @@ def _bounds(field: FieldInfo) -> str:
         metadata += [data for info in inner for data in getattr(info, "metadata", ())]
     least = next((_number(data.ge) for data in metadata if isinstance(data, Ge)), "")
     # Above zero: these are whole numbers.
-    least = least or next((_number(data.gt + 1) for data in metadata if isinstance(data, Gt)), "")
+    least = least or next((_number(int(str(data.gt)) + 1) for data in metadata if isinstance(data, Gt)), "")
     most = next((_number(data.le) for data in metadata if isinstance(data, Le)), "")
     if least and most:
         return f"{least} to {most}"
