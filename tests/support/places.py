@@ -27,8 +27,9 @@ def places() -> list[Place]:
 
 
 def mappings() -> list[str]:
-    """The keys that take a mapping of another program's properties, which may be secrets."""
-    return [place.key for place in places() if "mapping" in place.kinds and place.key not in OURS]
+    """Return the keys of an archive on S3 that take a mapping of another program, which may have secrets."""
+    others = {*OURS, "store.connection"}
+    return [place.key for place in places() if "mapping" in place.kinds and place.key not in others]
 
 
 def with_value(yaml: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:

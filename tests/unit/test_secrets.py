@@ -222,8 +222,7 @@ def _in_a_key(content: Any) -> bool:
 def test_the_example_of_all_secrets_is_an_archive() -> None:
     archive = parse_archive(FULL, "orders.yaml")
     keys = {key for key in mappings() if MARK in str(getattr(getattr(archive, key.split(".")[0]), key.split(".")[1]))}
-    # Beside `store.aws` there is none.
-    assert keys == set(mappings()) - {"store.connection"}
+    assert keys == set(mappings())
     assert MARK not in f"{archive!r} {archive}"
 
 
