@@ -251,6 +251,7 @@ def _measure(stack: ExitStack, count: int) -> int:
         ("the list, filtered", "/archiver/?q=99"),
         ("health of all", "/archiver/health"),
         ("metrics of all", "/archiver/metrics"),
+        ("the dashboard's panel", "/archiver/trouble"),
     ):
         worst = max(worst, _times(title, partial(client.get, path)))
     store.requests = 0

@@ -28,7 +28,7 @@ Made by `make docs` from the code. Spans are like `90m`, `2h`, `1d`. One of
 _SAME = ("source.key", "source.headers")
 _TYPES: dict[Any, str] = {
     str: "text",
-    int: "whole number",
+    int: "integer",
     float: "number",
     bool: "true, false",
     tuple: "list",
@@ -65,7 +65,7 @@ def page() -> str:
             lines.append(f"{'' if heading is None else chr(10)}## {section}\n")
             heading = section
         kind = "; ".join(filter(None, [_type(key, field), _default(field)]))
-        lines.append(f"- `{key}` ({kind}): {SENTENCES[key]}")
+        lines.append(f"- `{key}`{f' ({kind})' if kind != 'text' else ''}: {SENTENCES[key]}")
     return "\n".join(lines) + "\n"
 
 
@@ -101,7 +101,7 @@ def _bounds(field: FieldInfo) -> str:
         metadata += [data for info in inner for data in getattr(info, "metadata", ())]
     least = next((_number(data.ge) for data in metadata if isinstance(data, Ge)), "")
     # Above zero: these are whole numbers.
-    least = least or next((_number(data.gt + 1) for data in metadata if isinstance(data, Gt)), "")
+    least = least or next((_number(int(str(data.gt)) + 1) for data in metadata if isinstance(data, Gt)), "")
     most = next((_number(data.le) for data in metadata if isinstance(data, Le)), "")
     if least and most:
         return f"{least} to {most}"

@@ -20,6 +20,7 @@ from scripts.stack.ports import free_ports
 from scripts.stack.registry import RegistryPorts
 from scripts.stack.s3 import S3, S3Ports
 from tests.support import quick
+from tests.support.azurite import Azurite, AzuritePorts, require_azurite
 from tests.support.proxy import S3Proxy
 from tests.support.registry import RegistryServer
 from tests.support.s3_with_kms import S3WithKms
@@ -45,7 +46,7 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-Server = TypeVar("Server", Kafka, S3, RegistryServer)
+Server = TypeVar("Server", Kafka, S3, Azurite, RegistryServer)
 
 SESSION = directory_of_this(LOCAL / "test")
 # A shell that has sourced a stack's env.sh would lead the tests to that stack.
@@ -91,6 +92,13 @@ def kafka(stack_directory: Path) -> Iterator[Kafka]:
 def s3(stack_directory: Path) -> Iterator[S3]:
     """A real S3 server with the bucket `archive`. Objects outlive a test: give each test a prefix of its own."""
     yield from _running(S3WithKms(stack_directory / "s3", free_ports(S3Ports)))
+
+
+@pytest.fixture(scope="session")
+def azurite(stack_directory: Path) -> Iterator[Azurite]:
+    """The emulator of Azure Blob Storage, with the container `archive`. Give each test a prefix of its own."""
+    require_azurite()
+    yield from _running(Azurite(stack_directory / "azurite", free_ports(AzuritePorts)))
 
 
 @pytest.fixture(scope="session")

@@ -172,19 +172,24 @@ def restore_orders(world: World, events: list[Event]) -> None:
     say("was read back and compared with the archive, so the report of the restore says `verified`: ✓")
 
 
-def where_to_look(world: World, killed: str) -> None:
-    """Show addresses for the browser, and commands for the shell."""
-    url = f"{world.airflow.url}/dags/{world.dag}"
-    say(f"{world.airflow.url}/plugin/archiver     the archiver's page, in Airflow under Browse: all archives")
-    say("    orders has a table of its hours, with the backfilled one; each opens its proof: objects, offsets, runs")
-    say(f"{url}                     the DAG; its settings are under Docs")
-    say(f"{url}/runs/{killed}/tasks/archive?try_number=1")
-    say("    the killed attempt; the page has the others too")
-    say(f"{world.airflow.url}/assets      an event for each complete hour, for DAGs that wait for an hour")
-    say()
+def where_to_look(world: World, columns: World, killed: str) -> None:
+    """Show commands for the shell, and at the end the address of the page with five things to look at there."""
+    airflow = world.airflow.url
     say(". .local/env.sh         and `airflow archive --help`, `aws s3 ls`, any Kafka client … work on this stack")
     say(f"airflow archive runs {world.archive}; airflow archive show {world.archive} last")
     say("make down               stops the stack, which is still running; make demo recreates this topic")
+    say()
+    say(f"{airflow}/plugin/archiver     the archiver's page, in Airflow under Browse. Five things to look at:")
+    say(f"1. {airflow}/dags/{world.dag}/plugin/archive")
+    say("   the hours of the orders, with the backfilled one; each opens its proof: objects, offsets, runs")
+    say(f"2. {airflow}/dags/{world.dag}/runs/{killed}/plugin/account")
+    say("   the account of the run whose job was killed: every offset has one fate; its tasks show the killed attempt")
+    say(f"3. {airflow}/archiver/archives/{columns.archive}/restores")
+    say("   the restore, verified; and the form that starts another")
+    say(f"4. {airflow}/archiver/archives/{columns.archive}/records?at={columns.topic}%2B0%400")
+    say("   the first archived record of the Avro orders")
+    say(f"5. {airflow}/archiver/new?kafka=kafka_default")
+    say("   a new archive: topics from the broker, the keys that their records would get, and the YAML to copy")
 
 
 def story() -> None:
@@ -211,7 +216,7 @@ def story() -> None:
     stage("Back to Kafka: the archived orders in a second topic")
     restore_orders(columns, batches[0].events)
     stage("Where to look")
-    where_to_look(world, killed)
+    where_to_look(world, columns, killed)
     print(f"\nAll as promised, in {so_far()}.", flush=True)
 
 

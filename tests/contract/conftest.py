@@ -1,5 +1,5 @@
-"""The stores every contract is tested on: the twin in memory, with every kind of ETags and checksums, and the real S3
-server.
+"""The stores every contract is tested on: the twin in memory, with every kind of ETags and checksums, the real S3
+server, and Microsoft's emulator of Azure's.
 """
 
 import uuid
@@ -13,7 +13,18 @@ from kafka_archiver.store.memory import MemoryStore
 OpenStore = Callable[[str], Store]
 
 
-@pytest.fixture(params=["memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3"])
+STORES = ("memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3")
+# What is true of the protocol is true of its users.
+ALSO_ON_AZURE = ("test_store", "test_ledger")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "open_below" in metafunc.fixturenames:
+        also = ("az",) if metafunc.module.__name__.endswith(ALSO_ON_AZURE) else ()
+        metafunc.parametrize("open_below", (*STORES, *also), indirect=True)
+
+
+@pytest.fixture
 def open_below(request: pytest.FixtureRequest) -> OpenStore:
     """Opens stores whose URLs share a place of this test's own: `open_below("x")` is below `open_below("")`."""
     test = uuid.uuid4().hex
@@ -21,6 +32,9 @@ def open_below(request: pytest.FixtureRequest) -> OpenStore:
         foreign = request.param.endswith(("foreign ETags", "neither"))
         MemoryStore(test, foreign_etags=foreign, checksums=not request.param.endswith(("no checksums", "neither")))
         return lambda prefix: open_store(f"memory://{test}/{prefix}", {})
+    if request.param == "az":
+        emulator = request.getfixturevalue("azurite")
+        return lambda prefix: open_store(f"az://{emulator.container}/{test}/{prefix}", emulator.options())
     server = request.getfixturevalue("s3")
     return lambda prefix: open_store(f"s3://{server.bucket}/{test}/{prefix}", server.options())
 

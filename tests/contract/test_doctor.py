@@ -11,10 +11,11 @@ from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.state.doctor import examine
 from kafka_archiver.state.doctor.records import check_records
 from kafka_archiver.state.doctor.store import check_store
+from kafka_archiver.state.key_preview import preview_keys
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import open_store
 from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, Services
+from tests.support.archiver import Archiver, Services, hour
 from tests.support.avro_records import LocalRegistry, framed, record
 from tests.support.topics import DAY, Record, new_topic
 
@@ -118,3 +119,13 @@ def test_the_newest_records_are_decoded_as_a_run_would_do(services: Services) ->
         (f"SQL of {topic}", "problem", "no nope(offset)"),
     ]
     assert list(archiver.context.store.list("")) == []
+
+
+def test_the_keys_that_a_form_previews_are_those_of_the_objects_that_a_run_writes(services: Services) -> None:
+    layout = {"layout": {"path": "{topic}/{yyyy}/{MM}/{dd}/{HH}"}, "format": "avro", "content": "record"}
+    archiver = services.archive([Record(0, DAY + 1_800_000 * n, b"%d" % n) for n in range(4)], settings=layout)
+    previewed = {each.key: each.bytes for each in preview_keys(archiver.context)}
+    assert list(archiver.context.store.list("")) == []
+    archiver.run(hour(2), plain=True)
+    assert previewed == {key: stat.size for key, stat in archiver.objects().items()}
+    assert len(previewed) == 2

@@ -19,8 +19,8 @@ from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, lookup
+from kafka_archiver.orchestration.connections.aws import aws_options
 from kafka_archiver.orchestration.connections.kafka import kafka_properties
-from kafka_archiver.orchestration.connections.store import aws_options
 from kafka_archiver.store.options import S3Options
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,7 +19,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 
 from kafka_archiver.audit.inspection import audit, publish
-from kafka_archiver.config import Policies
+from kafka_archiver.config import Policies, parse_archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import PolicyError, TransientError
@@ -44,6 +45,7 @@ from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.orchestration.submit.operator import progress_keeper
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.coverage.dead_letter_reasons import Reason
+from kafka_archiver.state.key_preview import PreviewedObject
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
@@ -1099,6 +1101,66 @@ def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, cont
     assert sorted(rows) == [("first", "verified"), ("second", "not verified"), ("third", "planned")]
     assert "orders → copy" in text
     assert "copy[0]: offset 3 differs" in text
+
+
+# A new archive.
+
+
+def test_the_form_of_a_new_archive_gives_a_yaml_that_is_valid_and_writes_nothing(
+    page: Page, brokers: Brokers, orders: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, before = page.user("user"), sorted(orders.parent.iterdir())
+    monkeypatch.setattr("kafka_archiver.orchestration.page.new_archive.Cluster", lambda *_: brokers)
+    objects = [PreviewedObject(key="eu/2026/orders+0+00000000000000000000.jsonl.gz", rows=3, bytes=90)]
+    monkeypatch.setattr("kafka_archiver.orchestration.page.new_archive.preview_keys", lambda _: objects)
+    assert 'href="/archiver/new">New archive</a>' in client.get("/archiver/").text
+    assert "/archiver/new" not in page.user("viewer").get("/archiver/").text
+    assert page.user("viewer").get("/archiver/new?kafka=kafka_default").status_code == 403
+    assert page.stranger().get("/archiver/new").status_code == 303
+    assert "no such connection" not in client.get("/archiver/new").text
+    assert 'role="alert"' in client.get("/archiver/new?kafka=nothing").text
+    assert 'name="topics" value="orders"' in client.get("/archiver/new?kafka=kafka_default").text
+    form = {
+        "kafka": "kafka_default", "topics": "orders", "name": "new", "url": "s3://bucket/lake", "layout": "fields",
+        "fields": "value.country", "decode": "json", "schedule": "0 * * * *", "look": "1",
+    }  # fmt: skip
+    shown = client.get("/archiver/new", params=form).text
+    [text] = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", shown, re.DOTALL)
+    archive = parse_archive(unescape(text), "new.yaml")
+    assert (archive.archive, archive.source.topics, archive.schedule) == ("new", ("orders",), "0 * * * *")
+    assert archive.store.layout == {"fields": ["value.country"]}
+    # Defaults are left out.
+    assert "kafka_default" not in text
+    assert objects[0].key in shown
+    with session() as opened:
+        [line] = opened.scalars(select(Log).where(Log.event == "archiver_look", Log.dag_id == "archive_new"))
+        assert line.owner == "some user"
+    monkeypatch.setenv("ARCHIVER_PAGE_RECORDS", "none")
+    unseen = client.get("/archiver/new", params=form).text
+    assert (objects[0].key in unseen, "ARCHIVER_PAGE_RECORDS decides it" in unseen) == (False, True)
+    assert sorted(orders.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "orders"}, "there is an archive orders already"),
+        ({"layout": "path", "path": "{nothing}"}, "store.layout"),
+        ({"start": "yesterday"}, "`source.start`"),
+        ({"layout": "fields", "fields": "value.x"}, "value"),
+        ({"url": "s3://${HOME}"}, "HOME"),
+    ],
+)
+def test_the_form_of_a_new_archive_says_what_is_wrong_and_at_which_line(
+    page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], message: str
+) -> None:
+    monkeypatch.setattr("kafka_archiver.orchestration.page.new_archive.Cluster", lambda *_: brokers)
+    form = {"kafka": "kafka_default", "topics": "orders", "name": "new", "url": "s3://bucket/lake", **fields}
+    text = page.user("user").get("/archiver/new", params=form).text
+    [alert] = re.findall(r'<div class="note failing" role="alert">(.*?)</div>', text, re.DOTALL)
+    assert message in alert
+    assert "Save it as" not in text
+    assert ("already" in alert) or ("<li>line " in alert) or fields.get("fields")
 
 
 # The panel on Airflow's dashboard.

@@ -98,7 +98,10 @@ def test_without_airflow_and_without_kafka(s3: S3, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"no archive 'payments' in {url}: expected its ledger below _ledger/payments/\n"
     done = ask("ftp://x", "payments")
-    assert (done.returncode, done.stderr) == (1, "store.url: expected s3://bucket/prefix, found 'ftp://x'\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "store.url: expected s3://bucket/prefix or az://container/prefix, found 'ftp://x'\n",
+    )
 
 
 def _topic_is_new(brokers: str, topic: str) -> bool:

@@ -19,7 +19,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_archiver.audit.inspection import audit, publish
@@ -293,8 +293,10 @@ def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, sc
     expect(page.get_by_role("alert")).to_contain_text("values_only is allowed")
     page.get_by_role("button", name="Yes, start it").click()
     expect(page.get_by_role("status")).to_contain_text("Started")
-    [state] = airflow.wait_for_runs(dag, 1).values()
+    [(run, state)] = airflow.wait_for_runs(dag, 1).items()
     assert state == "success"
+    # The page has shown how far it was: the task has kept the last line that the job logged.
+    assert airflow.xcom(dag, run, "restore", "progress")["text"].endswith("records/s")
     reloaded(page, "#restores .pill.complete:text-is('verified')")
     assert serious(page) == []
 
@@ -399,6 +401,91 @@ def test_the_button_repairs_what_is_damaged_and_the_sign_goes(visit: Any, scene:
     expect(page.locator("form[action$='/do/repair']")).to_contain_text("whole again")
     # The loss, and the request that failed, are still to be accepted.
     reloaded(page, "h1 .pill.warning")
+
+
+def test_each_question_of_an_operator_is_answered_within_two_clicks(visit: Any, scene: Scene) -> None:
+    """Each begins at the list of all archives. The tests before have lost and damaged something, and mended that."""
+    page = visit("olga", f"/archiver/archives/{scene.name}")
+    page.evaluate("document.querySelectorAll('#problems details').forEach((folded) => { folded.open = true; })")
+    page.get_by_role("button", name=re.compile("^Accept lost")).first.click()
+    page.get_by_label("Why").fill("the broker's disk is gone")
+    page.get_by_role("button", name="Accept").click()
+    expect(page.get_by_role("status")).to_contain_text("is accepted")
+    clicks = 0
+
+    def click(what: Locator) -> None:
+        nonlocal clicks
+        clicks += 1
+        what.click()
+        settled(page)
+
+    def begin() -> Locator:
+        nonlocal clicks
+        assert clicks <= 2
+        clicks = 0
+        page.goto(f"{scene.url}/archiver/")
+        settled(page)
+        return page.get_by_role("row", name=re.compile(f"^{scene.name}"))
+
+    def open_archive() -> None:
+        click(begin().get_by_role("link", name=scene.name, exact=True))
+
+    def fact(name: str) -> Locator:
+        return page.locator(f"dt:text-is('{name}') + dd")
+
+    # 1. How far behind is it? 2. Is somebody needed?
+    expect(begin().locator("td").nth(2)).to_have_text(re.compile(r"\d+ ?(s|min)"))
+    expect(begin().locator(".pill")).to_be_visible()
+    # 3. Is hour H whole, and which objects prove it?
+    open_archive()
+    click(page.locator(scene.cell(scene.early)))
+    expect(fact("Verdict")).to_contain_text("complete")
+    assert page.locator("th.key").count() > 0
+    # 4. What failed, and why? 5. What was lost for ever? 6. Is what is stored intact? 7. Is something rejected?
+    open_archive()
+    expect(page.locator("#problems .note", has_text="failed").first).to_be_visible()
+    expect(page.locator("#last-runs tr:has(.pill.failed)").first).to_be_visible()
+    expect(fact("Lost for ever")).to_have_text("5 offsets")
+    expect(fact("Last audit")).to_contain_text("clean")
+    expect(fact("Dead letters")).to_have_text(re.compile(r"^\d+ records?$"))
+    # 8. Who accepted the loss?
+    people = page.get_by_role("region", name="Actions of people", exact=True).last
+    expect(people.get_by_role("row", name=re.compile("olga.*acknowledge"))).to_contain_text("disk is gone")
+    # 9. Show me one record.
+    page.locator("input[name=at]").fill(f"{scene.topic}+0@3")
+    click(page.get_by_role("button", name="Look at it"))
+    expect(page.locator("pre").first).to_contain_text("Kassel")
+    # 10. What would the next run do? 11. Which offsets did a run take? 12. What was restored, and is it proved?
+    for link, answer in (
+        ("Preview the next run", "Preview of the next run"),
+        (re.compile(r"^\d{8}T\d{6}Z"), "Account of Run"),
+        (re.compile("^Restores"), f"Restores of {scene.name}"),
+    ):
+        open_archive()
+        click(page.get_by_role("link", name=link).first)
+        expect(page.locator("h1")).to_contain_text(answer)
+        assert serious(page) == []
+    begin()
+
+
+def test_the_form_of_a_new_archive_shows_the_keys_that_real_records_would_get(visit: Any, scene: Scene) -> None:
+    page = visit("olga")
+    page.get_by_role("link", name="New archive").click()
+    page.locator("input[name=kafka]").fill("kafka_default")
+    page.get_by_role("button").click()
+    page.locator(f"input[name=topics][value='{scene.topic}']").check()
+    page.locator("input[name=name]").fill("copied")
+    page.locator("input[name=url]").fill("s3://archive/lake")
+    page.locator("select[name=layout]").select_option("path")
+    page.locator("input[name=path]").fill("by-hour/{topic}/{yyyy}/{MM}/{dd}/{HH}")
+    page.locator("input[name=look]").check()
+    page.get_by_role("button", name="Show the YAML").click()
+    expect(page.get_by_role("region", name="Keys").locator("th.key").first).to_have_text(
+        re.compile(rf"^by-hour/{scene.topic}/\d{{4}}/\d\d/\d\d/\d\d/{re.escape(scene.topic)}[+]0[+]\d{{20}}.jsonl.gz")
+    )
+    expect(page.get_by_label("YAML", exact=True)).to_contain_text("archive: copied")
+    assert serious(page) == []
+    assert parse_archive(page.get_by_label("YAML", exact=True).inner_text(), "copied.yaml").archive == "copied"
 
 
 def test_newer_figures_take_the_place_of_old_ones_without_a_jump_and_not_under_somebodys_hands(

@@ -136,6 +136,11 @@ class Airflow:
         """The task instance in the REST API."""
         return dict(self.request("GET", address("dags", dag, "dagRuns", run_id, "taskInstances", task)))
 
+    def xcom(self, dag: str, run_id: str, task: str, key: str) -> Any:
+        """A value that the task has left."""
+        path = address("dags", dag, "dagRuns", run_id, "taskInstances", task, "xcomEntries", key)
+        return self.request("GET", path, deserialize="true")["value"]
+
     def rendered(self, dag: str, run_id: str, task: str) -> dict[str, Any]:
         """The rendered template fields as the UI shows them."""
         return dict(self.instance(dag, run_id, task)["rendered_fields"])

@@ -67,7 +67,7 @@ def test_what_is_so_anyway_may_be_said() -> None:
             "(archiver-orders)"),
         ("[orders]", "[orders], registry: 7", "`source.registry`: expected the id of an Airflow connection or a map"),
         ("archive: orders", "archive: orders\nalerts: {max_age: 2h}", "`alerts`: expected receivers in `on_fail"),
-        ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix, without credentials"),
+        ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix or az://container/prefix, without"),
         ("s3://archive/lake", "s3://a/_dead_letter", "expected a prefix without the segment `_dead_letter`"),
         ("s3://archive/lake", "s3://a/b/_ledger/m/", "`store.url`: expected a prefix without the segment `_ledger`"),
         ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),

@@ -2,12 +2,15 @@
 
 import io
 import json
+import re
 from datetime import datetime
 from decimal import Decimal
+from types import SimpleNamespace
 
 import fastavro
 import pytest
 
+from scripts.demo.__main__ import where_to_look
 from scripts.demo.avro import SCHEMA, as_avro, totals
 from scripts.demo.orders import HOUR, IMPORT_HOUR, IMPORTED, PER_HOUR, Batch, Event, Stream, expected, faults
 
@@ -54,6 +57,17 @@ def test_the_import_is_aborted_and_repeated_as_a_whole_and_expected_once(batches
     assert committed.events[: len(aborted.events)] == aborted.events
     assert {(e.timestamp - START) // HOUR for e in committed.events} == {IMPORT_HOUR}
     assert len(expected(batches)) == sum(len(b.events) for b in batches if b is not aborted)
+
+
+def test_the_demo_ends_with_the_page_s_address_and_five_things_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
+    world, columns = (
+        SimpleNamespace(airflow=SimpleNamespace(url="http://a"), archive=name, dag=f"archive_{name}", topic=name)
+        for name in ("orders", "orders_avro")
+    )
+    where_to_look(world, columns, "scheduled__1")  # type: ignore[arg-type]
+    page, *things = re.findall(r"(?:([1-5])[.] )?(http://a/\S+)", capsys.readouterr().out)
+    assert page == ("", "http://a/plugin/archiver")
+    assert [number for number, _ in things] == list("12345")
 
 
 def test_every_way_to_be_wrong_is_noticed() -> None:

@@ -113,7 +113,10 @@ def test_the_schema_of_a_variable_is_a_file_in_the_folder_of_archives(tmp_path: 
         ({"RETRIES": "hunter2"}, "`retries`: expected a whole number; found the value of ARCHIVER_RETRIES (not shown"),
         ({"SPARK__CONF": "{a: [hunter2]}"}, "`spark.conf.a`: expected text, a number, true or false; found the value"),
         ({"SPARK__CONF": "{hunter2"}, "ARCHIVER_SPARK__CONF: not YAML: "),
-        ({"STORE__URL": "s3://key:hunter2@a/b"}, "expected s3://bucket/prefix, without credentials (they belong into"),
+        (
+            {"STORE__URL": "s3://key:hunter2@a/b"},
+            "expected s3://bucket/prefix or az://container/prefix, without credentials (they belong into",
+        ),
         ({"SOURCE": "orders"}, "ARCHIVER_SOURCE__TOPICS: `source.topics` is given twice, by another variable too"),
         ({"SOURCE": "{topics: [a]}"}, "ARCHIVER_SOURCE__TOPICS: `source.topics` is given twice"),
         ({"ARCHIVE": ""}, "`archive`: expected text that matches pattern"),

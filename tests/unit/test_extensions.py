@@ -1,13 +1,17 @@
 """To add something is one file and one line: each file of tests/support/extensions is used from the YAML to the audit.
 
-The table "To add something" in docs/ARCHITECTURE.md says how. `test_jobs` has a job, tests/dags a command.
+The table "To add something" in docs/ARCHITECTURE.md says how. `test_jobs` has a job.
 """
 
 import json
 import uuid
+from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.cli.cli_config import GroupCommand
+from airflow.cli.cli_parser import _add_command
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.context.keyring import keyring_of
@@ -15,12 +19,15 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.advice import meanings
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.policies import POLICIES
+from kafka_archiver.orchestration.cli.commands import commands
+from kafka_archiver.orchestration.connections.store import store_endpoint
 from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.page.actions import choices
-from kafka_archiver.reader.archive import ArchiveReader
+from kafka_archiver.reader.archive import ArchiveReader, open_archive
+from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
-from tests.support.extensions import install, policy
+from tests.support.extensions import command, install, policy
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.unit
@@ -36,13 +43,15 @@ def archive(name: str, **sections: Any) -> Archive:
     return parse_archive(json.dumps({"archive": name, "source": source, "store": store, **sections}), "orders.yaml")
 
 
-def archived(endpoints: Endpoints | None = None, **sections: Any) -> tuple[Lake, str]:
+def archived(endpoints: Endpoints | None = None, opens: bool = False, **sections: Any) -> tuple[Lake, str]:
     """Plan, write, verify, commit and close an hour with four records, as a YAML says; audit it deeply.
 
-    :return: the lake, and the run's name.
+    :param opens: open the store that the YAML names, by its connection. :return: the lake, and the run's name.
     """
     values = {(NAME, offset): {"value": value} for offset, value in enumerate(VALUES)}
-    lake = Lake(MemoryStore(uuid.uuid4().hex), {NAME: Range(0, len(VALUES))}, odd=values)
+    declared = archive("o", **sections)
+    opened = open_store(declared.store.url, store_endpoint(declared)) if opens else MemoryStore(uuid.uuid4().hex)
+    lake = Lake(opened, {NAME: Range(0, len(VALUES))}, odd=values)
     lake.configure(archive(lake.name, **sections))
     if endpoints:
         lake.use(keyring_of(endpoints))
@@ -95,7 +104,9 @@ def test_a_decoder_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     lake, run = archived(store={"format": "parquet"}, source={"value": {"decode": "reversed"}})
     assert lake.planned(run).settings.value_decode == "reversed"
     assert [row["value"] for row in read(lake)] == [value.decode()[::-1] for value in VALUES]
-    assert "'json_schema' or 'reversed', found 'revrsed'" in refusal(source={"value": {"decode": "revrsed"}})
+    assert "'json_schema' or 'reversed', found 'other'" in refusal(
+        source={"value": {"decode": "reserved_word"}}
+    )
 
 
 def test_a_transform_step_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,3 +190,49 @@ def test_a_policy_is_a_value_with_a_field_and_a_decision(monkeypatch: pytest.Mon
     # The trigger form, and the page.
     assert params(declared)["policies.empty_interval"].schema["enum"] == [None, "fail", "close"]
     assert choices()["empty_interval"] == ("fail", "close")
+
+
+def test_a_store_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "stores", twin=f"{ROOM}.store:TWIN")
+    monkeypatch.setenv("AIRFLOW_CONN_TWIN_DEFAULT", '{"conn_type": "twin", "password": "opensesame"}')
+    url = f"twin://{uuid.uuid4().hex}/lake"
+    lake, run = archived(opens=True, store={"url": url})
+    assert lake.store.url == url
+    assert [row["value"] for row in read(lake)] == VALUES
+    assert store_endpoint(archive("o", store={"url": url})) == {"token": "opensesame"}
+    assert store_endpoint(archive("o", store={"url": url, "connection": {"token": "t"}})) == {"token": "t"}
+    # A program that reads the archive.
+    assert open_archive(url, lake.name, {"token": "t"}).ledger.manifest(run) == lake.manifest(run)
+    with pytest.raises(ConfigError, match=r"the mapping in store.connection: store options: expected token, found key"):
+        store_endpoint(archive("o", store={"url": url, "connection": {"key": "t"}}))
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", '{"conn_type": "aws"}')
+    with pytest.raises(ConfigError, match="is of type 'aws'; expected 'twin'"):
+        store_endpoint(archive("o", store={"url": url, "connection": "other"}))
+    of_s3 = {"tags": {"a": "b"}, "storage_class": "STANDARD_IA", "encryption": "sse-s3", "aws": "mine"}
+    assert refusal(store={"url": url, **of_s3}) == (
+        "orders.yaml: `store`: expected nothing of S3 beside twin://; remove `aws`, `storage_class`, "
+        "`encryption.sse-s3`, `tags`"
+    )
+    assert "expected s3://bucket/prefix or az://container/prefix or twin://name/prefix" in refusal(store={"url": "x"})
+    assert "no `connection` beside an s3:// URL" in refusal(store={"url": "s3://b/p", "connection": "mine"})
+
+
+def test_a_command_is_one_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "orders.yaml").write_text("archive: orders\nsource: {topics: [a, b]}\nstore: {url: 's3://b/p'}\n")
+    monkeypatch.setenv("ARCHIVER_CONFIG_DIR", str(tmp_path))
+    # The line of the registry.
+    monkeypatch.setattr("kafka_archiver.orchestration.cli.commands._COMMANDS", (command.COUNT,))
+    [group] = commands()
+    assert isinstance(group, GroupCommand)
+    parser = ArgumentParser()
+    for added in group.subcommands:
+        _add_command(parser.add_subparsers(), added)
+    arguments = parser.parse_args(["count", "orders", "-o", "json"])
+    arguments.func(arguments)
+    assert json.loads(capsys.readouterr().out) == {"topics": 2}
+    arguments = parser.parse_args(["count", "other"])
+    with pytest.raises(SystemExit):
+        arguments.func(arguments)
+    assert "other" in capsys.readouterr().err

@@ -12,7 +12,13 @@ from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DISTRIBUTIONS = {"google.protobuf": "protobuf", "grpc_tools": "grpcio-tools", "jsonschema_rs": "jsonschema-rs"}
+DISTRIBUTIONS = {
+    "google.protobuf": "protobuf",
+    "grpc_tools": "grpcio-tools",
+    "jsonschema_rs": "jsonschema-rs",
+    "azure.storage.blob": "azure-storage-blob",
+    "azure.identity": "azure-identity",
+}
 AVRO = "source: {topics: [t]}\nstore: {url: 's3://b/p', format: avro, content: record}"
 SCHEMA = "schema: {type: object, properties: {a: {type: string}}}"
 

@@ -31,10 +31,10 @@ def test_memory_stores_of_one_name_are_one_store_in_this_process() -> None:
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("archive/lake", "expected s3://bucket/prefix, found 'archive/lake'"),
-        ("s3a://archive/lake", "expected s3://bucket/prefix, found 's3a://archive/lake'"),
-        ("gs://archive", "expected s3://bucket/prefix, found 'gs://archive'"),
-        ("", "expected s3://bucket/prefix, found ''"),
+        ("archive/lake", "expected s3://bucket/prefix or az://container/prefix, found 'archive/lake'"),
+        ("s3a://archive/lake", "expected s3://bucket/prefix or az://container/prefix, found 's3a://archive/lake'"),
+        ("gs://archive", "expected s3://bucket/prefix or az://container/prefix, found 'gs://archive'"),
+        ("", "expected s3://bucket/prefix or az://container/prefix, found ''"),
         ("s3://", "expected the name of a bucket after s3://, found ''"),
         ("s3:///lake", "expected the name of a bucket after s3://, found ''"),
         ("s3://b:1/lake", "expected the name of a bucket after s3://, found 'b:1'"),

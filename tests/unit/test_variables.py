@@ -149,7 +149,7 @@ def test_a_mistake_names_the_variable_and_never_shows_its_value(text: str, messa
 
 def test_credentials_in_a_variable_are_refused_as_in_the_yaml() -> None:
     message = complaint(SMALLEST.replace("s3://archive/lake", "${URL}"), URL="s3://key:hunter2@archive/lake")
-    assert "`store.url`: expected s3://bucket/prefix, without credentials" in message
+    assert "`store.url`: expected s3://bucket/prefix or az://container/prefix, without credentials" in message
     assert "hunter2" not in message
 
 

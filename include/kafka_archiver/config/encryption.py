@@ -97,5 +97,9 @@ class Encryption(Section):
             return named
         return value
 
+    def has(self, way: str) -> bool:
+        """Return True if it is this way, as the YAML names it."""
+        return getattr(self, way.replace("-", "_")) is not None
+
 
 NO_ENCRYPTION = Encryption.model_validate("none")

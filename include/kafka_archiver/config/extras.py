@@ -12,6 +12,7 @@ EXTRAS = {
     "protobuf": ("google.protobuf", "grpc_tools", "ptars"),
     "json-schema": ("jsonschema_rs",),
     "encryption": ("cryptography",),
+    "azure": ("azure.storage.blob", "azure.identity"),
 }
 
 
@@ -24,6 +25,8 @@ def extras_of(archive: Archive) -> Iterator[tuple[str, str]]:
             yield extra, f"`decode: {name}`"
     if settings.format == "avro":
         yield "avro", "`store.format: avro`"
+    if archive.store.url.startswith("az://"):
+        yield "azure", "`store.url: az://…`"
     if archive.store.encryption.client:
         yield "encryption", "`store.encryption.client`"
 

@@ -25,12 +25,13 @@ def last_known(archive: Archive) -> dict[str, Any]:
     declared = archive.model_dump(mode="json", by_alias=True, exclude_unset=True)
     source = {key: declared["source"][key] for key in ("topics", "pattern", "group") if key in declared["source"]}
     store = {key: declared["store"][key] for key in ("url", "bucket_owner") if key in declared["store"]}
+    key, connection = archive.store.named_connection
     encryption = archive.store.encryption.model_dump(mode="json", by_alias=True)
     kept = {key: declared[key] for key in _PLAIN if key in declared}
     return {
         **kept,
         "source": {**source, **_connection("source", "kafka", archive.source.kafka)},
-        "store": {**store, "encryption": encryption, **_connection("store", "aws", archive.store.aws)},
+        "store": {**store, "encryption": encryption, **_connection("store", key.removeprefix("store."), connection)},
         "alerts": _without_options(declared.get("alerts", {})),
         "file": archive.file,
     }

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from kafka_archiver.messages.secrets import SECRET, SECRET_NAME
 from kafka_archiver.model.keys import RESERVED
+from kafka_archiver.model.stores import STORES, examples
 
 _ID = "the id of an Airflow connection"
 
@@ -84,8 +85,12 @@ def is_plain_address(url: str) -> bool:
 
 def store_url(value: Any) -> Any:
     """A check of the store's address."""
-    if not isinstance(value, str) or not re.fullmatch(r"(s3|memory)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value):
-        raise _fault("s3://bucket/prefix, without credentials (they belong into the connection that store.aws names)")
+    match = re.fullmatch(r"([a-z0-9]+)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value) if isinstance(value, str) else None
+    if match is None or match[1] not in STORES:
+        raise _fault(
+            f"{examples()}, without credentials (they belong into the connection that store.aws or store.connection "
+            "names)"
+        )
     # An archive further up would take objects below these names for its own dead letters or documents.
     for name in RESERVED & {*value.split("/")}:
         raise _fault(f"a prefix without the segment `{name}`, which an archive further up uses itself")

@@ -1,10 +1,10 @@
 """`store`: where and how objects are written."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlencode
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kafka_archiver.config.encryption import NO_ENCRYPTION, Encryption
 from kafka_archiver.config.properties import ConnectionOrProperties, Options, store_url, without_credentials
@@ -12,6 +12,7 @@ from kafka_archiver.config.section import Section
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, names
 from kafka_archiver.model.plan import METADATA, Content, Metadata, Settings
+from kafka_archiver.model.stores import store_of
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -43,6 +44,7 @@ def _to_distinct(names: dict[str, str]) -> dict[str, str]:
     return names
 
 
+_OF_S3 = ("aws", "storage_class", "acl", "requester_pays", "bucket_owner")
 # Objects of these classes cannot be read before somebody restores them.
 _COLD = ("GLACIER", "DEEP_ARCHIVE")
 Acl = Literal[
@@ -78,6 +80,8 @@ class StoreSection(Section):
     aws: Annotated[ConnectionOrProperties, BeforeValidator(without_credentials("endpoint_url", "http://host:port"))] = (
         "aws_default"
     )
+    # Of a store that is not S3.
+    connection: ConnectionOrProperties | None = Field(default=None, exclude_if=lambda connection: connection is None)
     layout: Annotated[str | dict[str, Any], BeforeValidator(_layout)] = "hourly"
     name: Annotated[str, Field(min_length=1, max_length=300)] | None = None
     # Paths that one chunk may have.
@@ -99,6 +103,30 @@ class StoreSection(Section):
     acl: Acl | None = None
     requester_pays: bool = False
     bucket_owner: Annotated[str, Field(pattern=r"^[0-9]{12}$")] | None = None
+
+    @model_validator(mode="after")
+    def _has_keys_of_its_kind(self) -> Self:
+        kind = store_of(self.url)
+        if kind.is_s3:
+            if self.connection is not None:
+                raise ValueError("no `connection` beside an s3:// URL; `store.aws` names the connection of S3")
+            return self
+        of_s3 = [name for name in _OF_S3 if getattr(self, name) != type(self).model_fields[name].default]
+        of_s3 += [f"encryption.{way}" for way in ("sse-s3", "sse-kms", "sse-c") if self.encryption.has(way)]
+        if self.tags:
+            of_s3.append("tags")
+        if of_s3:
+            names = ", ".join(f"`{name}`" for name in of_s3)
+            raise ValueError(f"nothing of S3 beside {kind.scheme}://; remove {names}")
+        return self
+
+    @property
+    def named_connection(self) -> tuple[str, str | dict[str, Any]]:
+        """The key of the YAML with the store's connection, and the connection: its id, or the properties."""
+        kind = store_of(self.url)
+        if kind.is_s3:
+            return "store.aws", self.aws
+        return "store.connection", self.connection or kind.connection
 
     @property
     def requests(self) -> dict[str, str]:

@@ -46,7 +46,7 @@ def _mapper(value: Any) -> Any:
 def _step(value: Any) -> Any:
     """`{mask: value.card}` as a plan has it: with the step's name and all of its settings."""
     if not isinstance(value, dict) or "step" in value:
-        # Another process has it as a plan has it.
+        # Another process has it as a plan has it; what is no mapping is refused with the names of the steps.
         return value
     if len(value) != 1 or (name := str(next(iter(value)))) not in step_names():
         raise ValueError(f"one of {', '.join(step_names())} with its settings, for example `mask: value.card`")

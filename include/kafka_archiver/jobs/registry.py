@@ -6,11 +6,11 @@ line here. Names of modules, not imports: a task makes documents without the lib
 
 import json
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
 
 Run = Callable[[Any, Endpoints], None]
@@ -31,13 +31,13 @@ JOBS = {
 
 def document_type(name: str) -> type[JobDocument]:
     """Return the class of a job's documents."""
-    document: type[JobDocument] = _loaded(JOBS[name].document)
+    document: type[JobDocument] = imported(JOBS[name].document)
     return document
 
 
 def run_of(document: JobDocument) -> Run:
     """Return the main program of a document."""
-    run: Run = _loaded(JOBS[document.job].run)
+    run: Run = imported(JOBS[document.job].run)
     return run
 
 
@@ -64,8 +64,3 @@ def _name_in(arguments: Sequence[str]) -> str:
         return str(json.loads(text)["job"])
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-def _loaded(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

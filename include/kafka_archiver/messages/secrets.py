@@ -16,6 +16,7 @@ SHOWN = frozenset(
         "source.kafka": "bootstrap.servers security.protocol sasl.mechanism sasl.mechanisms client.id client.rack",
         "source.registry": "url",
         "store.aws": "endpoint_url region_name addressing_style",
+        "store.connection": "account_url account_name",
         "spark.conf": "spark.cores.max spark.driver.cores spark.driver.memory spark.executor.cores "
         "spark.executor.instances spark.executor.memory spark.log.level spark.task.cpus spark.ui.enabled spark.ui.port",
     }.items()

@@ -6,28 +6,28 @@ document that was damaged, moved or changed gives no other key.
 
 import hashlib
 import hmac
-from importlib import import_module
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from kafka_archiver.messages.entry_points import AddedNames
+from kafka_archiver.messages.entry_points import Registry, imported
 from kafka_archiver.values.documents import Document, UtcTime, Value
 
 LENGTH = 32
-_ADDED = AddedNames("kafka_archiver.master_keys", "store.encryption.client")
-# The classes of master keys, by the key of `master_keys` in the endpoints that has the key itself or its name.
-_OWN = {
+# The classes of master keys, by the key of `master_keys` in the endpoints that has the key itself or its name. Their
+# places: each loads a library.
+_OWN: dict[str, Any] = {
     "secret": "kafka_archiver.encryption.masters:LocalMaster",
     "kms_key_id": "kafka_archiver.store.kms:KmsMaster",
 }
+_REGISTRY = Registry("kafka_archiver.master_keys", "store.encryption.client", _OWN)
 # The key of one that a connection has. All others stay in a service, and `store.encryption.client` has their names.
 SECRET = "secret"
 
 
 def master_names() -> tuple[str, ...]:
     """Return the names of all classes of master keys."""
-    return _ADDED.with_own(_OWN)
+    return _REGISTRY.names()
 
 
 def master_class(name: str) -> Any:
@@ -35,10 +35,8 @@ def master_class(name: str) -> Any:
 
     :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
     """
-    if name not in _OWN:
-        return _ADDED.load(name, _OWN)[0]
-    module, _, cls = _OWN[name].partition(":")
-    return getattr(import_module(module), cls)
+    cls = _REGISTRY.get(name)
+    return imported(cls) if isinstance(cls, str) else cls
 
 
 class DataKey(NamedTuple):

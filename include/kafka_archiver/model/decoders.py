@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from kafka_archiver.messages.entry_points import AddedNames
-from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.model.schemas import Kind
-
-_ADDED = AddedNames("kafka_archiver.decoders", "decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,6 @@ class DecoderType:
 
 
 _ROOM = "kafka_archiver.records.decode"
-# Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: dict[str, DecoderType] = {
     own.name: own
     for own in (
@@ -65,11 +61,12 @@ _OWN: dict[str, DecoderType] = {
         ),
     )
 }  # fmt: skip
+_REGISTRY = Registry("kafka_archiver.decoders", "decode", _OWN, DecoderType)
 
 
 def names() -> tuple[str, ...]:
     """Return the names of all decoders."""
-    return _ADDED.with_own(_OWN)
+    return _REGISTRY.names()
 
 
 def names_from_registry() -> tuple[str, ...]:
@@ -83,9 +80,4 @@ def decoder_type(name: str) -> DecoderType:
 
     :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
     """
-    if name in _OWN:
-        return _OWN[name]
-    loaded, place = _ADDED.load(name, _OWN)
-    if not isinstance(loaded, DecoderType):
-        raise ConfigError(f"decode: expected a DecoderType at {place}, found {type(loaded).__name__}")
-    return loaded
+    return _REGISTRY.get(name)

@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from kafka_archiver.messages.entry_points import AddedNames
+from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.schemas import Schema
@@ -195,14 +195,13 @@ class Flatten(StepType):
         return path[0] == "value" and any(self.separator in name for name in path[1:])
 
 
-_ADDED = AddedNames("kafka_archiver.steps", "transform.steps")
-# Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: dict[str, type[StepType]] = {"mask": Mask, "hash": Hash, "drop": Drop, "rename": Rename, "flatten": Flatten}
+_REGISTRY = Registry("kafka_archiver.steps", "transform.steps", _OWN, StepType)
 
 
 def step_names() -> tuple[str, ...]:
     """Return the names of all steps."""
-    return _ADDED.with_own(_OWN)
+    return _REGISTRY.names()
 
 
 @cache
@@ -211,18 +210,15 @@ def step_type(name: str) -> type[StepType]:
 
     :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
     """
-    if name in _OWN:
-        return _OWN[name]
-    loaded, place = _ADDED.load(name, _OWN)
-    if not (isinstance(loaded, type) and issubclass(loaded, StepType)):
-        raise ConfigError(f"transform.steps: expected a subclass of StepType at {place}, found {loaded!r}")
-    return loaded
+    return _REGISTRY.get(name)
 
 
 def _added_step(value: Any, info: ValidationInfo) -> StepType:
     """Return a step of another distribution."""
     if isinstance(value, StepType):
         return value
+    if not isinstance(value, dict):
+        raise ValueError(f"one of {', '.join(step_names())} with its settings, for example `mask: value.card`")
     try:
         kind = step_type(str(value.get("step")))
         return kind.model_validate_json(json.dumps(value)) if info.mode == "json" else kind.model_validate(value)

@@ -42,7 +42,8 @@ class KmsMaster:
     @classmethod
     def parse(cls, text: str, where: str, options: Mapping[str, str]) -> Self:  # noqa: ARG003 - the protocol's
         """Return the key of this id; empty: only opens."""
-        return cls(text, S3Options.parse(options))
+        # The store may be another one than S3.
+        return cls(text, S3Options.parse({name: options[name] for name in S3Options.names() if name in options}))
 
     def __init__(self, key_id: str, options: S3Options, backoff: Backoff | None = None) -> None:
         self._key_id = key_id

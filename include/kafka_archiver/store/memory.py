@@ -4,7 +4,7 @@ import hashlib
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -21,6 +21,8 @@ from kafka_archiver.store.base import (
     upload_gone,
 )
 from kafka_archiver.store.compare import compare
+from kafka_archiver.store.options import S3Options
+from kafka_archiver.store.retry import Backoff
 from kafka_archiver.values.checksum import spelt
 
 
@@ -53,6 +55,12 @@ class _Bucket:
 
 _buckets: dict[str, _Bucket] = {}
 _buckets_lock = threading.Lock()
+
+
+def open_memory(name: str, prefix: str, options: Mapping[str, str], _: Backoff) -> "MemoryStore":
+    """Open the store of `memory://name/prefix`, which this process shares. It ignores the options of S3."""
+    S3Options.parse(options)
+    return MemoryStore(name, prefix)
 
 
 class MemoryStore:

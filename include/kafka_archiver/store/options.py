@@ -68,12 +68,17 @@ class S3Options:
         return self.sse in (None, "AES256") and not self.sse_customer_secret
 
     @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all options."""
+        return [field.name for field in fields(cls)]
+
+    @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
         """Check the options; an empty value counts as missing.
 
         :raises ConfigError: an option is unknown or wrong. The message shows no secret.
         """
-        known = [f.name for f in fields(cls)]
+        known = cls.names()
         if unknown := sorted(set(options) - set(known)):
             raise ConfigError(f"unknown store option {', '.join(unknown)}; expected any of {', '.join(known)}")
         parsed = cls(**{name: value for name, value in options.items() if value})

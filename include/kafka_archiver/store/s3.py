@@ -40,6 +40,11 @@ log = logging.getLogger(__name__)
 _DEFAULT_BACKOFF, _DEFAULT_TIMEOUTS = Backoff(), Timeouts()
 
 
+def open_s3(bucket: str, prefix: str, options: Mapping[str, str], backoff: Backoff) -> "S3Store":
+    """Open the store of `s3://bucket/prefix`. Sends no request. Raises ConfigError."""
+    return S3Store(bucket, prefix, S3Options.parse(options), backoff)
+
+
 class S3Store:
     """Objects below `s3://bucket/prefix`. Cheap to create: the process shares one boto3 client."""
 

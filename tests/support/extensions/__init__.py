@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.audit import readers
-from kafka_archiver.model import decoders, transforms
+from kafka_archiver.model import decoders, stores, transforms
 
 
 def install(monkeypatch: pytest.MonkeyPatch, group: str, **names: str) -> None:
@@ -22,5 +22,5 @@ def install(monkeypatch: pytest.MonkeyPatch, group: str, **names: str) -> None:
 
     monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", entry_points)
     monkeypatch.setattr(readers, "entry_points", entry_points)
-    for cached in (readers._added, decoders.decoder_type, transforms.step_type):
+    for cached in (readers._added, decoders.decoder_type, transforms.step_type, stores.store_of):
         cached.cache_clear()

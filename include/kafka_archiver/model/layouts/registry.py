@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kafka_archiver.messages.entry_points import AddedNames
+from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.decoders import decoder_type
@@ -38,8 +38,6 @@ from kafka_archiver.model.layouts.zooz import Zooz
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.documents import Value
 
-_ADDED = AddedNames("kafka_archiver.layouts", "store.layout")
-# Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: tuple[Layout, ...] = (
     Hourly(),
     Daily(),
@@ -59,6 +57,7 @@ _OWN: tuple[Layout, ...] = (
     DeviantArt(),
 )
 LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in _OWN}
+_REGISTRY = Registry("kafka_archiver.layouts", "store.layout", LAYOUTS)
 # A mapping in the YAML with one of these keys needs no `name`.
 _IMPLIED = ("path", "fields", "offsets")
 # What a plan adds to the options.
@@ -67,7 +66,7 @@ FROZEN = ("zone_data", "names")
 
 def names() -> tuple[str, ...]:
     """The names of all layouts."""
-    return _ADDED.with_own(LAYOUTS)
+    return _REGISTRY.names()
 
 
 def get_layout(name: str) -> Layout:
@@ -77,7 +76,7 @@ def get_layout(name: str) -> Layout:
     """
     if name in LAYOUTS:
         return LAYOUTS[name]
-    loaded, place = _ADDED.load(name, LAYOUTS)
+    loaded, place = _REGISTRY.load(name)
     try:
         layout: Layout = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:

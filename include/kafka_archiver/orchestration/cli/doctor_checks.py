@@ -51,8 +51,7 @@ def checks_of(archive: Archive) -> Iterator[Finding]:
         lambda cluster: f"Kafka at {cluster.brokers}",
     )
     store = yield from _try_client(
-        "store.aws",
-        archive.store.aws,
+        *archive.store.named_connection,
         lambda: open_store(archive, IMPATIENT),
         lambda store: store.url,
     )

@@ -38,6 +38,11 @@ def target_endpoint(archive: Archive, connection: str | None) -> dict[str, str]:
     return kafka_endpoint(archive) if connection is None else mask_secrets(_kafka(connection, "to"))
 
 
+def cluster_endpoint(connection: str) -> dict[str, str]:
+    """Return the properties of the brokers of a Kafka connection. Raises ConfigError."""
+    return mask_secrets(_kafka(connection))
+
+
 def _kafka(source: str | Mapping[str, Any], key: str = "source.kafka") -> dict[str, str]:
     if not isinstance(source, str):
         return kafka_properties(source, "the mapping in source.kafka")

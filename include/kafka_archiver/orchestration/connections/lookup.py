@@ -19,10 +19,13 @@ _EXAMPLES = {
     "aws": ("--conn-login", "KEY_ID", "--conn-password", "SECRET", "--conn-extra", '{"region_name": "eu-west-1"}'),
     "spark": ("--conn-host", "spark://master", "--conn-port", "7077"),
     "generic": ("--conn-password", "SECRET"),
+    "wasb": ("--conn-login", "ACCOUNT", "--conn-password", "KEY"),
     "http": ("--conn-host", "https://example.com/path"),
     "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
              '{"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'),
 }  # fmt: skip
+# Of a type that another distribution's store needs.
+_LOGIN = ("--conn-login", "NAME", "--conn-password", "SECRET")
 _NOTES = {
     "aws": "\n(without login and password the credentials of the machine or pod are used)",
     "generic": "\n(SECRET: 32 random bytes in base64, as from `openssl rand -base64 32`)",
@@ -43,7 +46,9 @@ class NamedConnection(NamedTuple):
     def command(self) -> str:
         """The command that adds the connection."""
         kind = self.kinds[0]
-        return shlex.join(["airflow", "connections", "add", self.conn_id, "--conn-type", kind, *_EXAMPLES[kind]])
+        return shlex.join(
+            ["airflow", "connections", "add", self.conn_id, "--conn-type", kind, *_EXAMPLES.get(kind, _LOGIN)]
+        )
 
 
 def find_connection(reference: NamedConnection) -> Connection:

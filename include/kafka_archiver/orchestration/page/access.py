@@ -76,6 +76,13 @@ def may_edit(user: BaseUser, dag: str) -> bool:
     return _may(user, dag, "PUT", None)
 
 
+def may_declare(user: BaseUser) -> bool:
+    """Return whether this user may change and start any DAG: then, that of an archive that is not there yet, too."""
+    manager = get_auth_manager()
+    runs = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, user=user)
+    return bool(runs and manager.is_authorized_dag(method="PUT", user=user))
+
+
 def _may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntity | None) -> bool:
     for team in _by_team([dag]):
         details = DagDetails(id=dag, team_name=team)

@@ -15,6 +15,7 @@ from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router
 from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
+from kafka_archiver.orchestration.page.new_archive import new_archive_router
 from kafka_archiver.orchestration.page.render import HEADERS, render
 from kafka_archiver.orchestration.page.restores import restores_router
 from kafka_archiver.orchestration.page.trouble import trouble_router
@@ -32,6 +33,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app.include_router(pages_router(known, details))
     app.include_router(accounts_router(known, details))
     app.include_router(documents_router(known))
+    app.include_router(new_archive_router(known))
     app.include_router(restores_router(known, details))
     app.include_router(look_router(known, details))
     app.include_router(action_router(known, details))

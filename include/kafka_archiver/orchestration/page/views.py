@@ -15,7 +15,7 @@ from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
-from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_edit, shows_records, visible
+from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_declare, may_edit, shows_records, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
@@ -104,6 +104,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
             total=len(rows),
             errors=known.errors if _sees_errors(who) else (),
+            may_declare=may_declare(who),
             query=q,
             state=state,
             page=page,
@@ -146,6 +147,8 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             cards=cards(row.snapshot, row.checks),
             explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
             detail=detail,
+            looks=shows_records(declared) and may_act(who, dag_id(name)),
+            example=f"{(declared.source.topics or ('topic',))[0]}+0@12345",
             wrong_file=observatory.wrong_files(name),
             at_work=[run for run in detail.facts.runs if run.state in ("queued", "running")][:AT_WORK]
             if detail

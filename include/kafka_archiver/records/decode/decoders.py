@@ -1,9 +1,9 @@
 """Makes decoders by their name. A decoder's libraries are imported when one is made: planning needs only the names."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.schemas import Schema, Unknown
@@ -39,6 +39,5 @@ def decoder(
     from kafka_archiver.records.decode.base import DecoderInput
     from kafka_archiver.records.decode.guarded import Guarded
 
-    module, _, function = declared.maker.partition(":")
-    make = getattr(import_module(module), function)
-    return Guarded(make(DecoderInput(schema, writers, framed, column, message, unknown, json_rules)), shows_values)
+    of = DecoderInput(schema, writers, framed, column, message, unknown, json_rules)
+    return Guarded(imported(declared.maker)(of), shows_values)

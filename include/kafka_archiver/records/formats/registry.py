@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue, ValidationError
 
-from kafka_archiver.messages.entry_points import AddedNames
+from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.plan import Settings, sealed_extension
@@ -30,16 +30,15 @@ from kafka_archiver.records.formats.text import TextFormat
 if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Format
 
-_ADDED = AddedNames("kafka_archiver.formats", "store.format")
-# Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: dict[str, Format] = {
     f.name: f for f in (JsonLines(), Csv(), TextFormat(), BytesFormat(), Avro(), Parquet(), BlockGzip(), Mak())
 }
+_REGISTRY = Registry("kafka_archiver.formats", "store.format", dict(sorted(_OWN.items())))
 
 
 def names() -> tuple[str, ...]:
     """The names of all formats, sorted."""
-    return tuple(sorted(_ADDED.with_own(_OWN)))
+    return tuple(sorted(_REGISTRY.names()))
 
 
 def get_format(name: str) -> Format:
@@ -47,10 +46,7 @@ def get_format(name: str) -> Format:
 
     :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
     """
-    if name in _OWN:
-        return _OWN[name]
-    added: Format = _ADDED.load(name, sorted(_OWN))[0]
-    return added
+    return _REGISTRY.get(name)
 
 
 def resolve(settings: Settings, decoded: bool = False) -> Settings:

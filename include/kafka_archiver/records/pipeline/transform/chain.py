@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Mapper, StepType
@@ -55,8 +55,7 @@ def chain_of(settings: Settings, before: Fields, place: BatchOrigin = NOWHERE) -
     for step in transform.steps:
         if not step.TAKES_RECORDS:
             _require_no_rest(settings, step)
-        module, _, maker = step.MAKER.partition(":")
-        chain.append(getattr(import_module(module), maker)(step, place.keys))
+        chain.append(imported(step.MAKER)(step, place.keys))
         fields = chain[-1].fields(fields)
     return Chain(chain, fields)
 

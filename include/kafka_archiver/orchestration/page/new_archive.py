@@ -1,0 +1,110 @@
+"""A form for a new archive: topics from the brokers, the keys of real records, and the YAML to copy. Writes no file."""
+
+import re
+from collections.abc import Sequence
+from typing import get_args
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.messages.faults import FaultyYamlError
+from kafka_archiver.model.plan import Content
+from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
+from kafka_archiver.orchestration.folder import config_folder
+from kafka_archiver.orchestration.metadata.triggering import note
+from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_declare, shows_records
+from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, Observatory
+from kafka_archiver.orchestration.page.declaration import DECODERS, LAYOUTS, DeclarationForm, yaml_of
+from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.views import visitor
+from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.records.formats.registry import names as formats
+from kafka_archiver.state.key_preview import PreviewedObject, preview_keys
+
+# Topics that are shown as boxes; of more, the names are typed.
+BOXES = 200
+_NOT_INTERNAL = re.compile(r"(?!__).+")
+
+
+def new_archive_router(observatory: Observatory) -> APIRouter:
+    """Return the route of the form."""
+    router = APIRouter()
+
+    @router.get("/new")
+    def new_archive(request: Request, user: MaybeUser, look: str = "") -> Response:
+        """Show the form, and the YAML once it is filled."""
+        who = visitor(request, user)
+        if not may_declare(who):
+            raise HTTPException(403, "Who may edit and trigger all DAGs may declare an archive here; you may not")
+        filled = _form(request)
+        topics, silent = _topics(filled.kafka) if "kafka" in request.query_params else (None, "")
+        text = yaml_of(filled) if filled.is_filled else ""
+        archive, error = _parsed(text, filled.name) if text else (None, None)
+        if archive and archive.archive in observatory.archives().valid:
+            error = ConfigError(f"there is an archive {archive.archive} already; give this one another name")
+        previewed: Sequence[PreviewedObject] = ()
+        unseen = ""
+        if archive and look:
+            previewed, unseen = _preview(observatory, archive, who.get_name())
+        return render(
+            request,
+            "new.html",
+            form=filled,
+            topics=topics,
+            boxes=BOXES,
+            silent=silent,
+            text=text,
+            archive=archive,
+            error=error,
+            faults_of_yaml=error.faults if isinstance(error, FaultyYamlError) else (),
+            look=bool(look),
+            previewed=previewed,
+            unseen=unseen,
+            folder=config_folder(),
+            layouts=LAYOUTS,
+            decoders=DECODERS,
+            formats=formats(),
+            contents=get_args(Content),
+        )
+
+    return router
+
+
+def _form(request: Request) -> DeclarationForm:
+    asked = request.query_params
+    values = {key: asked[key].strip() for key in DeclarationForm._fields if key != "topics" and asked.get(key)}
+    lines = (line.strip() for value in asked.getlist("topics") for line in value.splitlines())
+    return DeclarationForm(**values, topics=[line for line in lines if line])
+
+
+def _topics(connection: str) -> tuple[list[str] | None, str]:
+    """Return the topics of a Kafka connection, or why they are not known."""
+    try:
+        return sorted(t.name for t in Cluster(cluster_endpoint(connection), BROKER_SECONDS).topics(_NOT_INTERNAL)), ""
+    except ArchiverError as error:
+        return None, str(error)
+
+
+def _parsed(text: str, name: str) -> tuple[Archive | None, ConfigError | None]:
+    """Return the archive of a YAML, checked as each file is, or what is wrong with it."""
+    try:
+        # No environment: a form must not read that of the server.
+        archive = parse_archive(text, f"{name}.yaml", {})
+        settings_of(archive)
+    except ConfigError as error:
+        return None, error
+    return archive, None
+
+
+def _preview(observatory: Observatory, archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
+    """Return the objects of the newest records, or why none are shown."""
+    if not shows_records(archive):
+        return (), f"Records are not read here; {RECORDS_SETTING} decides it"
+    note("archiver_look", dag_id(archive.archive), who, topics=archive.source.topics, of="a new archive")
+    try:
+        return preview_keys(observatory.open(archive)), ""
+    except ArchiverError as error:
+        return (), str(error)
