@@ -59,7 +59,8 @@ class RestoreBench:
         return _python("bench.bare_producer", self._kafka, topic, str(number), str(size), mode)
 
     def _topic(self, name: str) -> str:
-        AdminClient({"bootstrap.servers": self._kafka}).create_topics([NewTopic(name, 1, 1)])[name].result(30)
+        admin = AdminClient({"bootstrap.servers": self._kafka})
+        admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
         return name
 
 

@@ -17,7 +17,7 @@ from kafka_archiver.model.restore import RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.store import open_store
 from kafka_archiver.work.restore.plan import plan_restore
-from kafka_archiver.work.restore.step import PartitionWork, frozen_plan, publish, require_verified
+from kafka_archiver.work.restore.step import PartitionWork, frozen_plan, groups_of, publish, require_verified
 
 
 def main(step: str, archive: str, url: str, source: str, target: str) -> None:
@@ -31,10 +31,11 @@ def main(step: str, archive: str, url: str, source: str, target: str) -> None:
     else:
         plan = frozen_plan(work.ledger, archive)
         if step == "write":
-            for name in plan.targets():
-                work.write(name, lambda: False)
+            for group in groups_of(plan, 1):
+                work.write(group, lambda: False)
         else:
-            require_verified(publish(work.ledger, plan, [work.verify(name, lambda: False) for name in plan.targets()]))
+            results = [result for group in groups_of(plan, 1) for result in work.verify(group, lambda: False)]
+            require_verified(publish(work.ledger, plan, results))
     usage = {"cpu": time.process_time() - began, "wall": time.monotonic() - wall}
     print(json.dumps(usage | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}))
 

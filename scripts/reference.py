@@ -28,7 +28,7 @@ Made by `make docs` from the code. Spans are like `90m`, `2h`, `1d`. One of
 _SAME = ("source.key", "source.headers")
 _TYPES: dict[Any, str] = {
     str: "text",
-    int: "whole number",
+    int: "integer",
     float: "number",
     bool: "true, false",
     tuple: "list",
@@ -65,7 +65,7 @@ def page() -> str:
             lines.append(f"{'' if heading is None else chr(10)}## {section}\n")
             heading = section
         kind = "; ".join(filter(None, [_type(key, field), _default(field)]))
-        lines.append(f"- `{key}` ({kind}): {SENTENCES[key]}")
+        lines.append(f"- `{key}`{f' ({kind})' if kind != 'text' else ''}: {SENTENCES[key]}")
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,18 @@ from kafka_archiver.store.memory import MemoryStore
 OpenStore = Callable[[str], Store]
 
 
-@pytest.fixture(params=["memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3", "az"])
+STORES = ("memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3")
+# What is true of the protocol is true of its users.
+ALSO_ON_AZURE = ("test_store", "test_ledger")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "open_below" in metafunc.fixturenames:
+        also = ("az",) if metafunc.module.__name__.endswith(ALSO_ON_AZURE) else ()
+        metafunc.parametrize("open_below", (*STORES, *also), indirect=True)
+
+
+@pytest.fixture
 def open_below(request: pytest.FixtureRequest) -> OpenStore:
     """Opens stores whose URLs share a place of this test's own: `open_below("x")` is below `open_below("")`."""
     test = uuid.uuid4().hex

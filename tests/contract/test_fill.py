@@ -197,3 +197,32 @@ def test_an_hour_of_another_time_is_refused() -> None:
     archive.archive = archive.archive.model_copy(update={"timestamp": timestamp})
     with pytest.raises(ConfigError, match="Fill it without `from`"):
         archive.left(hour(3).start)
+
+
+BY_HEADER = {"from": "header", "header": "t", "unit": "ms", "missing": "record"}
+
+
+@pytest.mark.parametrize(("first", "second"), [({}, BY_HEADER), (BY_HEADER, {})], ids=["to a header", "from a header"])
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_was_left_out_by_one_time_may_be_of_any_hour_by_another(
+    first: dict[str, Any], second: dict[str, Any], gone: bool
+) -> None:
+    archive = TwinArchive(1, 4, start="latest", policies={"lost_offsets": "record_loss"})
+    old, new = DAY - 3 * HOUR, DAY + 2 * HOUR
+    # By the first time it is older than the archive, by the second it is of its third hour.
+    record_time, header = (new, old) if first else (old, new)
+    archive.now = DAY
+    archive.twin.produce("orders", [Record(0, record_time, b"{}", None, [("t", b"%d" % header)])])
+    archive.file_by(first)
+    archive.run(0, "scheduled")
+    archive.file_by(second)
+    archive.run(1, "scheduled")
+    if gone:
+        archive.twin.delete_records(TopicPartition("orders", 0), 1)
+    archive.run(2, "scheduled")
+    archive.run(3, "scheduled")
+    assert archive.statuses[2] == "incomplete"
+    if not gone:
+        archive.run(4, "backfill", Fill())
+        assert archive.left() == 0
+        assert archive.statuses == ["complete"] * 4

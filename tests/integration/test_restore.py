@@ -21,9 +21,9 @@ from kafka_archiver.work.restore.write import PartitionWriter
 from scripts.stack.kafka import Kafka
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.java_consumer import java_consumed
-from tests.support.odd_records import STORES, archiver_options, consumed, contents, odd_records
+from tests.support.odd_records import STORES, Consumed, Content, archiver_options, consumed, contents, odd_records
 from tests.support.restore_run import run_for
-from tests.support.topics import DAY, Record, new_topic, produce
+from tests.support.topics import DAY, Record, new_topic, produce, set_topic
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -41,55 +41,73 @@ def source(kafka: Kafka) -> str:
 
 @pytest.fixture(scope="module")
 def compacted(kafka: Kafka) -> str:
-    """Such a topic, which Kafka's cleaner has compacted: its records have keys, and its offsets have gaps."""
+    """Such a topic, which Kafka's cleaner has compacted: its records have keys, and its offsets have gaps.
+
+    They are in the partitions 2 and 3.
+    """
     brokers = kafka.bootstrap_servers
-    topic = new_topic(brokers, 2, cleanup_policy="compact", min_cleanable_dirty_ratio="0.0001", segment_bytes="1048576")
-    records = [record for record in odd_records(9, count=120) if record.key is not None]
+    topic = new_topic(brokers, 4, cleanup_policy="compact", min_cleanable_dirty_ratio="0.0001", segment_bytes="1048576")
+    records = []
+    for number, record in enumerate(odd_records(9, count=160)):
+        key = record.key if number % 3 else (record.key or b"") + b"%d" % (number // 4)
+        if key is not None:
+            records.append(record._replace(key=key, partition=2 + record.partition))
     for transaction in (None, "commit", "abort"):
         produce(brokers, topic, records, transaction)
 
     def is_compacted() -> bool:
         # The cleaner leaves the newest segment alone; a record that is this large begins another one.
-        produce(brokers, topic, [Record(partition, DAY, b"x" * 600_000, b"last") for partition in range(2)])
-        return all(len(consumed(brokers, topic, partition)) < len(records) for partition in range(2))
+        produce(brokers, topic, [Record(partition, DAY, b"x" * 600_000, b"last") for partition in (2, 3)])
+        return all(len(consumed(brokers, topic, partition)) < len(records) // 2 for partition in (2, 3))
 
     until(is_compacted, 120, every=0.5)
+    # So that it is the same for every reader from now on.
+    set_topic(brokers, topic, "cleanup.policy", "delete")
+    until(lambda: len({len(consumed(brokers, topic, 2) + consumed(brokers, topic, 3)) for _ in range(3)}) == 1)
     return topic
+
+
+def of_both(brokers: str, odd: str, compacted: str) -> dict[int, list[Consumed]]:
+    """Return the records of both topics by partition, as librdkafka reads them."""
+    places = [(odd, 0), (odd, 1), (compacted, 2), (compacted, 3)]
+    return {partition: consumed(brokers, topic, partition) for topic, partition in places}
+
+
+def contents_of(records: dict[int, list[Consumed]]) -> dict[int, list[Content]]:
+    """Return records without their offsets."""
+    return {partition: [record.content for record in rows] for partition, rows in records.items()}
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_what_is_restored_is_what_was_there(services: Services, source: str, compacted: str, store: str) -> None:
     archiver = services.archive_of(source, compacted, **archiver_options(store))
     archiver.run(hour(3), plain=True)
-    brokers = services.kafka.bootstrap_servers
-    for topic in (source, compacted):
-        plan = restored(archiver, topic, services.kafka, RestoreLimits(transaction_bytes=10_000))
-        [target] = plan.topics
-        for partition in range(2):
-            was = contents(brokers, topic, partition)
-            assert contents(brokers, target.topic, partition) == was
-            # Offsets may not be the same: nobody can write the gaps of a compacted source.
-            java = java_consumed(brokers, target.topic, partition, len(was))
-            assert [record.content for record in java] == was
+    brokers, limits = services.kafka.bootstrap_servers, RestoreLimits(transaction_bytes=10_000)
+    copies = [
+        restored(archiver, topic, services.kafka, limits, partitions).topics[0].topic
+        for topic, partitions in ((source, 2), (compacted, 4))
+    ]
+    # Offsets may not be the same: nobody can write the gaps of a compacted source.
+    was = contents_of(of_both(brokers, source, compacted))
+    assert contents_of(of_both(brokers, *copies)) == was
+    assert contents_of(java_consumed(brokers, copies, sum(map(len, was.values())))) == was
 
 
-def test_javas_consumer_sees_the_source_as_librdkafka_does(kafka: Kafka, source: str, compacted: str) -> None:
-    brokers = kafka.bootstrap_servers
-    for topic in (source, compacted):
-        for partition in range(2):
-            records = consumed(brokers, topic, partition)
-            assert java_consumed(brokers, topic, partition, len(records)) == records
-            offsets = [record.offset for record in records]
-            assert offsets != list(range(offsets[0], offsets[0] + len(offsets)))
+def test_javas_consumer_sees_the_sources_as_librdkafka_does(kafka: Kafka, source: str, compacted: str) -> None:
+    records = of_both(kafka.bootstrap_servers, source, compacted)
+    assert java_consumed(kafka.bootstrap_servers, [source, compacted], sum(map(len, records.values()))) == records
+    for rows in records.values():
+        offsets = [record.offset for record in rows]
+        assert offsets != list(range(offsets[0], offsets[0] + len(offsets)))
 
 
-def restored(archiver: Archiver, source: str, kafka: Kafka, limits: RestoreLimits) -> RestorePlan:
+def restored(archiver: Archiver, source: str, kafka: Kafka, limits: RestoreLimits, partitions: int = 2) -> RestorePlan:
     """Restore a topic into a new one in this process, with one stop in between; verify it."""
     brokers = kafka.bootstrap_servers
-    topic = new_topic(brokers, 2)
+    topic = new_topic(brokers, partitions)
     properties = {"bootstrap.servers": brokers}
     ledger, target = archiver.context.ledger, KafkaTarget(properties, patience=20)
-    request = RestoreRequest("r", RestoreSelection(topics=(source,)), {source: topic}, limits=limits)
+    request = RestoreRequest(f"r-{topic}", RestoreSelection(topics=(source,)), {source: topic}, limits=limits)
     plan = plan_restore(ledger, Cluster(properties), request)
     for name in plan.targets():
         lane = Lane(ledger, plan, name, frozenset())

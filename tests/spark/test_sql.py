@@ -17,7 +17,7 @@ from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.transforms import Sql
 from kafka_archiver.records.pipeline.transform.questions import SqlQuestion
 from kafka_archiver.records.pipeline.transform.spark_types import field_of
-from kafka_archiver.spark import culprit, sql_tasks
+from kafka_archiver.spark import failing_records, sql_tasks
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.sql import prepare
 from kafka_archiver.work.dead_letters import replay_letters
@@ -250,7 +250,7 @@ def test_the_search_for_a_failing_record_reads_dead_letters_too_and_ends(
     with pytest.raises(PermanentError, match=rf"\[0\] offset 6: transform\.function: {name}:failing .*: it is 6"):
         replayed("failing")
     marker.unlink()
-    monkeypatch.setattr(culprit, "SECONDS", 2)
+    monkeypatch.setattr(failing_records, "SECONDS", 2)
     # On other records than those of the job that failed.
     with pytest.raises(PermanentError, match=rf"^transform\.function: {name}:hanging .* ValueError: it is 6"):
         replayed("hanging")

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.model.plan import Chunk, Plan, Settings
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.commit import abort
-from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.store import Store
 
@@ -42,6 +42,8 @@ class Actor:
         self.calls: list[str] = []
         self.error: BaseException | None = None
         self.done = False
+        # How the next call fails: `refuse`, not made; `forget`, made, but its answer is lost.
+        self.fail_next = ""
         self._dead = False
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         # The threads of a pool take turns.
@@ -71,7 +73,12 @@ class Actor:
             if self._dead:
                 raise Killed
             self.calls.append(name)
+            fault, self.fail_next = self.fail_next, ""
+            if fault == "refuse":
+                raise TransientError(f"{name}: no answer, and nothing is done")
             answer = call()
+            if fault == "forget":
+                raise TransientError(f"{name}: no answer, though it is done")
             if answer is None:
                 self.calls[-1] += " nothing"
             return answer

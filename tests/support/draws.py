@@ -156,7 +156,9 @@ CRASHES = st.lists(st.sampled_from([0, 0, 1, 9]), min_size=1, max_size=4)
 # What happens to each attempt, and before which of its calls.
 FATES = st.lists(
     st.tuples(
-        st.sampled_from(["kill"] * 3 + ["freeze"] * 4 + ["compact", "retention", "produce", "recreate"]),
+        st.sampled_from(
+            ["kill"] * 3 + ["freeze"] * 4 + ["refuse", "forget", "compact", "retention", "produce", "recreate"]
+        ),
         st.one_of(st.integers(0, 40), st.integers(0, 150)),
     ),
     max_size=2,

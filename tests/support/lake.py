@@ -24,7 +24,7 @@ from kafka_archiver.records.formats.base import COLUMNS, VALUE
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import require_transforms
 from kafka_archiver.records.writer.chunk import write_chunk
-from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import Store

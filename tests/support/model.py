@@ -373,6 +373,26 @@ class Model(RuleBasedStateMachine):
             self.source = {**self.source, "isolation": isolation}
             self.strange.add("isolation")
 
+    @step(timestamp=TIMESTAMPS)
+    def retime(self, timestamp: dict[str, Any]) -> None:
+        """File by another time from now on."""
+        self.timestamp = timestamp
+        self.strange.add("reconfigured")
+
+    @step(numbers=st.sampled_from([(0,), (1,), (0, 1, 2), ()]))
+    def name_topics(self, numbers: tuple[int, ...]) -> None:
+        """Other topics in the YAML: those of some numbers, or a pattern."""
+        names = [topic for number, topic in enumerate(self.topics) if number in numbers]
+        named: dict[str, Any] = {"topics": names} if names else {"pattern": f"{self.world.prefix}t[0-9]"}
+        self.source = {key: value for key, value in self.source.items() if key not in ("topics", "pattern")} | named
+
+    @precondition(lambda self: len(self.topics) < 3)
+    @step(partitions=st.integers(1, 2))
+    def add_topic(self, partitions: int) -> None:
+        """A topic that the YAML's pattern may match, and its list may name later."""
+        self.topics.append(f"{self.world.prefix}t{len(self.topics)}")
+        self.twin.create_topic(self.topics[-1], partitions)
+
     @precondition(lambda self: not self.timestamp.get("from"))
     @step(disorder=st.sampled_from([None, "10s", "90m"]))
     def declare(self, disorder: str | None) -> None:
@@ -657,6 +677,8 @@ class Model(RuleBasedStateMachine):
         elif how == "freeze":
             self.statistics.frozen += 1
             self.frozen.append(actor)
+        elif how in ("refuse", "forget"):
+            actor.fail_next = how
         else:
             happens: dict[str, Callable[[], None]] = {
                 "compact": lambda: self.compact(at, 0),
@@ -828,6 +850,7 @@ class Model(RuleBasedStateMachine):
                 self.frozen.clear()
                 self._finish_everything()
                 self._fill_everything()
+                self.oracle.check_filled()
                 self.oracle.check_lookup(self._ledger(self.store))
         finally:
             for actor in self.frozen:
@@ -853,6 +876,7 @@ class Model(RuleBasedStateMachine):
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""
         self.crashes = itertools.cycle([0])
+        self.name_topics((0, 1, 2))
         if self.twin.can_cut_leaders:
             self.twin.heal()
         for transaction in sorted(self.open):

@@ -312,6 +312,25 @@ class Oracle:
             self._read[entry.key, etag] = known
         return [dict(row) if isinstance(row, dict) else row for row in known]
 
+    def check_filled(self) -> None:
+        """Check that each record that Kafka still has is in a run that counts."""
+        plans = self.plans()
+        committed = {run for run in plans if (end := self.ledger.commit(run)) and end.outcome == "committed"}
+        fates: dict[tuple[str, int, int], str] = {}
+        for run in self._current(plans, committed).values():
+            manifest = self.ledger.manifest(run)
+            assert manifest
+            fates |= _fates(plans[run], manifest)
+        isolation = min(plan.settings.isolation for plan in plans.values())
+        for topic_id, logs in self.twin.logs.items():
+            for partition, log in enumerate(logs):
+                left = [
+                    offset
+                    for offset, entry in enumerate(log.entries)
+                    if not log.gone(offset) and entry.visible(isolation) and (topic_id, partition, offset) not in fates
+                ]
+                assert not left, f"nothing is left to fill, but no run has {topic_id}[{partition}] {left}"
+
     def check_lookup(self, ledger: Ledger) -> None:
         """Check that each offset of the runs that count gives its record, or what the account says of it."""
         plans = self.plans()
@@ -493,22 +512,27 @@ class Oracle:
         assert moment >= (hour + 1) * HOUR, f"hour {hour} is called complete as of {as_of}, before its end"
         # What was aborted counts only where every run reads it.
         isolation = min(plan.settings.isolation for plan in plans.values())
-        first = next(iter(plans.values()))
-        topics = {p.topic_id: p.topic for plan in plans.values() for p in plan.partitions}
-        for topic_id, logs in self.twin.logs.items():
-            for partition, log in enumerate(logs if topic_id not in (self._before or ()) else ()):
+        # The run that saw it, whose topics and time count; and the first of those before it that file by such a time.
+        seen_by = [plan for plan in plans.values() if plan.planned_at == as_of][-1]
+        source = seen_by.settings.time.source
+        earlier = [plan for plan in plans.values() if plan.number <= seen_by.number]
+        others = [plan.number for plan in earlier if (plan.settings.time.source == "record") != (source == "record")]
+        first = next(plan for plan in earlier if plan.number > max(others, default=0))
+        topics = {p.topic_id: p.topic for p in seen_by.partitions}
+        for topic_id, topic in topics.items():
+            for partition, log in enumerate(self.twin.logs[topic_id] if topic_id not in (self._before or ()) else ()):
                 for offset, entry in enumerate(log.entries):
                     if not entry.record or not (
                         entry.was_there(moment, isolation) or self._is_lost(entry, moment, isolation, hour)
                     ):
                         continue
-                    time, source = entry.timestamp, first.settings.time.source
+                    time = entry.timestamp
                     if source != "record":
                         # The archive's begin is not in the record, and what it never had is taken for older.
                         never = fates.get((topic_id, partition, offset)) in (None, "lost")
                         if source == "wallclock" or (never and hour >= hours(first.planned_at) // 1):
                             continue
-                        result = outcome(first.settings, topics.get(topic_id, ""), partition, offset, entry)
+                        result = outcome(seen_by.settings, topic, partition, offset, entry)
                         time = -1 if result.time is None else result.time
                     if hour_of(time) == hour and hour <= self._unread_since.get((topic_id, partition, offset), hour):
                         fate = fates.get((topic_id, partition, offset))

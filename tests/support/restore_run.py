@@ -16,9 +16,9 @@ import time
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,6 +157,7 @@ class Ordeal:
     """One restore, and what happens to it.
 
     `foreign`: values of other producers' committed records; `copies`: some of these equal records of the restore.
+    `aborts`: other producers wrote and aborted, at which an attempt may stop, too; the next one goes on.
     """
 
     archive: Archived
@@ -166,6 +167,7 @@ class Ordeal:
     spark: bool = False
     foreign: set[bytes | None] = field(default_factory=set)
     copies: bool = False
+    aborts: bool = False
 
     def __post_init__(self) -> None:
         self.archiver, self.brokers = self.archive.archiver, self.broker.address
@@ -260,7 +262,8 @@ class Ordeal:
             send_signal(attempt.processes(), signal.SIGKILL)
             raise self.fault("an attempt that did not end", attempt)
         self.counts[f"code {code}"] += 1
-        is_fair = code in (0, TRANSIENT_EXIT) or (code == PERMANENT_EXIT and bool(self.foreign or self.copies))
+        are_others = bool(self.foreign) or self.copies or self.aborts
+        is_fair = code in (0, TRANSIENT_EXIT) or (code == PERMANENT_EXIT and are_others)
         if not is_fair and not (is_disturbed and (code < 0 or self.spark)):
             raise self.fault(f"an attempt that ended with {code}", attempt)
         return code
@@ -316,7 +319,7 @@ class Ordeal:
 
     def delete_group(self, *_: Any) -> None:
         """Delete the group with the progress."""
-        with self.broker.used(), suppress(KafkaException):
+        with self.broker.used(), suppress(KafkaException, TimeoutError):
             admin = AdminClient({"bootstrap.servers": self.brokers})
             admin.delete_consumer_groups([self.plan.group])[self.plan.group].result(30)
             self.counts["groups deleted"] += 1
@@ -337,7 +340,7 @@ class Ordeal:
 
     def abort_foreign(self, *_: Any) -> None:
         """Let another producer write to the target, and abort."""
-        partition = self.draw.randrange(len(self.expected))
+        partition, self.aborts = self.draw.randrange(len(self.expected)), True
         with self.broker.used():
             produce(self.brokers, self.topic, [Record(partition, DAY, b"aborted")] * self.draw.randint(1, 3), "abort")
 
@@ -386,7 +389,7 @@ class Ordeal:
         for _ in range(8):
             attempt = self.start("write")
             code = self.code(attempt)
-            if code == PERMANENT_EXIT:
+            if code == PERMANENT_EXIT and (self.foreign or self.copies):
                 self.counts["foreign records named"] += 1
                 return
             self.require_prefix()
@@ -457,7 +460,7 @@ class Ordeal:
 
     def close(self) -> None:
         """Remove the target, so that the broker has few topics."""
-        with self.broker.used(), suppress(KafkaException):
+        with self.broker.used(), suppress(KafkaException, TimeoutError):
             AdminClient({"bootstrap.servers": self.brokers}).delete_topics([self.topic])[self.topic].result(30)
         for log in self.archiver.directory.glob(f"{self.name}.*.log"):
             log.unlink()
@@ -489,16 +492,20 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     spark_seconds: float = 0.0
 
-    def until(self, end: float) -> None:
-        """Restore until a time."""
+    def until(self, end: float, stopped: threading.Event) -> None:
+        """Restore until a time, or until it is stopped."""
         began = time.monotonic()
-        while time.monotonic() < end:
-            with self.broker.used():
-                archive = archived(self.services, self.draw)
+        while time.monotonic() < end and not stopped.is_set():
+            try:
+                with self.broker.used():
+                    archive = archived(self.services, self.draw)
+            except Exception:  # noqa: BLE001 - print every failure
+                self.fail()
+                continue
             self.counts["archives"] += 1
             for _ in range(RESTORES_OF_AN_ARCHIVE):
                 start = time.monotonic()
-                if start > end:
+                if start > end or stopped.is_set():
                     break
                 spark = self.spark_seconds < self.spark_share * (start - began)
                 self.restore(archive, spark)
@@ -508,15 +515,18 @@ class Run:
 
     def restore(self, archive: Archived, spark: bool) -> None:
         """Restore once; print a fault."""
-        with self.broker.used():
-            ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
         try:
-            ordeal.run()
+            with self.broker.used():
+                ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
+            with closing(ordeal):
+                ordeal.run()
         except Exception:  # noqa: BLE001 - print every failure
-            self.counts["faults"] += 1
-            print(traceback.format_exc(), flush=True)
-        finally:
-            ordeal.close()
+            self.fail()
+
+    def fail(self) -> None:
+        """Count and print a fault."""
+        self.counts["faults"] += 1
+        print(traceback.format_exc(), flush=True)
 
 
 def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Counter[str]:
@@ -528,9 +538,26 @@ def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Coun
             for number in range(at_once)
         ]
         with ThreadPoolExecutor(at_once) as pool:
-            for done in [pool.submit(run.until, end) for run in runs]:
-                done.result()
+            stopped = threading.Event()
+            ends = [pool.submit(run.until, end, stopped) for run in runs]
+            try:
+                while wait(ends, timeout=60).not_done:
+                    print(shown(counts_of(runs)), flush=True)
+            finally:
+                stopped.set()
+            for ended in ends:
+                ended.result()
+    return counts_of(runs)
+
+
+def counts_of(runs: Sequence[Run]) -> Counter[str]:
+    """Return the counts of all runs."""
     return sum((run.counts for run in runs), Counter())
+
+
+def shown(counts: Counter[str]) -> str:
+    """Return counts as a line."""
+    return f"restores: {counts['faults']} faults, {dict(sorted(counts.items()))}"
 
 
 def main() -> int:
@@ -540,9 +567,11 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=4, help="restores; they wait most of the time")
     parser.add_argument("--spark-share", type=float, default=0.5, help="of the first one's time, for jobs on Spark")
     options = parser.parse_args()
+    # So that what it has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     counts = run_for(options.minutes, seed, options.at_once, options.spark_share)
-    print(f"restores, seed {seed}: {counts['faults']} faults, {dict(sorted(counts.items()))}", flush=True)
+    print(f"seed {seed}, {shown(counts)}", flush=True)
     return counts["faults"] > 0
 
 

@@ -12,7 +12,7 @@ from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.formats.base import COLUMNS
 from kafka_archiver.records.pipeline.transform.questions import columns_for, fields_for, parses_json
 from kafka_archiver.records.writer.chunk import write_chunk
-from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.spark.feed import SparkInput

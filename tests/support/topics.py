@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import confluent_kafka
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from tests.support.waiting import until
 
@@ -111,6 +111,15 @@ def produce_raw(
     assert library.rd_kafka_producev(producer, *fields, ctypes.c_int(0)) == 0
     assert library.rd_kafka_flush(producer, 30_000) == 0
     library.rd_kafka_destroy(producer)
+
+
+def set_topic(brokers: str, topic: str, setting: str, value: str) -> None:
+    """Set one of a topic's settings."""
+    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    # The answer needs the client alive.
+    admin = AdminClient({"bootstrap.servers": brokers})
+    admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 def delete_records(brokers: str, topic: str, before: int) -> None:

@@ -50,6 +50,10 @@ class TwinArchive:
         cluster: Any = self.twin
         return Context(self.archive, cluster, self.world.store, self.ledger, lambda: from_ms(self.now))
 
+    def file_by(self, time: dict[str, Any]) -> None:
+        """Set the YAML's `timestamp`."""
+        self.archive = Archive.model_validate(self.archive.model_dump(by_alias=True) | {"timestamp": time})
+
     def run(self, number: int, origin: Any, fill: Fill | None = None) -> None:
         self.now = max(self.now + 60_000, DAY + (number + 1) * HOUR + 60_000)
         context = self.context

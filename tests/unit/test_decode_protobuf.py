@@ -1,6 +1,7 @@
 """Protobuf: what Protobuf's own library wrote, and what is no message, read with schemas that change."""
 
 import base64
+import json
 import re
 import zipfile
 from datetime import UTC, datetime
@@ -10,8 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -319,10 +322,6 @@ def test_a_compiled_file_as_base64() -> None:
     [
         (proto("message A { int32 a = ; }"), "schema:1:23: Expected field number"),
         (proto(HEAD + "message A { A a = 1; }"), "message x.A contains itself"),
-        (
-            proto(HEAD + 'import "google/protobuf/struct.proto"; message A { google.protobuf.Struct s = 1; }'),
-            "contains itself",
-        ),
         (proto(HEAD), "has no message"),
         (proto('syntax = "proto2"; message A { optional group G = 1 { optional int32 a = 1; } }'), "A.g is a group"),
         (proto(HEAD + 'import "no.proto"; message A { int32 a = 1; }'), "no.proto: File not found"),
@@ -332,6 +331,67 @@ def test_a_compiled_file_as_base64() -> None:
 def test_schemas_that_are_refused(schema: Schema, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         protobuf_decoder(schema, {}, False, "value")
+
+
+# Google's own types of any JSON, in each place that a field has.
+ANY_JSON = """message M {
+  google.protobuf.Struct s = 1; google.protobuf.ListValue l = 2; google.protobuf.Value v = 3;
+  repeated google.protobuf.Struct many = 4; map<string, google.protobuf.Value> by_name = 5;
+  oneof o { google.protobuf.Struct chosen = 6; int32 other = 7; }
+}"""
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+JSON_OBJECTS = st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=200), JSON_VALUES, max_size=3)
+
+
+@given(JSON_OBJECTS, JSON_OBJECTS, st.lists(JSON_VALUES, max_size=3), JSON_VALUES)
+def test_structs_are_json_text(first: Any, more: Any, listed: Any, value: Any) -> None:
+    """A message that the bytes have twice is merged."""
+    wire, twice = Struct(), Struct()
+    wire.update(first)
+    twice.update(more)
+    items, single = ListValue(), Value()
+    items.extend(listed)
+    ParseDict(value, single)
+    entry = tagged(1, b"k") + tagged(2, single.SerializeToString())
+    parts = [(1, wire), (1, twice), (2, items), (3, single), (4, wire), (4, twice), (6, wire)]
+    row = b"".join(tagged(number, part.SerializeToString()) for number, part in parts) + tagged(5, entry)
+    schema = proto(f'syntax = "proto3"; import "google/protobuf/struct.proto"; {ANY_JSON}')
+    [read], reasons = decoded(protobuf_decoder(schema, {}, False, "value"), [row])
+    assert not reasons
+    assert json.loads(read["s"]) == first | more
+    assert json.loads(read["l"]) == listed
+    assert (None if read["v"] is None else json.loads(read["v"])) == value
+    assert list(map(json.loads, read["many"])) == [first, more]
+    assert read["by_name"] == [("k", read["v"])]
+    assert read["chosen"] == read["many"][0]
+    assert read["many"][0] == json.dumps(first, sort_keys=True, ensure_ascii=False)
+
+
+def tagged(number: int, body: bytes) -> bytes:
+    """Return a field of bytes."""
+    size = len(body)
+    digits = b"".join(
+        bytes([size >> 7 * n & 127 | (128 if size >> 7 * (n + 1) else 0)]) for n in range(5) if size >> 7 * n
+    )
+    return bytes([number << 3 | 2]) + (digits or b"\0") + body
+
+
+def test_a_struct_says_what_json_cannot() -> None:
+    schema = proto(f'syntax = "proto3"; import "google/protobuf/struct.proto"; {ANY_JSON}')
+    decoder = protobuf_decoder(schema, {}, False, "value")
+    infinite = Value(number_value=float("-inf")).SerializeToString()
+    rows, reasons = decoded(decoder, [tagged(3, infinite), b"", tagged(1, tagged(1, b"\xff")), tagged(1, b"")])
+    assert [row and (row["s"], row["v"]) for row in rows] == [(None, '"-Infinity"'), (None, None), None, ("{}", None)]
+    assert list(reasons) == [2]
 
 
 def test_files_are_compiled_beside_archives_with_a_folder_of_the_same_package(

@@ -23,7 +23,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.digests import RunningDigest, StrongDigest, payload_bytes
 from kafka_archiver.work.restore.exact import NotExactError
 from kafka_archiver.work.restore.lane import Lane
-from kafka_archiver.work.restore.partitioners import murmur2
+from kafka_archiver.work.restore.partitioners import murmur2, partition_of, partitions_of
 from kafka_archiver.work.restore.plan import plan_restore
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import FIRST, HOUR, Lake
@@ -180,6 +180,20 @@ def test_a_selection_takes_the_records_that_it_says_each_once_and_in_order(asked
 )
 def test_murmur2_is_javas(key: bytes, hashed: int) -> None:
     assert murmur2(key) == hashed & 0xFFFFFFFF
+
+
+@given(
+    st.lists(st.none() | st.binary(max_size=20) | st.binary(min_size=250, max_size=270)),
+    st.sampled_from(["same", "murmur2", "crc32"]),
+    st.integers(1, 7),
+    st.integers(0, 3),
+)
+def test_many_keys_at_once_have_the_partitions_of_each(
+    keys: list[bytes | None], partitioner: Partitioner, partitions: int, first: int
+) -> None:
+    array = pa.array(keys, pa.large_binary()).slice(first)
+    chosen = partitions_of(array, partitioner, partitions, 5).tolist()
+    assert chosen == [partition_of(key, partitioner, partitions, 5) for key in keys[first:]]
 
 
 @pytest.mark.parametrize("partitioner", ["murmur2", "crc32"])

@@ -17,7 +17,7 @@ from kafka_archiver.model.transforms import Sql
 from kafka_archiver.records.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
 from kafka_archiver.records.pipeline.transform.spark_types import ForSpark, field_of, spelt
 from kafka_archiver.spark import spool as module
-from kafka_archiver.spark.culprit import smallest_failing_range
+from kafka_archiver.spark.failing_records import smallest_failing_range
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Segment, Spool, sweep
 from tests.support.chunks import chunk_of

@@ -123,6 +123,16 @@ def read_archive(folder: Path, name: str) -> Archives:
     )
 
 
+def declared_names(folder: Path) -> list[str]:
+    """Return the names of all archives that are declared, rightly or wrongly. Only the beginning of a file is read.
+
+    :raises ConfigError: there is no such folder, or the environment describes an archive wrongly.
+    """
+    return sorted(
+        {_name_in(file) if file.is_file() else load().archive for file, load in declarations(folder, os.environ)}
+    )
+
+
 def _choose(name: str, candidates: dict[Path, Archive]) -> Path | None:
     """The file that keeps a name: the only file with this name, or the file that is named after it.
 

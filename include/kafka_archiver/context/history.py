@@ -76,9 +76,17 @@ class RunDetails(Value):
 def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
     """Return the last planned runs, newest first."""
     settled = _settled(ledger)
-    last = max((plan.number for plan in ledger.following(settled)), default=settled)
+    last = _last(ledger, settled)
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
+
+
+def newest_runs(ledger: Ledger, count: int) -> list[str]:
+    """Return the names of the last planned runs, newest first: a read for each."""
+    last = _last(ledger, _settled(ledger))
+    with ThreadPoolExecutor(8) as pool:
+        plans = pool.map(ledger.planned, range(last, max(0, last - count), -1))
+        return [plan.run for plan in plans if plan]
 
 
 def run_details(ledger: Ledger, run: str) -> RunDetails:
@@ -98,6 +106,11 @@ def run_details(ledger: Ledger, run: str) -> RunDetails:
         manifest=manifest,
         commit=commit,
     )
+
+
+def _last(ledger: Ledger, settled: int) -> int:
+    """Return the number of the last plan."""
+    return max((plan.number for plan in ledger.following(settled)), default=settled)
 
 
 def _settled(ledger: Ledger) -> int:

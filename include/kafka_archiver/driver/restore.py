@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.jobs.restore import RestoreJob
@@ -18,6 +19,7 @@ from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.work.restore.step import (
     PartitionWork,
     frozen_plan,
+    groups_of,
     progress_line,
     publish,
     require_cluster,
@@ -47,21 +49,25 @@ def run(job: RestoreJob, endpoints: Endpoints) -> None:
     require_cluster(plan, cluster)
     targets = plan.targets()
     context = spark_context(job.archive)
+    groups = groups_of(plan, context.defaultParallelism)
     if job.step == "verify":
-        report = publish(ledger, plan, work_on(context, targets, work.verify))
+        report = publish(ledger, plan, list(chain.from_iterable(work_on(context, groups, work.verify))))
         records = sum(part.records for part in report.partitions)
         require_verified(report)
         log.info("verified: %s records in %d partitions are those of the archive", f"{records:,}", len(targets))
         return
     limits = plan.limits
     is_limited = limits.bytes_per_second or limits.records_per_second
-    at_once = max(1, min(len(targets), context.defaultParallelism)) if is_limited else None
+    at_once = max(1, min(len(groups), context.defaultParallelism)) if is_limited else None
     if plan.schema_ids and not any(cluster.positions(plan.group, targets).values()):
         # Before the first write of any partition: what was written cannot be taken back.
-        counts = work_on(context, targets, work.check_frames)
+        by_key = {topic.topic for topic in plan.topics if topic.partitioner != "same"}
+        # Where keys choose the partition, one pass reads the records of all.
+        passes = {group[0].topic if group[0].topic in by_key else group: group for group in groups}
+        counts = work_on(context, list(passes.values()), work.check_frames)
         log.info("the schema ids of %s records are known", f"{sum(counts):,}")
     with telling(plan, cluster):
-        work_on(context, targets, PartitionWork(**{**vars(work), "writers": at_once or 1}).write, at_once)
+        work_on(context, groups, PartitionWork(**{**vars(work), "writers": at_once or 1}).write, at_once)
 
 
 def log_progress(line: str) -> None:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, Conf
 from confluent_kafka.cimpl import NewTopic
 
 from kafka_archiver.kafka import apart, groups
-from kafka_archiver.kafka.asking import LISTEN_SECONDS, Asking, Name, Result, Start
+from kafka_archiver.kafka.admin_requests import LISTEN_SECONDS, Asking, Name, Result, Start
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
-from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.kafka.admin_requests import Asking
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.messages.foreign_text import foreign

@@ -13,7 +13,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.kafka.admin_requests import Asking
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.values.ranges import TopicPartition
 

@@ -3,10 +3,9 @@
 It gives the same records as Spark's Kafka source, and stops at the chunk's end, also if there is no record.
 """
 
-import gc
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import groupby
 
 import confluent_kafka
@@ -21,6 +20,7 @@ from kafka_archiver.kafka.taken import Fault, Taken
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.values.collecting import seldom_collecting
 from kafka_archiver.values.columns import Int64s
 from kafka_archiver.values.ranges import Range
 
@@ -84,7 +84,7 @@ def read_chunks(
     # A consumer per topic: librdkafka takes a second to notice an assignment to a new topic.
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
-        with _seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
+        with seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
             for chunk in some:
                 yield chunk, _readable(consumer, chunk, settings.whole_records, complaints, patience, give_up)
 
@@ -214,20 +214,6 @@ def _batches(taken: Taken, count: int, whole: bool, chunk: Chunk) -> list[pa.Rec
                 "a fault of the reader, please report it."
             )
     return taken.batches(count, whole)
-
-
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """Run Python's garbage collector less often: thousands of messages trigger it all the time, and have no cycles.
-
-    Saves a third of the CPU at 140 bytes a record.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(100_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _require_life(consumer: Consumer, chunk: Chunk, brokers: str, silences: int, patience: float) -> None:

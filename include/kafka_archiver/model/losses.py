@@ -4,8 +4,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from pydantic import Field
+
 from kafka_archiver.model.manifest import Manifest
-from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange, count, unpack
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_start, to_hour
@@ -30,12 +32,20 @@ class Gone(NamedTuple):
 
 
 class Older(Value):
-    """Offsets of a log. All of their records that Kafka had at planning have a time before `than`."""
+    """Offsets of a log. All of their records that Kafka had at planning have a time before `than`.
+
+    `arrived`: they had arrived by then, and are filed by a time that Kafka's index does not know.
+    """
 
     topic: str
     partition: int
     ranges: tuple[OffsetRange, ...]
     than: UtcTime
+    arrived: bool = Field(default=False, exclude_if=lambda arrived: not arrived)
+
+    def holds_for(self, time: EventTime) -> bool:
+        """Return True if this says something of records that are filed by that time."""
+        return self.arrived != time.is_known_to_kafka
 
 
 class Unsure(Value):
@@ -182,7 +192,8 @@ def losses(
             until = _first_whole_hour(plan, manifest, name, max(r.end for r in ranges))
             yield Loss(Unsure(until=max(until, older.than) if older else until, reason=reason))
             continue
-        if older and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
+        by_same_time = older and (plan.hour_rules < 3 or older.holds_for(plan.settings.time))
+        if older and by_same_time and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
             # Kafka's time index knew them when they were still there.
             yield Loss(Unsure(until=older.than, reason=reason))
             continue

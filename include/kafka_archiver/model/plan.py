@@ -62,6 +62,11 @@ class EventTime(Value):
     missing: NoTime = "bad_record"
     at: int | None = None
 
+    @property
+    def is_known_to_kafka(self) -> bool:
+        """Return True if Kafka's time index knows it."""
+        return self.source == "record"
+
 
 class Settings(Value):
     """The settings that decide the keys and bytes of a run's objects.
@@ -358,7 +363,8 @@ class Plan(Document):
     `refuses_fewer`: of a rebuild: it stops before its objects are visible if it would archive fewer records than the
     run that it would replace. Plans without it do not.
     `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
-    more than 48 hours at once, those without a record are a stretch in the progress.
+    more than 48 hours at once, those without a record are a stretch in the progress. 3: and the progress knows by what
+    the offsets that no run has are older, because another `settings.time` needs another proof.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     `topics_snapshot`, `groups_snapshot`: the fingerprints of the snapshots that were taken at planning; null if none
     was taken.
@@ -385,7 +391,7 @@ class Plan(Document):
     # Not written if they are the first: such a plan keeps its earlier bytes.
     refuses_fewer: bool = Field(default=False, exclude_if=lambda refuses: not refuses)
     loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
-    hour_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    hour_rules: Literal[1, 2, 3] = Field(default=1, exclude_if=lambda rules: rules == 1)
     planned_at: UtcTime
     at_latest: UtcTime | None = None
     cluster_id: str

@@ -196,7 +196,7 @@ class Progress(Document):
         begun, taken = {}, {}
         knows_order = bool(plan.max_disorder_ms or plan.ordered_within_ms) or (
             # What contradicts the declaration does so, too, in a run that was planned while it was not in the YAML.
-            plan.hour_rules == 2 and any(p.order for p in self.partitions)
+            plan.hour_rules >= 2 and any(p.order for p in self.partitions)
         )
         for planned in plan.partitions:
             before = known.get(planned.name)
@@ -310,7 +310,13 @@ def _mark(plan: Plan) -> Iterator[Mark]:
     high = tuple(High(p.topic, p.partition, p.generation, p.high) for p in plan.partitions if p.high is not None)
     if high and len(high) == len(plan.partitions):
         older = tuple(
-            Older(topic=p.topic, partition=p.partition, ranges=p.older, than=p.older_than)
+            Older(
+                topic=p.topic,
+                partition=p.partition,
+                ranges=p.older,
+                than=p.older_than,
+                arrived=plan.hour_rules >= 3 and not plan.settings.time.is_known_to_kafka,
+            )
             for p in plan.partitions
             if p.older_than
         )

@@ -97,7 +97,7 @@ class Settling:
     @cached_property
     def _bulk(self) -> tuple[range, ...]:
         """The spans of which those hours that have no record are stretches."""
-        return tuple(span for span in self._spans if self.plan.hour_rules == 2 and len(span) > LONG)
+        return tuple(span for span in self._spans if self.plan.hour_rules >= 2 and len(span) > LONG)
 
     @cached_property
     def hours(self) -> Collection[int | None]:

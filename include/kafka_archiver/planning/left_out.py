@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kafka_archiver.model.losses import Older
-from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
@@ -35,6 +35,18 @@ def left_out(
         if any(subtract(hole, (Range(*r) for r in known_already)) for hole in holes):
             missing[plan.name] = holes
     return missing
+
+
+def still_true(
+    asked: Mapping[TopicPartition, Older], time: EventTime, before: Plan | None
+) -> dict[TopicPartition, Older]:
+    """Return what is known of offsets that no plan has, of what still says something: the YAML may have another time.
+
+    :param before: the plan before. Those of earlier releases did not say by which time they knew it.
+    """
+    if before and before.hour_rules < 3:
+        return dict(asked) if before.settings.time.is_known_to_kafka == time.is_known_to_kafka else {}
+    return {name: older for name, older in asked.items() if older.holds_for(time)}
 
 
 def with_older(planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, Older]) -> tuple[PartitionPlan, ...]:

@@ -15,13 +15,13 @@ from kafka_archiver.messages.progress import ChunkProgress
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.writer.commit import abort
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.spark.culprit import located
+from kafka_archiver.spark.failing_records import located
 from kafka_archiver.spark.failures import APPLICATION, failed_task, process_ended, understand
+from kafka_archiver.spark.fatal_records import explained, search
 from kafka_archiver.spark.java import LOCALE
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import reader_of, share, write_in_tasks
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
-from kafka_archiver.spark.search import explained, search
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.spark.sql_tasks import of_function, shares_by_topic, sql_frame

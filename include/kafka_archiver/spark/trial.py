@@ -1,7 +1,7 @@
 """A trial: works on records as a task does, in a process that may end at any of them, and says what comes before it.
 
-Run as a program by `spark/search`, in a Spark task: with its libraries, and none of its memory. The program forks
-a process for each trial; it has no threads, and reads nothing itself.
+Run as a program by `spark/fatal_records`, in a Spark task: with its libraries, and none of its memory. It forks a
+process for each trial; it has no threads, and reads nothing itself.
 """
 
 import ctypes

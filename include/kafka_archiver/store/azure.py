@@ -345,7 +345,7 @@ class AzureStore:
             try:
                 return self._write(key, data, overwrite, **condition)
             except (ResourceExistsError, ResourceModifiedError, ResourceNotFoundError) as error:
-                if getattr(error, "error_code", None) not in ("BlobAlreadyExists", "ConditionNotMet", "BlobNotFound"):
+                if _code_of(error) not in ("BlobAlreadyExists", "ConditionNotMet", "BlobNotFound"):
                     raise
                 return None
 
@@ -365,7 +365,7 @@ class AzureStore:
             try:
                 return attempt()
             except AzureError as error:
-                code = str(getattr(error, "error_code", None) or "")
+                code = _code_of(error)
                 if code in absent:
                     answer: Result = absent[code]
                     return answer
@@ -388,6 +388,13 @@ class AzureStore:
         if status is None or status in (408, 429) or status >= 500:
             return TransientError(message)
         return PermanentError(message)
+
+
+def _code_of(error: AzureError) -> str:
+    """Return Azure's code of an error; empty if there was no answer."""
+    code = getattr(error, "error_code", None)
+    # The client makes an enumeration of the codes that it knows.
+    return str(getattr(code, "value", code) or "")
 
 
 def _plain(etag: Any) -> str:

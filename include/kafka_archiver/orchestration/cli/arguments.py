@@ -1,9 +1,12 @@
 """Arguments that several `airflow archive` commands share. Loaded by every `airflow` call: imports nothing heavy."""
 
+from kafka_archiver.orchestration.cli.completion import archive_names
 from kafka_archiver.orchestration.terminal.options import option
 
-ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")
-ALL = option("archives", nargs="*", metavar="NAME", help="The archives; default: all of them")
+ARCHIVE = option(
+    "archive", metavar="NAME", help="The archive, as `airflow archive list` names it", completer=archive_names
+)
+ALL = option("archives", nargs="*", metavar="NAME", help="The archives; default: all of them", completer=archive_names)
 YES = option("-y", "--yes", action="store_true", help="Do not ask for consent (asked only on a terminal)")
 # The end of each description: what a program may rely on. (Airflow drops text that looks like [markup] from the help.)
 ANSWER = """

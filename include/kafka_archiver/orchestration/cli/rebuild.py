@@ -15,6 +15,7 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
+from kafka_archiver.orchestration.cli.completion import run_names
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option
 from kafka_archiver.orchestration.terminal.output import report_errors
@@ -41,7 +42,12 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
     args=(
         ARCHIVE,
         option("--hour", type=moment, metavar="TIME", help="The start of an hour, as in 2026-11-21T05:00:00Z"),
-        option("--run", metavar="RUN", help="A run, as `airflow archive runs` names it, or the start of its interval"),
+        option(
+            "--run",
+            metavar="RUN",
+            completer=run_names,
+            help="A run, as `airflow archive runs` names it, or the start of its interval",
+        ),
         option("--keep", action="store_true", help="Keep the replaced objects in the store"),
         option("--fewer", action="store_true", help="Replace them also if fewer records are archived then"),
         option("-n", "--dry-run", action="store_true", help="Only say what would be replaced"),

@@ -13,6 +13,7 @@ from kafka_archiver.messages.advice import dag_id, plan_anew, run_now
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
+from kafka_archiver.orchestration.cli.completion import run_names
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import OUTPUT, offsets, option
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
@@ -54,7 +55,9 @@ cannot be repaired)}}.
             metavar="KEY",
             help="Record this object as lost, whatever Kafka has: for an object that Kafka gives back with other bytes",
         ),
-        option("--run", metavar="RUN", help="The run that cannot read the offsets of --lost-offsets"),
+        option(
+            "--run", metavar="RUN", completer=run_names, help="The run that cannot read the offsets of --lost-offsets"
+        ),
         option(
             "--lost-offsets",
             action="append",

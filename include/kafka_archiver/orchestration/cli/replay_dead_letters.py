@@ -13,6 +13,7 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
+from kafka_archiver.orchestration.cli.completion import run_names
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
@@ -43,6 +44,7 @@ filtered, rejected (dead letters now), reasons (why, with --dry-run), revision (
             "run",
             nargs="*",
             metavar="RUN",
+            completer=run_names,
             help="Runs, as `airflow archive runs` names them, or the starts of their intervals",
         ),
         option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
+from kafka_archiver.orchestration.cli.completion import run_names
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
 from kafka_archiver.values.documents import isoformat
@@ -33,6 +34,7 @@ commit (null until it is committed)}}; the last three are the documents of the l
         option(
             "run",
             metavar="RUN",
+            completer=run_names,
             help="20261121T050000Z (as in `airflow archive runs`), the start of its interval\n"
             "(2026-11-21T05:00:00Z), or last",
         ),

@@ -20,6 +20,7 @@ def gives_data(call: Sequence[str]) -> bool:
     return is_ours and not any(word == "-h" or (len(word) > 2 and "--help".startswith(word)) for word in words)
 
 
-# `airflow …` and `python -m airflow …` alike: Python puts `-m` or a path in the place of the program.
-if gives_data(sys.orig_argv[-len(sys.argv) :]):
+# `airflow …` and `python -m airflow …` alike: Python puts `-m` or a path in the place of the program. A program with a
+# Python within may have no words.
+if gives_data(sys.orig_argv[-len(getattr(sys, "argv", ()) or ("",)) :]):
     keep_for_data()

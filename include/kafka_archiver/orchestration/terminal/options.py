@@ -1,15 +1,36 @@
 """Options and their values. Loaded by every `airflow` call: imports nothing heavy."""
 
 import re
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.cli.cli_config import Arg
 
+Completer = Callable[..., Sequence[str]]
 
-def option(*flags: str, **settings: Any) -> Arg:
-    """Return an option or argument, with the settings of argparse's `add_argument`."""
+
+class CompletedArg(Arg):
+    """An argument whose values a shell completes, by argcomplete, which Airflow's program calls."""
+
+    def __init__(self, flags: tuple[str, ...], completer: Completer, **settings: Any) -> None:
+        super().__init__(flags, **settings)  # type: ignore[no-untyped-call]
+        self.completer = completer
+
+    def add_to_parser(self, parser: ArgumentParser) -> None:
+        """Add it, with argcomplete's attribute."""
+        action = parser.add_argument(*self.flags, **self.kwargs)
+        action.completer = self.completer  # type: ignore[attr-defined]
+
+
+def option(*flags: str, completer: Completer | None = None, **settings: Any) -> Arg:
+    """Return an option or argument, with the settings of argparse's `add_argument`.
+
+    :param completer: gives the values that a shell completes.
+    """
+    if completer:
+        return CompletedArg(flags, completer, **settings)
     return Arg(flags, **settings)  # type: ignore[no-untyped-call]
 
 

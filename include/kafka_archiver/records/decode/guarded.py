@@ -49,7 +49,8 @@ class Guarded:
 def _is_of_the_data(error: BaseException) -> bool:
     """Return whether a record has caused it: any error, or a panic of a native library, but no interruption.
 
-    Nor is it a lack of memory: whose fault that is shows the record alone, in a process of its own (`spark/search`).
+    Nor is it a lack of memory: whose fault that is shows the record alone, in a process of its own
+    (`spark/fatal_records`).
     """
     if isinstance(error, MemoryError):
         return False

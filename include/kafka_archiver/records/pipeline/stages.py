@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_archiver.model.layouts.registry import counts_hours
 from kafka_archiver.model.plan import Settings
@@ -17,12 +18,12 @@ from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, d
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.filing.stage import File
-from kafka_archiver.records.pipeline.null_values import skip_null_values
 from kafka_archiver.records.pipeline.too_large import TooLarge
 from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 from kafka_archiver.records.pipeline.transform.from_spark import of_spark
 from kafka_archiver.records.pipeline.unread import Unread
+from kafka_archiver.values.columns import column
 
 
 def stages_of(
@@ -54,7 +55,7 @@ def stages_of(
     stages: list[Stage] = [Aside(aside)] if aside else []
     match settings.null_value:
         case "skip":
-            stages.append(skip_null_values)
+            stages.append(_skip_null_values)
         case "archive":
             pass
         case unknown:
@@ -88,3 +89,11 @@ class Select:
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
         """Keep all records."""
         return batch if batch.schema.names == self._columns else batch.select(self._columns)
+
+
+def _skip_null_values(batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+    """Filter records whose value is null."""
+    values = batch.column("value")
+    if values.null_count:
+        marks.filter(column(batch.filter(pc.is_null(values)), "offset"))
+    return batch

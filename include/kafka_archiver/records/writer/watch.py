@@ -1,5 +1,5 @@
 """Limits of time and memory for decoders and mappers: a process that exceeds one ends, and Spark's driver looks for the
-record (`spark/search`).
+record (`spark/fatal_records`).
 
 Nothing is done per record: the limits are set for a slice of a batch at a time, and a slice is as large as the records
 before it say that a few seconds of work are.

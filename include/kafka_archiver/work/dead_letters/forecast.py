@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.records.pipeline.variants import Variants
-from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.work.dead_letters.lettered_runs import RunWithLetters
 from kafka_archiver.work.dead_letters.replay_plan import as_dead_letters, schemas_for, settings_for
 

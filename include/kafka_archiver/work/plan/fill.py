@@ -29,7 +29,7 @@ def ranges_to_fill(context: Context, observed: Survey, known: Known, fill: Fill)
     readable = {state.name: state.log_end for state in observed.states}
     ends = {name: min(known[name].next or 0, readable[name]) if name in known else 0 for name in starts}
     if fill.since:
-        if context.archive.settings.time.source != "record":
+        if not context.archive.settings.time.is_known_to_kafka:
             raise ConfigError(
                 "`from` of a fill needs records that are filed by Kafka's timestamps, which its index knows; this "
                 "archive files them by another time. Fill it without `from`"

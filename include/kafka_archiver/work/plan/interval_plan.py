@@ -15,7 +15,7 @@ from kafka_archiver.planning.beginnings import beginnings
 from kafka_archiver.planning.claims import claim_topics, require_unclaimed
 from kafka_archiver.planning.handover import check_handover, live_members_message
 from kafka_archiver.planning.interval_offsets import interval_offsets
-from kafka_archiver.planning.left_out import left_out, with_older
+from kafka_archiver.planning.left_out import left_out, still_true, with_older
 from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.schemas import FrozenSchemas, freeze_schemas
@@ -150,14 +150,21 @@ def _propose(
     else:
         partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
-    asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
+    before = context.ledger.planned(line.last) if line.last else None
+    asked = {TopicPartition(o.topic, o.partition): o for o in expected.older if o.holds_for(settings.time)}
     missing = left_out(partitions, known, asked, origin != "backfill")
     starts = {state.name: state.log_start for state in observed.states}
-    present, index = observed.at.latest or observed.at.earliest, settings.time.source == "record"
-    evidence = prove_older(context.cluster, missing, starts, expected.asked(), present, index)
+    present = observed.at.latest or observed.at.earliest
+    evidence = prove_older(
+        context.cluster,
+        missing,
+        starts,
+        still_true(expected.asked(), settings.time, before),
+        present,
+        settings.time.is_known_to_kafka,
+    )
     # After the high watermarks.
     frozen = freeze_schemas(context, settings, partitions)
-    before = context.ledger.planned(line.last) if line.last else None
     read = {partition.topic for partition in partitions if partition.ranges}
     settings = with_analysed_sql(context, settings, frozen, read, before)
     plan = Plan(
@@ -169,7 +176,7 @@ def _propose(
         max_disorder_ms=assumed,
         ordered_within_ms=_declared_disorder(archive),
         loss_rules=2,
-        hour_rules=2,
+        hour_rules=3,
         planned_at=observed.at.earliest,
         at_latest=observed.at.latest,
         cluster_id=context.cluster.cluster_id(),

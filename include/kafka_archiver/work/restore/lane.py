@@ -30,10 +30,10 @@ from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_rows, lost_of
 from kafka_archiver.work.restore.exact import kind_of, refusal, writable
-from kafka_archiver.work.restore.partitioners import belongs, partition_of
+from kafka_archiver.work.restore.partitioners import partition_of, partitions_of
 
-# The number of records that are left out, by the option that allows it.
-Excluded = Counter[str]
+# The number of records that nobody has, by the partition of the source.
+Lost = Counter[int]
 
 
 class UnknownFrameError(PermanentError):
@@ -72,10 +72,43 @@ class Lane:
             return None
         return sum(source.records + source.lost for source in self.sources)
 
-    def batches(self, place: Place = START, excluded: Excluded | None = None) -> Iterator[LaneBatch | None]:
-        """Yield the records from a place on. None: the next records may take a while.
+    def excluded(self, lost: Lost) -> dict[str, int]:
+        """Return the number of records that are left out, by the option that allows it.
 
-        :param excluded: gets the number of records that are left out, by the option that allows it.
+        Lost records count where records without a key go: nobody knows their keys.
+        """
+        topic = self._target_topic
+        count = sum(
+            number
+            for partition, number in lost.items()
+            if partition_of(None, topic.partitioner, topic.partitions, partition) == self.target.partition
+        )
+        return {"lost": count} if count else {}
+
+    def batches(self, place: Place = START, lost: Lost | None = None) -> Iterator[LaneBatch | None]:
+        """Yield the records from a place on, as `read`."""
+        for batch in self.read(place, lost):
+            if batch is None or self._target_topic.partitioner == "same":
+                yield batch
+            elif (own := self.routed(batch).get(self.target.partition)) is not None:
+                yield own
+
+    def routed(self, batch: LaneBatch) -> dict[int, LaneBatch]:
+        """Return the records of a batch of `read` by their target partition."""
+        topic, records = self._target_topic, batch.records
+        source = self.sources[batch.source].partition
+        chosen = partitions_of(records.column("key"), topic.partitioner, topic.partitions, source)
+        return {
+            partition: LaneBatch(batch.source, records.filter(pa.array(chosen == partition)))
+            for partition in np.unique(chosen).tolist()
+        }
+
+    def read(self, place: Place = START, lost: Lost | None = None) -> Iterator[LaneBatch | None]:
+        """Yield the records of its source partitions from a place on, also those of other target partitions.
+
+        None: the next records may take a while.
+
+        :param lost: gets the number of lost records.
         :raises IntegrityError: an object or a document is missing, damaged, or another one.
         :raises NotExactError: records would be changed, and that is not allowed.
         """
@@ -83,10 +116,10 @@ class Lane:
             if index < place.source:
                 continue
             start = place.offset if index == place.source else 0
-            for batch in self._of_source(source, start, Counter() if excluded is None else excluded):
+            for batch in self._of_source(source, start, Counter() if lost is None else lost):
                 yield batch if batch is None else LaneBatch(index, batch)
 
-    def _of_source(self, source: RestoreSource, start: int, excluded: Excluded) -> Iterator[pa.RecordBatch | None]:
+    def _of_source(self, source: RestoreSource, start: int, lost: Lost) -> Iterator[pa.RecordBatch | None]:
         last: tuple[str, Written] | None = None
         for page in self.ledger.restore_pages(self.plan.restore, source, start):
             for first, end, number in page.slices:
@@ -95,13 +128,13 @@ class Lane:
                 run, digest = page.runs[number]
                 if run == ADOPTED:
                     yield None
-                    self._exclude(source, lost_of(self.ledger, source), excluded)
+                    lost[source.partition] += lost_of(self.ledger, source)
                     yield from self._of_adopted(source, digest, Range(max(start, first), end))
                     continue
                 if last is None or last[0] != run:
                     yield None
                     last = (run, self._written(run, digest))
-                yield from self._of_slice(source, last[1], Range(first, end), start, excluded)
+                yield from self._of_slice(source, last[1], Range(first, end), start, lost)
 
     def _written(self, run: str, digest: str) -> Written:
         plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
@@ -113,7 +146,7 @@ class Lane:
         return Written(self.ledger, plan, manifest)
 
     def _of_slice(
-        self, source: RestoreSource, written: Written, part: Range, start: int, excluded: Excluded
+        self, source: RestoreSource, written: Written, part: Range, start: int, lost: Lost
     ) -> Iterator[pa.RecordBatch | None]:
         place = (source.topic, source.partition, source.generation)
         selection = self._selection(source, max(start, part.start), part.end)
@@ -127,15 +160,9 @@ class Lane:
         for account in sorted(accounts, key=lambda account: account.start):
             if account.lost and "lost" not in self.allowed:
                 raise refusal("lost", account.lost, str(account.chunk))
-            self._exclude(source, account.lost, excluded)
+            lost[source.partition] += account.lost
             yield None
             yield from self._of_chunk(source, written, account, selection)
-
-    def _exclude(self, source: RestoreSource, lost: int, excluded: Excluded) -> None:
-        """Count lost records where records without a key go: nobody knows their keys."""
-        topic = self._target_topic
-        if lost and partition_of(None, topic.partitioner, topic.partitions, source.partition) == self.target.partition:
-            excluded["lost"] += lost
 
     def _of_adopted(self, source: RestoreSource, digest: str, offsets: Range) -> Iterator[pa.RecordBatch | None]:
         for batch in adopted_rows(self.ledger, source, digest, offsets, self.allowed):
@@ -197,8 +224,8 @@ class Lane:
         return {topic: Reframer(ids) for topic, ids in by_topic.items()}
 
     def _selected(self, source: RestoreSource, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the records that their contents select, and that belong in this partition."""
-        asked, topic = self.plan.selection, self._target_topic
+        """Return the records that their contents select."""
+        asked = self.plan.selection
         if asked.as_of is not None:
             batch = batch.filter(pa.array(column(batch, "timestamp") < asked.as_of))
         if asked.keys:
@@ -208,10 +235,6 @@ class Lane:
             batch = batch.filter(pa.array(rows, pa.bool_()))
         if (reframer := self._reframers.get(source.topic)) and batch.num_rows:
             batch = _reframed(reframer, batch, source)
-        if topic.partitioner != "same" and batch.num_rows:
-            keys = batch.column("key")
-            chosen = belongs(keys, topic.partitioner, topic.partitions, source.partition, self.target.partition)
-            batch = batch.filter(chosen)
         return batch
 
 

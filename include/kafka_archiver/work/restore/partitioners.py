@@ -10,7 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.model.restore import Partitioner
+from kafka_archiver.records.formats.vectors import text_of
+from kafka_archiver.values.columns import Int64s
 
+# Bytes of a word; a key of more words is hashed alone.
+_WORD, _LONG = 4, 64
 _SEED, _M, _MASK = 0x9747B28C, 0x5BD1E995, 0xFFFFFFFF
 
 
@@ -41,13 +45,53 @@ def partition_of(key: bytes | None, partitioner: Partitioner, partitions: int, s
     return hashed % partitions
 
 
-def belongs(keys: pa.Array, partitioner: Partitioner, partitions: int, source: int, target: int) -> pa.Array:
-    """Return, for each key, True if the record belongs in a target partition."""
-    seen: dict[bytes | None, bool] = {}
-    flags = []
-    for key in keys.to_pylist():
-        flag = seen.get(key)
-        if flag is None:
-            flag = seen[key] = partition_of(key, partitioner, partitions, source) == target
-        flags.append(flag)
-    return pa.array(flags, pa.bool_())
+def partitions_of(keys: pa.Array, partitioner: Partitioner, partitions: int, source: int) -> Int64s:
+    """Return the target partition of each record of a source partition.
+
+    :param keys: of type `large_binary`.
+    """
+    rows = len(keys)
+    chosen = np.full(rows, partition_of(None, partitioner, partitions, source), np.int64)
+    if partitioner == "same" or not rows:
+        return chosen
+    present = keys.is_valid().to_numpy(zero_copy_only=False)
+    if partitioner == "crc32":
+        hashed = np.fromiter((zlib.crc32(key) for key in keys.drop_null().to_pylist()), np.int64)
+    else:
+        hashed = _murmur2_of(keys.drop_null()).astype(np.int64) & 0x7FFFFFFF
+    chosen[present] = hashed % partitions
+    return chosen
+
+
+def _murmur2_of(keys: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    """Return `murmur2` of each key: all keys advance by a word at a time. No key is null."""
+    data, positions = text_of(keys)
+    starts = (positions[:-1] - positions[0]).astype(np.int64)
+    sizes = np.diff(positions).astype(np.int64)
+    # Behind the last key, so that a word can be read at any place.
+    padded = np.concatenate([data, np.zeros(_WORD, np.uint8)])
+    hashed = np.uint32(_SEED) ^ sizes.astype(np.uint32)
+    words = sizes // _WORD
+    for word in range(min(int(words.max(initial=0)), _LONG)):
+        rows = np.flatnonzero(words > word)
+        k = _words_at(padded, starts[rows] + _WORD * word) * np.uint32(_M)
+        k = (k ^ (k >> np.uint32(24))) * np.uint32(_M)
+        hashed[rows] = hashed[rows] * np.uint32(_M) ^ k
+    left = sizes - _WORD * words
+    rows = np.flatnonzero(left)
+    tails = _words_at(padded, (starts + _WORD * words)[rows]) & (
+        (np.uint64(1) << (8 * left[rows]).astype(np.uint64)) - 1
+    ).astype(np.uint32)
+    hashed[rows] = (hashed[rows] ^ tails) * np.uint32(_M)
+    hashed = (hashed ^ (hashed >> np.uint32(13))) * np.uint32(_M)
+    hashed ^= hashed >> np.uint32(15)
+    for row in np.flatnonzero(words > _LONG).tolist():
+        hashed[row] = murmur2(data[starts[row] : starts[row] + sizes[row]].tobytes())
+    return hashed
+
+
+def _words_at(
+    data: "np.ndarray[tuple[int], np.dtype[np.uint8]]", places: Int64s
+) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    """Return the four bytes at each place as a number, the lowest first."""
+    return np.ascontiguousarray(data[places[:, None] + np.arange(_WORD)]).view("<u4").ravel()

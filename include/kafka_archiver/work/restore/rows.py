@@ -1,6 +1,5 @@
 """The records of a lane, taken a few at a time: to compare them with a log, and to send them."""
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 
 from kafka_archiver.model.restore_progress import Place
 from kafka_archiver.work.restore.digests import payload_bytes
-from kafka_archiver.work.restore.lane import Excluded, Lane, LaneBatch, offsets_of
+from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
 
 
 class Piece(NamedTuple):
@@ -20,11 +19,10 @@ class Piece(NamedTuple):
 
 
 class LaneRows:
-    """The records of a lane from a place on; each is taken once. `excluded`: what was left out of them so far."""
+    """The records of a lane from a place on; each is taken once."""
 
     def __init__(self, lane: Lane, place: Place) -> None:
-        self.excluded: Excluded = Counter()
-        self._batches = lane.batches(place, self.excluded)
+        self._batches = lane.batches(place)
         self._waiting: LaneBatch | None = None
 
     def take(self, rows: int) -> Iterator[LaneBatch]:
@@ -35,22 +33,9 @@ class LaneRows:
             rows -= head.records.num_rows
             yield head
 
-    def pieces(self, most_rows: int, most_bytes: int) -> Iterator[Piece | None]:
-        """Yield the remaining records in pieces, each of at most so many records and about so many bytes.
-
-        None: the next piece may take a while.
-        """
-        for batch in chain([self._waiting] if self._waiting else [], self._batches):
-            if batch is None:
-                yield None
-                continue
-            ends = np.cumsum(payload_bytes(batch.records))
-            start = size = 0
-            while start < len(ends):
-                fitting = int(np.searchsorted(ends, size + most_bytes, side="right"))
-                end = max(start + 1, min(start + most_rows, fitting))
-                yield Piece(batch.sliced(start, end - start), int(ends[end - 1]) - size)
-                start, size = end, int(ends[end - 1])
+    def batches(self) -> Iterator[LaneBatch | None]:
+        """Yield the remaining records, as the lane does."""
+        return chain([self._waiting] if self._waiting else [], self._batches)
 
     def _next(self) -> LaneBatch | None:
         if self._waiting is None:
@@ -60,6 +45,24 @@ class LaneRows:
     @staticmethod
     def _behind(batch: LaneBatch, rows: int) -> LaneBatch | None:
         return batch.sliced(rows) if rows < batch.records.num_rows else None
+
+
+def cut(batch: LaneBatch, most_rows: int, most_bytes: int) -> Iterator[Piece]:
+    """Yield the records of a batch in pieces, each of at most so many records and about so many bytes."""
+    ends = np.cumsum(payload_bytes(batch.records))
+    start = size = 0
+    while start < len(ends):
+        fitting = int(np.searchsorted(ends, size + most_bytes, side="right"))
+        end = max(start + 1, min(start + most_rows, fitting))
+        yield Piece(batch.sliced(start, end - start), int(ends[end - 1]) - size)
+        start, size = end, int(ends[end - 1])
+
+
+def from_place(batch: LaneBatch, place: Place) -> LaneBatch:
+    """Return the records of a batch that do not stand before a place."""
+    if batch.source != place.source:
+        return batch if batch.source > place.source else batch.sliced(batch.records.num_rows)
+    return batch.sliced(int(np.searchsorted(offsets_of(batch.records), place.offset)))
 
 
 def first_place(batch: LaneBatch) -> Place:

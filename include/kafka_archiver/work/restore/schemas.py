@@ -86,7 +86,7 @@ class SchemaRegistration:
         return document
 
     def _set_back(self, known: SubjectMode) -> None:
-        from kafka_archiver.records.decode.asking import RefusedError
+        from kafka_archiver.records.decode.registry_requests import RefusedError
         from kafka_archiver.records.decode.registry_writer import has_no_modes
 
         try:
@@ -98,7 +98,7 @@ class SchemaRegistration:
                 raise
 
     def _with_new_ids(self, document: RestoreSchemas, texts: Mapping[str, Schema]) -> RestoreSchemas:
-        from kafka_archiver.records.decode.asking import RefusedError
+        from kafka_archiver.records.decode.registry_requests import RefusedError
 
         registered = []
         for schema in document.schemas:
@@ -170,7 +170,7 @@ class SchemaRegistration:
             raise self._no_modes()
 
     def _if_it_has_modes(self, ask: Callable[[], Answer]) -> Answer:
-        from kafka_archiver.records.decode.asking import RefusedError
+        from kafka_archiver.records.decode.registry_requests import RefusedError
         from kafka_archiver.records.decode.registry_writer import has_no_modes
 
         try:

@@ -20,11 +20,15 @@ from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
-from kafka_archiver.work.restore.verify import PartitionReader, Verified
+from kafka_archiver.work.restore.together import write_together
+from kafka_archiver.work.restore.verify import PartitionReader, Verified, verify_together
 from kafka_archiver.work.restore.write import PartitionWriter, StoppedError
 
 log = logging.getLogger(__name__)
 Stop = Callable[[], bool]
+Group = tuple[TopicPartition, ...]
+# The most partitions of a pass: each has a producer, or a consumer, of its own.
+TOGETHER = 8
 # Differences that an error names.
 _NAMED = 5
 
@@ -55,28 +59,47 @@ class PartitionWork:
         plan = frozen_plan(ledger, self.restore)
         return Lane(ledger, plan, name, frozenset({*plan.options.allow, *self.allow}))
 
-    def check_frames(self, name: TopicPartition, stop: Stop) -> int:
-        """Read the records of a target partition and check that each names a schema that is known. Return their number.
+    def check_frames(self, group: Group, stop: Stop) -> int:
+        """Read the records of a group's first target partition, or all of the topic's if keys choose the partition.
+
+        Check that each names a schema that is known. Return their number.
 
         :raises UnknownFrameError: one does not. Nothing was written yet.
         """
-        return checked_frames(self.lane(name), stop)
+        return checked_frames(self.lane(group[0]), stop)
 
-    def write(self, name: TopicPartition, stop: Stop) -> RestoreProgress:
-        """Write a target partition."""
-        lane = self.lane(name)
+    def write(self, group: Group, stop: Stop) -> list[RestoreProgress]:
+        """Write target partitions."""
+        lanes, target = list(map(self.lane, group)), KafkaTarget(self.endpoints.kafka)
+        pace = Pace.share(lanes[0].plan.limits, self.writers)
+        writers = [PartitionWriter(target, lane, pace, stop) for lane in lanes]
+        return write_together(writers) if len(writers) > 1 else [writers[0].run()]
+
+    def verify(self, group: Group, _: Stop) -> list[Verified]:
+        """Read target partitions back."""
         target = KafkaTarget(self.endpoints.kafka)
-        return PartitionWriter(target, lane, Pace.share(lane.plan.limits, self.writers), stop).run()
+        readers = [PartitionReader(target, lane, time.sleep) for lane in map(self.lane, group)]
+        return list(verify_together(readers)) if len(readers) > 1 else [readers[0].run()]
 
-    def verify(self, name: TopicPartition, _: Stop) -> Verified:
-        """Read a target partition back."""
-        return PartitionReader(KafkaTarget(self.endpoints.kafka), self.lane(name), time.sleep).run()
+
+def groups_of(plan: RestorePlan, tasks: int) -> list[Group]:
+    """Return the target partitions that are worked on in one pass over the archive, for at least so many tasks.
+
+    Where the source's partition decides, each is alone. Where keys decide, each pass reads the whole topic.
+    """
+    groups: list[Group] = []
+    for topic in plan.topics:
+        names = [name for name in plan.targets() if name.topic == topic.topic]
+        fewest = max(tasks, -(-len(names) // TOGETHER))
+        count = len(names) if topic.partitioner == "same" else min(len(names), fewest)
+        groups += [tuple(names[number::count]) for number in range(count)]
+    return groups
 
 
 def checked_frames(lane: Lane, stop: Stop) -> int:
     """Return the number of a lane's records, once the schema ids of all of them were looked at."""
     count = 0
-    for batch in lane.batches():
+    for batch in lane.read():
         count += 0 if batch is None else batch.records.num_rows
         if stop():
             raise StoppedError(f"{lane.target}: stopped before the first record was written")
@@ -144,6 +167,8 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> R
     :raises IntegrityError: the partitions together have another number of records than the manifests say.
     :raises TransientError: another process wrote them at the same moment.
     """
+    order = {name: number for number, name in enumerate(plan.targets())}
+    results = sorted(results, key=lambda result: order[TopicPartition(result.report.topic, result.report.partition)])
     reports = tuple(result.report for result in results)
     report = RestoreReport(
         archive=plan.archive,

@@ -18,7 +18,7 @@ from kafka_archiver.work.restore.comparison import first_difference, shown, targ
 from kafka_archiver.work.restore.digests import payload_bytes
 from kafka_archiver.work.restore.lane import Lane, LaneBatch
 from kafka_archiver.work.restore.pace import Pace
-from kafka_archiver.work.restore.rows import LaneRows, first_place, last_place
+from kafka_archiver.work.restore.rows import LaneRows, cut, first_place, last_place
 from kafka_archiver.work.restore.tally import Tally
 from kafka_archiver.work.restore.target import Target, Writer
 
@@ -86,15 +86,29 @@ class PartitionWriter:
                 log.warning("%s: %s; comparing the target's log, then going on", self.name, error)
 
     def _attempt(self) -> RestoreProgress:
+        session, rows = self.begin()
+        try:
+            for batch in rows.batches():
+                session.take(batch, is_waiting=batch is None)
+            return session.finish()
+        finally:
+            session.writer.close()
+
+    def begin(self) -> "tuple[Session, LaneRows]":
+        """Become the only writer, and compare the log. Returns the transactions, to close, and what is not written.
+
+        Raises as `run`, and UncertainError if an answer is not sure.
+        """
         topic = require_topic(self.target, self.plan, self.name)
         writer = self.target.writer(transactional_id(topic.topic_id, self.name.partition), self.name)
         try:
             # Again: the topic may have been made anew before the writer was the only one.
             require_topic(self.target, self.plan, self.name)
             progress, rows, end = self._resumed(topic)
-            return _Session(self, writer, Tally.of(progress), end).write(rows)
-        finally:
+            return Session(self, writer, Tally.of(progress), end), rows
+        except BaseException:
             writer.close()
+            raise
 
     def _resumed(self, topic: TargetTopic) -> tuple[RestoreProgress, LaneRows, int]:
         """Return the progress, the records behind it, and the end of the log, once the log was compared."""
@@ -147,7 +161,7 @@ class PartitionWriter:
 
 
 @dataclass
-class _Session:
+class Session:
     """The transactions of one writer. `end`: the end of the log; behind a commit, of the records and the marker."""
 
     owner: PartitionWriter
@@ -160,14 +174,22 @@ class _Session:
     size: int = 0
     last: Place | None = None
 
-    def write(self, rows: LaneRows) -> RestoreProgress:
-        """Write all records; commit now and then, and at the end."""
+    def take(self, batch: LaneBatch | None, is_waiting: bool) -> None:
+        """Write the next records, and commit now and then. None: the record before is complete.
+
+        :param is_waiting: the next records may take a while.
+        """
+        if batch is None:
+            self.commit_if_due(is_waiting)
+            return
         pace = self.owner.pace
-        for piece in rows.pieces(pace.most_rows, pace.most_bytes):
-            if piece is None or self.is_boundary(piece.batch):
-                self.commit_if_due(is_waiting=piece is None)
-            if piece is not None:
-                self.send(*piece)
+        for piece in cut(batch, pace.most_rows, pace.most_bytes):
+            if self.is_boundary(piece.batch):
+                self.commit_if_due(is_waiting=False)
+            self.send(*piece)
+
+    def finish(self) -> RestoreProgress:
+        """Commit what is not committed yet. No `take` may follow."""
         if self.began is not None:
             self.commit()
         return self.tally.progress

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.protobuf import structs
 from kafka_archiver.records.decode.protobuf.editions import without_edition
 
 # The types that ptars converts by their name. It clamps what is out of range, and does not merge a wrapper that the
@@ -198,6 +199,7 @@ def _plain_file() -> FileDescriptorProto:
         assert original is not None
         short = name.rpartition(".")[2]
         file.message_type.append(next(message for message in original.message_type if message.name == short))
+    file.message_type.extend(structs.definitions())
     return file
 
 
@@ -205,7 +207,8 @@ def _plainly(file: FileDescriptorProto) -> FileDescriptorProto:
     """The same file with ordinary messages for the special types."""
     plain = FileDescriptorProto.FromString(file.SerializeToString())
     plain.ClearField("source_code_info")
-    names = {f".{name}": f".{PLAIN}.{name.rpartition('.')[2]}" for name in _SPECIAL}
+    replaced = [*_SPECIAL, *(f"google.protobuf.{name}" for name in structs.NAMES)]
+    names = {f".{name}": f".{PLAIN}.{name.rpartition('.')[2]}" for name in replaced}
 
     def change(messages: Iterable[DescriptorProto]) -> None:
         for message in messages:

@@ -8,10 +8,13 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.records.decode.fields import SET, field
+from kafka_archiver.records.decode.protobuf import structs
 from kafka_archiver.records.decode.protobuf.files import PLAIN, WRAPPERS
 
 TIMESTAMP = f"{PLAIN}.Timestamp"
 _WRAPPERS = frozenset(f"{PLAIN}.{name}" for name in WRAPPERS)
+# Their columns are JSON text.
+_TEXTS = frozenset(f"{PLAIN}.{name}" for name in structs.NAMES)
 # The first and the last second of the years 1 to 9999.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
@@ -70,7 +73,9 @@ def _struct(message: Descriptor, arrow_type: pa.StructType, docs: Mapping[str, s
     # As they are declared; ptars has them by number.
     for member in message.fields:
         doc, their = docs.get(member.full_name, ""), arrow_type.field(member.name).type
-        fields.append(field(member.name, _kind(member, their, docs), doc=doc, avro_name=_name(member)))
+        kind = _kind(member, their, docs)
+        json = "" if pa.types.is_nested(kind) else _json(member)
+        fields.append(field(member.name, kind, doc=doc, avro_name=_name(member), json=json))
     return pa.struct(fields)
 
 
@@ -81,16 +86,22 @@ def is_map(member: FieldDescriptor) -> bool:
 
 def _name(member: FieldDescriptor) -> str:
     inner = member.message_type
-    plain = inner is None or is_map(member) or not inner.fields or inner.full_name in {TIMESTAMP, *_WRAPPERS}
+    plain = inner is None or is_map(member) or not inner.fields or inner.full_name in {TIMESTAMP, *_WRAPPERS, *_TEXTS}
     return "" if plain else inner.full_name
+
+
+def _json(member: FieldDescriptor) -> str:
+    return "any" if member.message_type and member.message_type.full_name in _TEXTS else ""
 
 
 def _kind(member: FieldDescriptor, arrow_type: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
     if is_map(member):
         key, value = member.message_type.fields_by_number[1], member.message_type.fields_by_number[2]
-        return pa.map_(_kind(key, arrow_type.key_type, docs), field("value", _kind(value, arrow_type.item_type, docs)))
+        item = field("value", _kind(value, arrow_type.item_type, docs), json=_json(value))
+        return pa.map_(_kind(key, arrow_type.key_type, docs), item)
     if member.is_repeated:
-        return pa.list_(field("item", _single(member, arrow_type.value_type, docs), avro_name=_name(member)))
+        item = _single(member, arrow_type.value_type, docs)
+        return pa.list_(field("item", item, avro_name=_name(member), json=_json(member)))
     return _single(member, arrow_type, docs)
 
 
@@ -100,6 +111,8 @@ def _single(member: FieldDescriptor, arrow_type: pa.DataType, docs: Mapping[str,
         return arrow_type
     if inner.full_name in _WRAPPERS:
         return arrow_type.field("value").type
+    if inner.full_name in _TEXTS:
+        return pa.string()
     return pa.timestamp("us", "UTC") if inner.full_name == TIMESTAMP else _struct(inner, arrow_type, docs)
 
 
@@ -136,6 +149,8 @@ def as_kind(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return _timestamps(array, kind)
     if pa.types.is_struct(array.type) and not array.type.num_fields:
         return pc.if_else(array.is_valid(), True, pa.scalar(None, SET))
+    if pa.types.is_struct(array.type) and pa.types.is_string(kind) and array.type.get_field_index("value") < 0:
+        return structs.json_texts(array)
     if pa.types.is_struct(array.type) and not pa.types.is_struct(kind):
         # A wrapper.
         return pc.if_else(array.is_valid(), array.field("value"), pa.scalar(None, kind))

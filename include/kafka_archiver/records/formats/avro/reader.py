@@ -1,17 +1,18 @@
-"""Reads Avro objects with fastavro alone, so the reader shares no code with the encoder."""
+"""Reads Avro objects with fastavro; records as Kafka has them, column by column."""
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 import fastavro
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError
+from kafka_archiver.records.formats.avro.plain import plain_records
 from kafka_archiver.records.formats.avro.schema import schema_of, stored
 from kafka_archiver.records.formats.avro.values import leaf
-from kafka_archiver.records.formats.base import Target
+from kafka_archiver.records.formats.base import RECORD, Target
 from kafka_archiver.records.formats.shared.back import record
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 
@@ -25,10 +26,12 @@ CODECS = {
     "bzip2": "bzip2",
 }
 SYNC = 16
+# Bytes of the blocks that are decoded at once.
+_BATCH_BYTES = 4 << 20
 
 
 def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[pa.RecordBatch]:
-    """Batches of the target's schema, one a block.
+    """Batches of the target's schema, one a block or several.
 
     :param own: the file's Avro schema, if the target's schema was made of it; else the file has that of the target.
     :raises IntegrityError: `source` is not a complete Avro file of records.
@@ -38,8 +41,14 @@ def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[
     datum = fastavro.parse_schema(json.loads(json.dumps(expected), object_hook=_plain))
     change = record(list(target.schema), leaf, leaf)
     try:
-        for block in fastavro.block_reader(source):
-            yield seen_as(_batch(block, datum, change, bare(target.schema)), target.schema)
+        for blocks in _some(fastavro.block_reader(source)):
+            contents = [block.bytes_.getvalue() for block in blocks]
+            counts = [block.num_records for block in blocks]
+            if own is None and target.schema.equals(RECORD) and (plain := plain_records(contents, counts)) is not None:
+                yield plain
+                continue
+            for content, count in zip(contents, counts, strict=True):
+                yield seen_as(_batch(content, count, datum, change, bare(target.schema)), target.schema)
     except ArchiverError:
         # The store failed: the file is not to blame.
         raise
@@ -64,9 +73,25 @@ def read_block(block: bytes, target: Target) -> Iterator[pa.RecordBatch]:
     return read_records(file, target)
 
 
-def _batch(block: Any, datum: Any, change: Callable[[Any], Any] | None, schema: pa.Schema) -> pa.RecordBatch:
-    data = io.BytesIO(block.bytes_.getvalue())
-    rows: list[Any] = [fastavro.schemaless_reader(data, datum, None) for _ in range(block.num_records)]
+def _some(blocks: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield some blocks at a time: a batch of few records costs as much as one of many."""
+    waiting: list[Any] = []
+    size = 0
+    for block in blocks:
+        waiting.append(block)
+        size += block.bytes_.getbuffer().nbytes
+        if size >= _BATCH_BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+def _batch(
+    content: bytes, count: int, datum: Any, change: Callable[[Any], Any] | None, schema: pa.Schema
+) -> pa.RecordBatch:
+    data = io.BytesIO(content)
+    rows: list[Any] = [fastavro.schemaless_reader(data, datum, None) for _ in range(count)]
     if data.read(1):
         raise ValueError("a block has bytes after its last record")
     return pa.RecordBatch.from_pylist([*map(change, rows)] if change else rows, schema=schema)

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import PLACE, Buffer, Target
-from kafka_archiver.records.formats.jsonl.unique import last_of_each
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
 from kafka_archiver.records.formats.shared.utf8 import is_binary, utf8_and_others
@@ -27,6 +26,7 @@ from kafka_archiver.records.formats.vectors import (
     spread,
     text_of,
     valid,
+    vector,
     wrapped,
 )
 from kafka_archiver.values.columns import Int64s
@@ -111,7 +111,7 @@ def _nested(values: pa.Array, kind: pa.DataType, within: Within) -> list[Piece]:
             pieces += [b"," if pieces else b"{", *within([_name(child.name)]), *column(array, child, within)]
         return [*pieces, b"}"]
     if pa.types.is_map(kind):
-        keys, items, counts = last_of_each(values)
+        keys, items, counts = _last_of_each(values)
         names = within([_QUOTE, texts.escaped(texts.spelt(keys)), b'":'])
         return _items(counts, b"{", [*names, *column(items, kind.item_field, within)], b"}")
     return _items(values.value_lengths().to_numpy(), b"[", column(values.flatten(), kind.value_field, within), b"]")
@@ -168,3 +168,24 @@ def _bare(text: pa.Array) -> list[Piece]:
 
 def _quoted(text: pa.Array) -> list[Piece]:
     return wrapped(text, _QUOTE, _QUOTE, _NULL)
+
+
+def _last_of_each(maps: pa.Array) -> tuple[pa.Array, pa.Array, Int64s]:
+    """Return all keys, all items and the number of pairs of each map, of which none is null.
+
+    Of a key that a map has twice, the last item, in the place of the first.
+    """
+    pairs = maps.cast(pa.list_(pa.struct([maps.type.key_field, maps.type.item_field])))
+    keys, items = pairs.flatten().flatten()
+    counts: Int64s = pairs.value_lengths().to_numpy().astype(np.int64)
+    rows = np.repeat(np.arange(len(maps)), counts)
+    coded = keys.dictionary_encode()
+    names = rows * max(1, len(coded.dictionary)) + coded.indices.to_numpy()
+    ordered = np.sort(names)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return keys, items, counts
+    _, first = np.unique(names, return_index=True)
+    _, from_end = np.unique(names[::-1], return_index=True)
+    order = np.argsort(first)
+    first, last = first[order], (len(names) - 1 - from_end)[order]
+    return keys.take(vector(first)), items.take(vector(last)), np.bincount(rows[first], minlength=len(maps))

@@ -1,19 +1,23 @@
 """Writes a Parquet file and returns its bytes after each row group."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.records.formats.base import RECORD, Buffer
 from kafka_archiver.records.formats.parquet import ParquetOptions
-from kafka_archiver.records.formats.parquet.about import about
 from kafka_archiver.records.formats.parquet.varied import varied
+from kafka_archiver.records.formats.shared.columns import SOURCE
 from kafka_archiver.records.formats.shared.records import COLUMNS, kafkas, kafkas_as
 
+# The key of the metadata with what a schema says of its columns besides their types.
+_ABOUT = b"kafka_archiver.columns"
 # Kafka's columns as Parquet stores them.
 _KAFKAS = {
     field.name: field
@@ -130,7 +134,7 @@ class RowGroups:
                 **self._options
                 | {"use_dictionary": [c for c in self._options["use_dictionary"] if c not in no_dictionary]},
             )
-            if column_metadata := about(self._schema):
+            if column_metadata := _about(self._schema):
                 self._writer.add_key_value_metadata(column_metadata)
         return self._writer
 
@@ -159,3 +163,27 @@ class RowGroups:
         at = footer.rindex(bytes([len(library)]) + library)
         footer = footer[:at] + bytes([len(_CREATED_BY)]) + _CREATED_BY + footer[at + 1 + len(library) :]
         return [*before, index, footer, len(footer).to_bytes(4, "little"), b"PAR1"]
+
+
+def _about(schema: pa.Schema) -> dict[bytes, bytes]:
+    """Return documentation, names and symbols by column, as one JSON object; "" is the record itself.
+
+    Nested columns are named like `items.price`: the items of lists and the values of maps have no name of their own.
+    """
+    by_column: dict[str, dict[str, str]] = {}
+    for path, metadata in [("", schema.metadata), *(pair for field in schema for pair in _pairs(field, field.name))]:
+        if properties := {k.decode(): v.decode() for k, v in (metadata or {}).items() if k != SOURCE}:
+            by_column.setdefault(path, {}).update(properties)
+    return {_ABOUT: orjson.dumps(by_column)} if by_column else {}
+
+
+def _pairs(field: pa.Field, path: str) -> Iterator[tuple[str, dict[bytes, bytes] | None]]:
+    yield path, field.metadata
+    kind = field.type
+    if pa.types.is_map(kind):
+        yield from _pairs(kind.item_field, path)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _pairs(kind.value_field, path)
+    elif pa.types.is_struct(kind):
+        for child in kind:
+            yield from _pairs(child, f"{path}.{child.name}")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_archiver.kafka import asking
-from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.kafka import admin_requests
+from kafka_archiver.kafka.admin_requests import Asking
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.values.ranges import TopicPartition
@@ -38,7 +38,7 @@ def answered(answer: object) -> "Future[object]":
 def test_a_client_whose_connection_broke_is_not_asked_again(
     monkeypatch: pytest.MonkeyPatch, first: int, clients: int
 ) -> None:
-    monkeypatch.setattr(asking, "AdminClient", Client)
+    monkeypatch.setattr(admin_requests, "AdminClient", Client)
     answers, asked = iter([first, "an answer"]), []
 
     def start(client: object) -> dict[str, "Future[object]"]:
@@ -51,7 +51,7 @@ def test_a_client_whose_connection_broke_is_not_asked_again(
 
 
 def test_what_no_other_question_would_change_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "AdminClient", Client)
+    monkeypatch.setattr(admin_requests, "AdminClient", Client)
     asked = []
 
     def start(client: object) -> dict[str, "Future[object]"]:
@@ -71,10 +71,10 @@ def test_a_request_that_never_ends_has_the_reason_that_the_client_told(monkeypat
         def poll(self, _: float) -> None:
             self._complain(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
 
-    monkeypatch.setattr(asking, "AdminClient", Complaining)
+    monkeypatch.setattr(admin_requests, "AdminClient", Complaining)
     with pytest.raises(TransientError, match=r"no answer.*ask about orders.*Connection refused"):
         Asking({"bootstrap.servers": "b:1"}).ask(lambda _: {"orders": Future()}, "ask about {}".format, 0.01)
-    monkeypatch.setattr(asking, "AdminClient", Client)
+    monkeypatch.setattr(admin_requests, "AdminClient", Client)
     with pytest.raises(TransientError, match=r"no answer.*ask about orders.*nothing within 0 s"):
         Asking({"bootstrap.servers": "b:1"}).ask(lambda _: {"orders": Future()}, "ask about {}".format, 0.01)
 
@@ -85,7 +85,7 @@ def test_brokers_that_cannot_tell_the_latest_time_know_none(monkeypatch: pytest.
         def list_offsets(self, requests: dict[object, object], **_: object) -> "dict[object, Future[object]]":
             return {place: answered(refusal) for place in requests}
 
-    monkeypatch.setattr(asking, "AdminClient", Old)
+    monkeypatch.setattr(admin_requests, "AdminClient", Old)
     name, cluster = TopicPartition("orders", 0), Cluster({"bootstrap.servers": "b:9092"})
     if refusal == KafkaError.UNSUPPORTED_VERSION:
         assert cluster.latest_times([name]) == {name: -1}

@@ -14,8 +14,8 @@ from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside, SetAs
 from kafka_archiver.model.transforms import Mapper, Transform
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.writer.result import Limits, WriteJob
-from kafka_archiver.spark import search
-from kafka_archiver.spark.search import Finder, Search, explained
+from kafka_archiver.spark import fatal_records
+from kafka_archiver.spark.fatal_records import Finder, Search, explained
 from kafka_archiver.spark.sink import Sink
 from tests.support.mappers import write_module
 from tests.support.plans import partition, plan
@@ -137,7 +137,7 @@ def test_records_that_cannot_be_read_are_an_error_of_the_reader(tmp_path: Path) 
 
 
 def test_a_search_ends_after_some_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST", 2)
+    monkeypatch.setattr(fatal_records, "MOST", 2)
     records, _, _ = searched(finder(tmp_path, [b"abort"] * 4))
     assert [bad_record.offset for bad_record in records] == [0, 1]
     assert isinstance(explained(Search(records), RuntimeError("x"), Settings()), FatalRecordsError)

@@ -15,10 +15,10 @@ from kafka_archiver.model.plan import Chunk, DeadLetters, Settings
 from kafka_archiver.model.replayed import with_dead_letters
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.unread import HEADER_KEY, OLD_TIME
-from kafka_archiver.records.writer import letters
+from kafka_archiver.records.writer import dead_letter_reader
 from kafka_archiver.records.writer.bad_records import BadRecords
 from kafka_archiver.records.writer.commit import complete
-from kafka_archiver.records.writer.letters import read_letters
+from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.records.writer.upload import Sender
 from kafka_archiver.store.base import Store
@@ -78,7 +78,7 @@ def test_a_dead_letter_has_everything_that_kafka_had_and_is_read_back_in_offset_
     letters_read = [row for entry in entries for row in read_json(store.get(entry.key))]
     assert sorted(letters_read, key=lambda row: row.offset) == rows
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(letters, "PIECE", piece)
+        patch.setattr(dead_letter_reader, "PIECE", piece)
         assert as_rows(read_letters(store, chunk, as_letters(entries))) == rows
 
 
