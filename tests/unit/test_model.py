@@ -77,7 +77,7 @@ def places(how: str, begin: Callable[[], Model], attempt: Callable[[Model], None
 
 
 def test_every_committed_record_is_archived_exactly_once_whatever_happens() -> None:
-    run(Model, examples=120, steps=25)
+    run(Model, examples=90, steps=25)
 
 
 @pytest.mark.parametrize("how", [*HAPPENS, "recreate"])
