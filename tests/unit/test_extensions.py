@@ -104,9 +104,7 @@ def test_a_decoder_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     lake, run = archived(store={"format": "parquet"}, source={"value": {"decode": "reversed"}})
     assert lake.planned(run).settings.value_decode == "reversed"
     assert [row["value"] for row in read(lake)] == [value.decode()[::-1] for value in VALUES]
-    assert "'json_schema' or 'reversed', found 'other'" in refusal(
-        source={"value": {"decode": "reserved_word"}}
-    )
+    assert "'json_schema' or 'reversed', found 'other'" in refusal(source={"value": {"decode": "reserved_word"}})
 
 
 def test_a_transform_step_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
