@@ -236,19 +236,9 @@ def test_no_sanitizer_complains(tmp_path: Path) -> None:
         "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}",
     }
     chosen = "same_of_odd or cannot_hold or too_small or another_partition"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "sanitized",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        chosen,
-        __file__,
-    ]
+    # -s: what the sanitizer says before the process ends.
+    options = ["-q", "-s", "-p", "sanitized", "-p", "no:cacheprovider", "-k", chosen]
+    command = [sys.executable, "-m", "pytest", *options, __file__]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 passed" in done.stdout
