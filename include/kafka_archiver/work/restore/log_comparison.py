@@ -33,8 +33,8 @@ class LogComparison:
     start: int
     end: int
     lost: Lost = field(default_factory=Lost)
-    here: StrongDigest = field(default_factory=StrongDigest)
-    there: StrongDigest = field(default_factory=StrongDigest)
+    log_digest: StrongDigest = field(default_factory=StrongDigest)
+    archive_digest: StrongDigest = field(default_factory=StrongDigest)
     records: int = 0
     archived: int = 0
     written: int = 0
@@ -50,7 +50,7 @@ class LogComparison:
 
     def take(self, batch: LaneBatch) -> None:
         """Compare the next records of the archive with those of the log."""
-        self.there.add(self._digested(batch.records))
+        self.archive_digest.add(self._digested(batch.records))
         self.archived += batch.records.num_rows
         done = 0
         for here in self._from_log(batch.records.num_rows):
@@ -62,8 +62,8 @@ class LogComparison:
     def finish(self) -> None:
         """Take what the log has more, and its last offsets."""
         target = self.lane.target
-        for rest in self._from_log(2**62):
-            self._differs(f"{target} has more records than the archive, from offset {target_offsets(rest)[0]} on")
+        for remainder in self._from_log(2**62):
+            self._differs(f"{target} has more records than the archive, from offset {target_offsets(remainder)[0]} on")
         if self.end > self.behind:
             self.gaps.append(Range(self.behind, self.end))
         if self._missing is not None:
@@ -102,7 +102,7 @@ class LogComparison:
         if batch is not None:
             self._note_gaps(target_offsets(batch))
             self.records += batch.num_rows
-            self.here.add(self._digested(batch))
+            self.log_digest.add(self._digested(batch))
         return batch
 
     def _compare(self, here: pa.RecordBatch, piece: LaneBatch) -> None:

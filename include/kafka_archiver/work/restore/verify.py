@@ -66,8 +66,8 @@ class PartitionReader:
             records=comparison.records,
             markers=sum(gap.size for gap in comparison.gaps) - aborted,
             aborted=aborted,
-            digest=comparison.here.text,
-            expected_digest=comparison.there.text,
+            digest=comparison.log_digest.text,
+            expected_digest=comparison.archive_digest.text,
             difference=comparison.difference or _broken_promise(self.lane, selected, present),
         )
         return Verified(report, comparison.maps())
