@@ -24,8 +24,15 @@ import psutil
 from kafka_archiver.jobs.restore import RestoreJob
 from kafka_archiver.model.restore import RestorePlan
 from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT, exit_code
-from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.restore.step import PartitionWork, Stop, frozen_plan, publish, require_verified
+from kafka_archiver.work.restore.step import (
+    Group,
+    PartitionWork,
+    Stop,
+    frozen_plan,
+    groups_of,
+    publish,
+    require_verified,
+)
 from tests.support.archiver import Archiver
 
 Step = Literal["write", "verify"]
@@ -138,11 +145,11 @@ def _carry_out(log: Path, work: PartitionWork, step: Step) -> None:
 
 
 def _of_all(
-    work: Callable[[TopicPartition, Stop], Result], plan: RestorePlan, stop: Stop
+    work: Callable[[Group, Stop], list[Result]], plan: RestorePlan, stop: Stop
 ) -> tuple[list[Result], list[Exception]]:
-    """Work on all target partitions at the same time. Return the results and the errors."""
-    names = plan.targets()
-    with ThreadPoolExecutor(len(names)) as pool:
-        ends = [pool.submit(work, name, stop) for name in names]
+    """Work on all target partitions at the same time, in two passes at least. Return the results and the errors."""
+    groups = groups_of(plan, 2)
+    with ThreadPoolExecutor(len(groups)) as pool:
+        ends = [pool.submit(work, group, stop) for group in groups]
     errors = [error for end in ends if isinstance(error := end.exception(), Exception)]
-    return [end.result() for end in ends if not end.exception()], errors
+    return [result for end in ends if not end.exception() for result in end.result()], errors

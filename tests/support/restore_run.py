@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 import uuid
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -29,7 +30,15 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.jobs.restore import RestoreJob
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.model.restore import PartitionReport, RestoreLimits, RestoreOptions, RestorePlan, RestoreSelection
+from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.model.restore import (
+    Partitioner,
+    PartitionReport,
+    RestoreLimits,
+    RestoreOptions,
+    RestorePlan,
+    RestoreSelection,
+)
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT
 from kafka_archiver.values.ranges import Range
@@ -152,6 +161,13 @@ def chosen_selection(archive: Archived, draw: random.Random) -> tuple[RestoreSel
     return (selection.model_copy(update=changed), taken) if any(taken) else (selection, archive.records)
 
 
+def target_partition(partitioner: Partitioner, source: int, key: bytes | None, partitions: int) -> int:
+    """Return the target partition of a record."""
+    if partitioner == "same":
+        return source
+    return source % partitions if key is None else zlib.crc32(key) % partitions
+
+
 @dataclass
 class Ordeal:
     """One restore, and what happens to it.
@@ -172,8 +188,15 @@ class Ordeal:
     def __post_init__(self) -> None:
         self.archiver, self.brokers = self.archive.archiver, self.broker.address
         self.name = f"r-{uuid.uuid4().hex[:8]}"
-        selection, self.selected = chosen_selection(self.archive, self.draw)
-        partitions = len(self.selected)
+        selection, selected = chosen_selection(self.archive, self.draw)
+        partitioner: Partitioner = self.draw.choice(["same", "same", "crc32"])
+        partitions = len(selected) if partitioner == "same" else self.draw.randint(2, 4)
+        # By target partition: the source partition and the record, in the order of writing.
+        self.routed: list[list[tuple[int, Consumed]]] = [[] for _ in range(partitions)]
+        for source, records in enumerate(selected):
+            for record in records:
+                target = target_partition(partitioner, source, record.content.key, partitions)
+                self.routed[target].append((source, record))
         self.topic = new_topic(self.brokers, partitions)
         self.before: list[list[Content]] = [[] for _ in range(partitions)]
         append = self.draw.random() < 0.2
@@ -189,6 +212,7 @@ class Ordeal:
             self.name,
             selection,
             {self.archive.topic: self.topic},
+            partitioner,
             options=RestoreOptions(append=append),
             limits=limits,
         )
@@ -196,8 +220,8 @@ class Ordeal:
             self.archiver.context.ledger, Cluster({"bootstrap.servers": self.brokers}), request
         )
         self.expected = [
-            [*before, *(record.content for record in records)]
-            for before, records in zip(self.before, self.selected, strict=True)
+            [*before, *(record.content for _, record in records)]
+            for before, records in zip(self.before, self.routed, strict=True)
         ]
 
     def run(self) -> None:
@@ -272,7 +296,8 @@ class Ordeal:
         """Return what is special about the restore."""
         selection = self.plan.selection.model_dump(exclude_defaults=True)
         store = self.archiver.archive.store
-        options = f"{store.format} {selection} {self.plan.limits} {self.plan.options}, on Spark: {self.spark}"
+        plan = f"{self.plan.topics[0].partitioner} {self.plan.limits} {self.plan.options}"
+        options = f"{store.format} {selection} {plan}, on Spark: {self.spark}"
         return f"restore {self.name} of {options}, {self.archiver.archive.archive} to {self.topic}"
 
     def fault(self, text: str, attempt: Attempt | None = None) -> FaultError:
@@ -327,8 +352,8 @@ class Ordeal:
     def write_foreign(self, *_: Any) -> None:
         """Write a record of another producer to the target: any, or one that equals a record of the restore."""
         partition = self.draw.randrange(len(self.expected))
-        if self.selected[partition] and self.draw.random() < 0.4:
-            copied = self.draw.choice(self.selected[partition]).content
+        if self.routed[partition] and self.draw.random() < 0.4:
+            copied = self.draw.choice(self.routed[partition])[1].content
             self.copies = True
             record = Record(partition, copied.timestamp, copied.value, copied.key, copied.headers)
         else:
@@ -439,13 +464,9 @@ class Ordeal:
         assert offset_map
         for log in offset_map.logs:
             restored = seen[log.target_partition][len(self.before[log.target_partition]) :]
-            pairs = [(source.offset, log.translate(source.offset)) for source in self.selected[log.partition]]
-            true = [
-                (source.offset, target.offset)
-                for source, target in zip(self.selected[log.partition], restored, strict=True)
-            ]
-            if pairs != true:
-                raise self.fault(f"the map of {log.source} is wrong")
+            for (source, record), target in zip(self.routed[log.target_partition], restored, strict=True):
+                if source == log.partition and log.translate(record.offset) != target.offset:
+                    raise self.fault(f"the map of {log.source} is wrong at {record.offset}: {target.offset} is right")
 
     def require_aborted(self, part: PartitionReport) -> None:
         """Check the number of aborted records.
@@ -499,8 +520,9 @@ class Run:
             try:
                 with self.broker.used():
                     archive = archived(self.services, self.draw)
-            except Exception:  # noqa: BLE001 - print every failure
-                self.fail()
+            except TransientError:
+                # The broker is starting again.
+                self.counts["archives not made"] += 1
                 continue
             self.counts["archives"] += 1
             for _ in range(RESTORES_OF_AN_ARCHIVE):
@@ -518,15 +540,15 @@ class Run:
         try:
             with self.broker.used():
                 ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
+        except TransientError:
+            self.counts["restores not planned"] += 1
+            return
+        try:
             with closing(ordeal):
                 ordeal.run()
         except Exception:  # noqa: BLE001 - print every failure
-            self.fail()
-
-    def fail(self) -> None:
-        """Count and print a fault."""
-        self.counts["faults"] += 1
-        print(traceback.format_exc(), flush=True)
+            self.counts["faults"] += 1
+            print(traceback.format_exc(), flush=True)
 
 
 def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Counter[str]:
