@@ -1,6 +1,6 @@
 # Airflow with the archiver: API server, scheduler, DAG processor, triggerer and workers; Spark's driver in client mode
 # runs in the worker. From the root of the repository:
-#   docker build --file include/images/airflow.Dockerfile --tag kafka-archiver-airflow:0.5.0 .
+#   docker build --file include/images/airflow.Dockerfile --tag kafka-archiver-airflow:1.0.0 .
 
 FROM python:3.11-slim-bookworm AS wheel
 COPY pyproject.toml LICENSE README.md /source/

@@ -1,6 +1,6 @@
 # Spark with what the archiver's jobs need, and without Airflow: master, workers, and on Kubernetes executors and drivers.
 # Each job brings its own archiver, which precedes the one in this image. From the root of the repository:
-#   docker build --file include/images/executor.Dockerfile --tag kafka-archiver-executor:0.5.0 .
+#   docker build --file include/images/executor.Dockerfile --tag kafka-archiver-executor:1.0.0 .
 
 FROM python:3.11-slim-bookworm AS wheel
 COPY pyproject.toml LICENSE README.md /source/

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafka_archiver.reader.archive import ArchiveReader
 
 __all__ = ["__version__", "airflow_dag_errors", "airflow_dags", "open_archive"]
-__version__ = "0.5.0"
+__version__ = "1.0.0"
 
 
 def open_archive(

@@ -19,7 +19,8 @@ ALSO_ON_AZURE = ("test_store", "test_ledger")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "open_below" in metafunc.fixturenames:
+    chosen = any(mark.args[0] == "open_below" for mark in metafunc.definition.iter_markers("parametrize"))
+    if "open_below" in metafunc.fixturenames and not chosen:
         also = ("az",) if metafunc.module.__name__.endswith(ALSO_ON_AZURE) else ()
         metafunc.parametrize("open_below", (*STORES, *also), indirect=True)
 

@@ -110,6 +110,23 @@ def test_what_was_not_committed_is_aborted_when_the_writer_closes(world: World) 
     assert world.target.progress(world.group, world.name) is None
 
 
+def test_records_of_aborted_transactions_are_counted_and_markers_are_not(world: World) -> None:
+    writer = world.writer()
+    writer.send(batch(b"0", b"1"))
+    writer.commit(world.group, "one")
+    writer.send(batch(b"aborted"))
+    # The record has reached the broker.
+    until(lambda: world.target.ends(world.name)[1] > 3)
+    writer.close()
+    world.writer().close()
+    until(lambda: world.target.ends(world.name) == (5, 5))
+    marker, aborted, end = Range(2, 3), Range(3, 4), Range(4, 5)
+    assert world.target.count(world.name, []) == 0
+    assert world.target.count(world.name, [marker, end]) == 0
+    assert world.target.count(world.name, [Range(2, 5)]) == 1
+    assert world.target.count(world.name, [Range(0, 2), aborted]) == 3
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_calls_have_the_same_end(kafka: Kafka, seed: int) -> None:
     ends = [played(make(), random.Random(seed)) for make in (twin_world, lambda: real_world(kafka))]

@@ -903,7 +903,9 @@ def test_the_figures_never_deny_what_the_table_of_hours_shows(
     for _ in range(4):
         page.refresh()
         text = client.get("/archiver/archives/orders?last=2026-11-20").text
-        states = ("<dd>damaged" in text, '<td class="damaged">' in text, "found the archive damaged" in text)
+        [repairs] = re.findall(r'<div id="to-repair" data-live>(.*?)</div>', text, re.DOTALL)
+        shown = "<dd>damaged" in text, '<td class="damaged">' in text, "found the archive damaged" in text
+        states = (*shown, 'name="run"' in repairs)
         assert len(set(states)) == 1, states
         seen.add(states)
     assert len(seen) == 2

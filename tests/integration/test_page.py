@@ -193,10 +193,13 @@ def test_the_page_is_in_airflows_navigation_and_leads_back_to_airflow(visit: Any
 
 
 def test_the_dashboard_has_no_panel_while_all_is_well(visit: Any, scene: Scene) -> None:
-    page = visit("viktor")
-    with page.expect_response(f"{scene.url}/archiver/trouble") as answer:
+    page, asked = visit("viktor"), f"{scene.url}/archiver/trouble"
+    answer = page.request.get(asked).json()
+    assert scene.name not in [each["name"] for each in answer["archives"]]
+    # Other tests may have left archives in trouble.
+    page.route(asked, lambda route: route.fulfill(json={"archives": [], "more": 0, "awaited": False}))
+    with page.expect_response(asked):
         page.goto(scene.url)
-    assert answer.value.json()["archives"] == []
     assert page.get_by_role("region", name="Archives in trouble").count() == 0
 
 
@@ -292,7 +295,7 @@ def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, sc
     expect(page.locator(".note", has_text="records of 1 partition")).to_contain_text(f"{scene.topic} to {copy}")
     expect(page.get_by_role("alert")).to_contain_text("values_only is allowed")
     page.get_by_role("button", name="Yes, start it").click()
-    expect(page.get_by_role("status")).to_contain_text("Started")
+    expect(page.locator("[role=status].ok")).to_contain_text("Started")
     [(run, state)] = airflow.wait_for_runs(dag, 1).items()
     assert state == "success"
     # The page has shown how far it was: the task has kept the last line that the job logged.
@@ -410,7 +413,7 @@ def test_each_question_of_an_operator_is_answered_within_two_clicks(visit: Any, 
     page.get_by_role("button", name=re.compile("^Accept lost")).first.click()
     page.get_by_label("Why").fill("the broker's disk is gone")
     page.get_by_role("button", name="Accept").click()
-    expect(page.get_by_role("status")).to_contain_text("is accepted")
+    expect(page.locator("[role=status].ok")).to_contain_text("is accepted")
     clicks = 0
 
     def click(what: Locator) -> None:

@@ -14,6 +14,7 @@ from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.restore import RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.values.intervals import from_ms
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.forecast import forecast
 from kafka_archiver.work.restore.groups import GroupMover, snapshot_of_groups, translate_groups, verified_map
@@ -25,7 +26,7 @@ from kafka_archiver.work.restore.step import publish
 from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.archiver import Services, hour
-from tests.support.topics import DAY, Record, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -98,6 +99,15 @@ def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(
     # The group reads what it had not read, and nothing a second time.
     unread = read_in_group(brokers, group, topic, len(RECORDS) - len(already))
     assert sorted([*already, *unread]) == sorted(record.value or b"" for record in RECORDS)
+
+    # Another archive begins where the producers begin again: what is restored is archived already.
+    began = time.time_ns() // 1_000_000 + 1_000
+    produce(brokers, topic, [Record(n % 2, began + n, b'{"new": 1}') for n in range(6)])
+    source = {"start": from_ms(began).isoformat()}
+    following, interval = services.archive_of(topic, source=source), hour((began - DAY) // HOUR)
+    following.run(interval, plain=True)
+    assert following.account(interval) == {"archived": 6}
+    assert [line for lines in following.lines().values() for line in lines] == [{"new": 1}] * 6
 
     # Once it is over, the topic gets the settings back that the source had, when a person says so.
     assert cluster.own_settings([topic])[topic]["retention.ms"] == "-1"

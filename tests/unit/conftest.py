@@ -1,6 +1,7 @@
 """A faulty S3 server, and a store on it that waits for nothing."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3 import S3Store
 from kafka_archiver.store.s3_client import Timeouts
+from tests.support.extensions import Install, add_entry_points, forget
 from tests.support.faulty_s3 import BUCKET, FaultyS3
 
 OpenFaulty = Callable[..., S3Store]
@@ -68,3 +70,10 @@ def connect(server: FaultyS3, waits: list[float], monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def store(connect: OpenFaulty) -> S3Store:
     return connect()
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs entry points for one test."""
+    yield partial(add_entry_points, monkeypatch)
+    forget()

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +10,12 @@ from pydantic import ValidationError
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.decoders import DecoderType, decoder_type, names
+from kafka_archiver.model.decoders import decoder_type, names
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.pipeline.decode import columns_of, decodings
 from scripts.stack.paths import ROOT
+from tests.support.extensions import Install
 
 pytestmark = pytest.mark.unit
 
@@ -76,32 +74,9 @@ def test_planning_loads_no_decoder() -> None:
     assert not set(run.stdout.split()) & {"pyarrow", "numpy", "fastavro", "msgspec", "ptars", "google.protobuf"}
 
 
-class Reversed:
-    """A decoder of another distribution: text, from right to left."""
-
-    def __init__(self, column: str) -> None:
-        self.field = pa.field(column, pa.string())
-
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
-        """See `Decoder.decode`."""
-        texts = [None if value is None else value.decode()[::-1] for value in data.to_pylist()]
-        return Decoded(pa.array(texts, pa.string()), {})
-
-
-def make_reversed(of: DecoderInput) -> Reversed:
-    return Reversed(of.column)
-
-
-REVERSED = DecoderType("reversed", f"{__name__}:make_reversed", columns="always")
-
-
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    points = EntryPoints([EntryPoint("reversed", f"{__name__}:REVERSED", "kafka_archiver.decoders")])
-    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", lambda **match: points.select(**match))
-    decoder_type.cache_clear()
-    yield
-    decoder_type.cache_clear()
+def installed(install: Install) -> None:
+    install("decoders", reversed="tests.support.extensions.decoder:REVERSED")
 
 
 @pytest.mark.usefixtures("installed")

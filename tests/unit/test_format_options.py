@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Literal
 
@@ -20,6 +19,7 @@ from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.chunks import Row, chunk_of, cut, new_store, write
+from tests.support.extensions import Install
 from tests.support.lake import Lake
 from tests.support.values import plan
 
@@ -89,9 +89,8 @@ TABLE = Table()
 
 
 @pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = EntryPoints([EntryPoint("table", f"{__name__}:TABLE", "kafka_archiver.formats")])
-    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", lambda **match: points.select(**match))
+def _installed(install: Install) -> None:
+    install("formats", table=f"{__name__}:TABLE")
 
 
 def archive(store: str) -> Archive:

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark.native import reader_of, write_in_tasks
 from kafka_archiver.spark.sink import Sink, failed, unpacked
 from kafka_archiver.values.ranges import Range
+from tests.support.extensions import Install
 from tests.support.formats import ALL_CASES, CASES, Case, every_case
 from tests.support.values import plan
 
@@ -167,9 +167,8 @@ class Theirs(JsonLines):
 THEIRS = Theirs()
 
 
-def test_a_format_of_another_distribution_answers_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = EntryPoints([EntryPoint("theirs", f"{__name__}:THEIRS", "kafka_archiver.formats")])
-    monkeypatch.setattr("kafka_archiver.messages.entry_points.entry_points", lambda **match: points.select(**match))
+def test_a_format_of_another_distribution_answers_for_itself(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    install("formats", theirs=f"{__name__}:THEIRS")
     monkeypatch.setattr(deflate, "_LEVEL", 1)
     require_known_bytes(Settings(format="theirs"))
 

@@ -270,30 +270,7 @@ def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> No
     assert lake.audit(deep=True).verdict == "clean"
 
 
-OWN = """
-from dataclasses import dataclass
-import pyarrow.compute as pc
-from kafka_archiver.values.documents import Value
-from kafka_archiver.model.layouts.form import PathForm
-from kafka_archiver.model.layouts.tokens import Partition, TextToken, TopicToken
-
-@dataclass(frozen=True)
-class Length:
-    most: int
-    def labels(self, batch):
-        return [None if n is None else str(min(n, self.most)) for n in pc.binary_length(batch["value"]).to_pylist()]
-
-class Options(Value):
-    most: int = 3
-
-class ByLength:
-    name = "by_length"
-    options = Options
-    def form(self, options):
-        text = TextToken
-        tokens = (TopicToken(), text("/p="), Partition(), text("/length="), Length(options.most))
-        return PathForm(tokens, missing="null")
-"""
+OWN = (ROOT / "tests/support/extensions/layout.py").read_text()
 RUNS = """
 import uuid
 from kafka_archiver.config import parse_archive

@@ -26,7 +26,7 @@ from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.kms import KmsMaster
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
-from tests.support.extensions import install
+from tests.support.extensions import Install
 from tests.support.kms import ARN, Kms, a_kms
 
 pytestmark = pytest.mark.unit
@@ -163,8 +163,8 @@ def test_wrong_keys_are_an_error_that_shows_none(keys: dict[str, str], message: 
     assert not any(value in str(caught.value) for name, value in keys.items() if name != "kms_key_id" and value != "?")
 
 
-def test_another_master_key_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "master_keys", letter="tests.support.extensions.master_key:LetterMaster")
+def test_another_master_key_is_a_class_and_a_line(install: Install) -> None:
+    install("master_keys", letter="tests.support.extensions.master_key:LetterMaster")
     keys = {"letter": "1", "previous_secrets": text(SECOND)}
     keyring = keyring_of(Endpoints({}, {"region_name": "eu-west-1"}, master_keys=keys))
     assert keyring
@@ -175,8 +175,8 @@ def test_another_master_key_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatc
         keyring_of(Endpoints({}, {}, master_keys={"letter": "12"}))
 
 
-def test_the_yaml_has_a_key_for_each_master_key_of_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "master_keys", letter="tests.support.extensions.master_key:LetterMaster")
+def test_the_yaml_has_a_key_for_each_master_key_of_a_service(install: Install) -> None:
+    install("master_keys", letter="tests.support.extensions.master_key:LetterMaster")
     client = Client.model_validate({"letter": "1"})
     assert client.remote == {"letter": "1"}
     assert Client.model_validate(client.model_dump()) == client

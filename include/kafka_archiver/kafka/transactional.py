@@ -96,6 +96,8 @@ class TransactionalWriter:
         self._name, self._seconds = name, seconds
         self._complaints = Complaints(properties["bootstrap.servers"])
         self._open: _Open | None = None
+        # The metadata of groups: each needs a consumer.
+        self._groups: dict[str, Any] = {}
         config: dict[str, Any] = {
             **_TUNING,
             "transaction.timeout.ms": TRANSACTION_MS,
@@ -181,9 +183,10 @@ class TransactionalWriter:
             # A batch that was sent twice: the broker has it, and does not say where. Or a record failed.
             raise UncertainError(f"the brokers did not say where the records for {self._name} are")
         place = confluent_kafka.TopicPartition(self._name.topic, self._name.partition, last + 1, stamp)
-        metadata = _group_metadata(self._complaints.brokers, group)
+        if group not in self._groups:
+            self._groups[group] = _group_metadata(self._complaints.brokers, group)
         what = f"commit records of {self._name} with the progress in group {group}"
-        self._do(what, lambda: self._producer.send_offsets_to_transaction([place], metadata, self._seconds))
+        self._do(what, lambda: self._producer.send_offsets_to_transaction([place], self._groups[group], self._seconds))
         self._do(what, lambda: self._producer.commit_transaction(self._seconds))
         self._open = None
         return Range(start, last + 1)

@@ -23,6 +23,8 @@ from kafka_archiver.records.reading.opener import missing, naming, open_content,
 from kafka_archiver.records.reading.targets import target_of
 from kafka_archiver.values.checksum import crc32, spelt
 
+# Bytes that are read of a copy at once.
+_PIECE = 1 << 20
 # The offset of each row, in a column after those of the object; null: unknown.
 OFFSET = pa.field("kafka_archiver.offset", pa.int64())
 
@@ -73,7 +75,8 @@ class Written:
         """Read an object that was compared with its checksum before; the batches have `OFFSET`."""
         fetch = copies.add(entry, fetch_from(self.ledger.store, entry.key, missing))
         target = self.target(entry)
-        return self._with_offsets(entry, 0, open_object(entry, target, fetch, self.find_key))
+        batches = open_object(entry, target, fetch, self.find_key, _PIECE, is_compared=True)
+        return self._with_offsets(entry, 0, batches)
 
     def since(self, entry: ObjectEntry, offset: int, copies: Copies) -> Iterator[pa.RecordBatch]:
         """Read an object from an offset on, or from somewhere before it, with as few bytes as its format can."""

@@ -50,7 +50,7 @@ const replaceLive = (fresh) => {
   for (const part of document.querySelectorAll("[data-live]")) {
     const newer = fresh.getElementById(part.id);
     if (!newer || newer.innerHTML === shown.get(part.id)) continue;
-    if (part.contains(document.activeElement) || (touched && part.querySelector("form"))) continue;
+    if (part.contains(document.activeElement) || (touched && (part.querySelector("form") || part.closest("form")))) continue;
     const open = [...part.querySelectorAll("details")].map((details) => details.open);
     const scrolled = [...part.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
     shown.set(part.id, newer.innerHTML);

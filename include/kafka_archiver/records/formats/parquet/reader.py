@@ -19,6 +19,8 @@ from kafka_archiver.records.formats.shared.records import kafkas
 
 # Decoded bytes of a batch: larger ones leave the CPU's caches, and their memory is new each time.
 _BATCH_BYTES = 4 << 20
+# Bytes that are read at once.
+_READ = 1 << 20
 # Rows of a batch.
 _FEWEST, _MOST = 1024, 65_536
 
@@ -63,8 +65,10 @@ def read_from(
 
 def _file(source: BinaryIO, pre_buffer: bool = False) -> pq.ParquetFile:
     # pyarrow takes a short read for the end.
-    whole = io.BufferedReader(source, 1 << 20) if isinstance(source, io.RawIOBase) and not pre_buffer else source
-    return pq.ParquetFile(whole, page_checksum_verification=True, pre_buffer=pre_buffer)
+    whole = io.BufferedReader(source, _READ) if isinstance(source, io.RawIOBase) and not pre_buffer else source
+    # Without `buffer_size`, each column of a row group is in memory as a whole, which is new memory each time.
+    size = 0 if pre_buffer else _READ
+    return pq.ParquetFile(whole, page_checksum_verification=True, pre_buffer=pre_buffer, buffer_size=size)
 
 
 def _batches(file: pq.ParquetFile, groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
