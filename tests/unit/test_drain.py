@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.kafka import messages as objects
 from kafka_archiver.kafka.drain import library as native
-from kafka_archiver.kafka.drain.client import is_possible
+from kafka_archiver.kafka.drain.client import DrainConsumer, is_possible
 from kafka_archiver.kafka.drain.compile import compile_drain
 from kafka_archiver.kafka.drain.library import Columns
 from kafka_archiver.kafka.drain.messages import DrainedMessages
@@ -26,6 +26,7 @@ from kafka_archiver.kafka.messages import Messages
 from kafka_archiver.kafka.taken import Taken
 from kafka_archiver.records.formats import vectors
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
+from tests.support.waiting import until
 
 needs_binary = pytest.mark.skipif(native.library() is None, reason=native.why_not())
 BYTES = st.one_of(st.none(), st.binary(max_size=40), st.binary(min_size=3000, max_size=3000))
@@ -243,3 +244,17 @@ def test_no_sanitizer_complains(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 passed" in done.stdout
     assert binary.exists()
+
+
+@needs_binary
+def test_librdkafka_s_errors_reach_who_asks() -> None:
+    functions = native.library()
+    assert functions is not None
+    errors: list[KafkaError] = []
+    properties = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
+    with closing(DrainConsumer(functions, properties, errors.append)) as consumer:
+        with closing(consumer.taking(1, 1)) as taken:
+            until(lambda: not taken.more(1, 0.1) and errors)
+        assert errors[0].code() == KafkaError._TRANSPORT
+    # A second time does no harm.
+    consumer.close()
