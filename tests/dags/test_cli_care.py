@@ -68,6 +68,8 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None
     call("acknowledge", "orders", "never-audited", "--by", "ann")
     before = {stat.key for stat in context.store.list("")}
     report = checks(call("doctor", "orders", "-o", "json"))
+    # A warning where no C compiler was at hand.
+    assert report.pop("reader")["state"] in ("ok", "warning")
     assert {name: check["state"] for name, check in report.items()} == dict.fromkeys(
         [
             "connection spark_default", "secrets", "spark-submit", "java", "format",
@@ -90,7 +92,7 @@ def test_warnings_are_no_failure(call: Call, context: Context, brokers: Brokers)
     run(context, 3, until="written")
     brokers.settings = {**SOUND, "retention.ms": "7200000"}
     report = checks(call("doctor", "orders", "-o", "json"))
-    assert {name for name, check in report.items() if check["state"] != "ok"} == {
+    assert {name for name, check in report.items() if check["state"] != "ok"} - {"reader"} == {
         "retention of orders",
         "never audited",
         "unfinished run",

@@ -104,6 +104,9 @@ def _named(tree: ast.AST) -> Iterator[str]:
                 continue
             case ast.Import():
                 yield from (alias.name for alias in node.names)
+            case ast.keyword(arg="from_connection"):
+                # Airflow's tasks load it, to give a job the store's options.
+                continue
             case ast.ImportFrom(module=str(module)):
                 yield from (module, *(f"{module}.{alias.name}" for alias in node.names))
             case ast.Constant(value=str(text)):

@@ -166,13 +166,18 @@ def test_a_missing_space_behind_a_colon_makes_a_key_of_a_secret_and_is_said_with
         (f"!!binary é{MARK}", "failed to convert base64 data into ascii"),
         (f'"\\q{MARK}"', "found unknown escape character"),
         (f"%{MARK}", "cannot start any token"),
-        ("[" * 2000 + MARK, "cannot be read"),
     ],
 )
 def test_what_yaml_cannot_read_is_said_by_line_and_column_alone(value: str, problem: str) -> None:
     message = complaint(f"archive: orders\nsource: {{kafka: {{sasl.password: {value}}}}}\n")
     assert "orders.yaml: not YAML: " in message
     assert problem in message
+    assert MARK not in message
+
+
+def test_a_tree_that_is_too_deep_is_said_by_its_line_alone() -> None:
+    message = complaint(f"archive: orders\nsource: {'[' * 5000}{MARK}\n")
+    assert "orders.yaml: line 2: expected at most 100 levels" in message
     assert MARK not in message
 
 
