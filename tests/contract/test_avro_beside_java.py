@@ -72,7 +72,11 @@ def evolved_branch(draw: st.DrawFn, schema: Any, depth: int) -> Any:
     if not isinstance(schema, dict) or "logicalType" in schema:
         if kind in PROMOTED and draw(st.integers(0, 3)) == 0:
             return draw(st.sampled_from(PROMOTED[kind]))
-        return kind if draw(st.integers(0, 5)) == 0 else schema
+        if kind == "fixed":  # is named, and has a size
+            plain = {name: value for name, value in schema.items() if name in ("type", "name", "size")}
+        else:
+            plain = kind
+        return plain if draw(st.integers(0, 5)) == 0 else schema
     if kind == "array":
         return {**schema, "items": draw(evolved(schema["items"], depth - 1))}
     if kind == "map":
