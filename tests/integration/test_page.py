@@ -285,6 +285,9 @@ def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, sc
     form = page.locator("form[action$='/do/restore']")
     form.locator("textarea[name=rename]").fill(f"{scene.topic}={copy}")
     form.get_by_label("Create topics").check()
+    # Without the hour of the dead letter: values without offsets can be restored only where they lie in a row.
+    form.locator("input[name=from]").fill(f"{scene.early:%Y-%m-%dT%H:00}")
+    form.locator("input[name=until]").fill(f"{scene.lettered:%Y-%m-%dT%H:00}")
     form.get_by_role("button").click()
     # The archive has only values: a restore of them is not exact.
     expect(page.get_by_role("alert")).to_contain_text("values_only")

@@ -76,8 +76,9 @@ const refresh = async () => {
       if (answer.redirected) { location.reload(); return; }
       if (answer.ok) {
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-        seconds = pause(fresh);
         replaceLive(fresh);
+        // A part in which somebody is at work may still say that figures are on their way.
+        seconds = pause(document);
       }
     } catch { /* the server is away: ask again */ }
   }
