@@ -93,7 +93,7 @@ def scene(airflow: Airflow, kafka: Kafka, s3: S3, tmp_path_factory: pytest.TempP
     source, policies = f"topics: [{topic}], start: {start:%Y-%m-%dT%H:%M:%SZ}", "policies: {bad_record: dead_letter}\n"
     corrected, yaml = (
         f"description: The orders of all shops\nschedule: {schedule}\nsource: {{{source}, max_value_bytes: {most}}}\n"
-        f"store: {{url: 's3://archive/{name}', chunk_records: 1000}}\n{policies}"
+        f"store: {{url: 's3://archive/{name}', content: record, chunk_records: 1000}}\n{policies}"
         for most in (10_000, 1000)
     )
     dag = airflow.add_archive(name, yaml)
@@ -285,18 +285,8 @@ def test_a_restore_is_started_from_the_page_and_shown_as_verified(visit: Any, sc
     form = page.locator("form[action$='/do/restore']")
     form.locator("textarea[name=rename]").fill(f"{scene.topic}={copy}")
     form.get_by_label("Create topics").check()
-    # Without the hour of the dead letter: values without offsets can be restored only where they lie in a row.
-    form.locator("input[name=from]").fill(f"{scene.early:%Y-%m-%dT%H:00}")
-    form.locator("input[name=until]").fill(f"{scene.lettered:%Y-%m-%dT%H:00}")
-    form.get_by_role("button").click()
-    # The archive has only values: a restore of them is not exact.
-    expect(page.get_by_role("alert")).to_contain_text("values_only")
-    page.go_back()
-    form.locator("summary", has_text="Limits").click()
-    form.get_by_label("values_only", exact=True).check()
     form.get_by_role("button").click()
     expect(page.locator(".note", has_text="records of 1 partition")).to_contain_text(f"{scene.topic} to {copy}")
-    expect(page.get_by_role("alert")).to_contain_text("values_only is allowed")
     page.get_by_role("button", name="Yes, start it").click()
     expect(page.locator("[role=status].ok")).to_contain_text("Started")
     [(run, state)] = airflow.wait_for_runs(dag, 1).items()

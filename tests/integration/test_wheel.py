@@ -100,7 +100,7 @@ def test_an_airflow_with_the_wheel_and_a_dag_file_of_two_lines_archives_a_topic(
         "page": [200, "text/css; charset=utf-8"],
         "listeners": ["kafka_archiver.orchestration.metadata.notes"],
         # Executors get the versions of what is installed here.
-        "left_out": ["avro", "json-schema", "protobuf"],
+        "left_out": ["avro", "azure", "json-schema", "protobuf"],
     }
 
 
