@@ -1,16 +1,15 @@
 """The keys that an archive would give to the newest records of its topics. Writes nothing, reads no store."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
-from kafka_archiver.model.plan import Chunk, PartitionPlan
 from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import Limits, WriteJob
-from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, newest, topics_of
+from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, newest, planned, topics_of
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.documents import Value
 
@@ -38,7 +37,7 @@ def preview_keys(context: Context) -> list[PreviewedObject]:
 def _of_topic(context: Context, topic: Topic) -> Iterator[PreviewedObject]:
     archive, settings = context.archive, settings_of(context.archive, context.keys)
     chunks = list(newest(archive, context.cluster, topic))
-    frozen = freeze_schemas(context, settings, list(_planned(topic, chunks)))
+    frozen = freeze_schemas(context, settings, [planned(topic, chunk) for chunk in chunks])
     job = WriteJob(
         archive=archive.archive, settings=settings, decoded=frozen.schemas, schemas=frozen.texts, keys=context.keys
     )
@@ -46,17 +45,3 @@ def _of_topic(context: Context, topic: Topic) -> Iterator[PreviewedObject]:
         batches = read_chunk(context.cluster.properties, archive.group, chunk, settings, PATIENCE_SECONDS)
         for written in write_chunk(chunk, batches, job, MemoryStore("preview"), Limits()).objects:
             yield PreviewedObject(key=written.upload.key, rows=written.rows, bytes=written.upload.size)
-
-
-def _planned(topic: Topic, chunks: Iterable[Chunk]) -> Iterator[PartitionPlan]:
-    for chunk in chunks:
-        yield PartitionPlan(
-            topic=topic.name,
-            topic_id=topic.id,
-            partition=chunk.partition,
-            start=chunk.start,
-            end=chunk.end,
-            log_start=chunk.start,
-            log_end=chunk.end,
-            ranges=((chunk.start, chunk.end),),
-        )

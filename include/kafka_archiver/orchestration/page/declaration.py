@@ -8,15 +8,13 @@ import yaml
 # Layouts that the form offers; with `path` and `fields` come the values of a field.
 LAYOUTS = ("hourly", "daily", "topic_partition", "path", "fields")
 DECODERS = ("bytes", "string", "json")
-# What is left out of the YAML, because it is the default.
-_DEFAULTS = {
-    "schedule": "@hourly", "kafka": "kafka_default", "start": "earliest", "decode": "bytes", "aws": "aws_default",
-    "layout": "hourly", "format": "jsonl", "content": "value",
-}  # fmt: skip
 
 
 class DeclarationForm(NamedTuple):
-    """The fields. `fields`: paths of the record by which the layout `fields` files, one in a line."""
+    """The fields, each with the YAML's default.
+
+    `fields`: paths of the record by which the layout `fields` files, one in a line.
+    """
 
     name: str = ""
     kafka: str = "kafka_default"
@@ -40,7 +38,7 @@ class DeclarationForm(NamedTuple):
 
 def yaml_of(form: DeclarationForm) -> str:
     """Return the YAML, without what is the default."""
-    values = {key: value for key, value in form._asdict().items() if value and value != _DEFAULTS.get(key)}
+    values = {key: value for key, value in form._asdict().items() if value and value != form._field_defaults[key]}
     source = {
         **_some(values, "kafka"),
         "topics": list(form.topics),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.messages.errors import ArchiverError, TransientError
-from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.plan import Chunk, PartitionPlan
 
 # Topics to check, partitions of each topic, and offsets of each partition.
 TOPICS, PARTITIONS, OFFSETS = 20, 3, 5
@@ -31,3 +31,17 @@ def newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterator[Chunk]:
     for name in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:
         start = max(starts[name], ends[name] - OFFSETS)
         yield Chunk(topic=topic.name, partition=name.partition, generation=0, start=start, end=ends[name])
+
+
+def planned(topic: Topic, chunk: Chunk) -> PartitionPlan:
+    """Return the partition of a plan that reads these offsets alone."""
+    return PartitionPlan(
+        topic=topic.name,
+        topic_id=topic.id,
+        partition=chunk.partition,
+        start=chunk.start,
+        end=chunk.end,
+        log_start=chunk.start,
+        log_end=chunk.end,
+        ranges=((chunk.start, chunk.end),),
+    )

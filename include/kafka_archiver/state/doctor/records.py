@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
-from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings
+from kafka_archiver.model.plan import Settings
 from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
-from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
+from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, planned, topics_of
 
 _MEANS = {
     "fail": "a run that reads such a record fails (`policies.bad_record: fail`)",
@@ -41,7 +41,7 @@ def check_records(context: Context) -> Iterator[Finding]:
 
 def _taken(context: Context, settings: Settings, topic: Topic) -> Finding:
     """Check that Spark takes the SQL, as planning asks it."""
-    read = [_planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
+    read = [planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
     frozen = freeze_schemas(context, settings, read)
     if read:
         with_analysed_sql(context, settings, frozen, {topic.name}, None)
@@ -56,7 +56,7 @@ def _decoded(context: Context, settings: Settings, topic: Topic) -> Finding:
     chunks = list(newest(archive, cluster, topic))
     if not chunks:
         return ok(name, "there are none")
-    frozen = freeze_schemas(context, settings, [_planned(topic, chunk) for chunk in chunks])
+    frozen = freeze_schemas(context, settings, [planned(topic, chunk) for chunk in chunks])
     pipeline = Variants(settings, topic.name, frozen.schemas, frozen.texts, keys=context.keys)
     whole = settings.model_copy(update={"content": "record"})
     bad: list[str] = []
@@ -74,17 +74,4 @@ def _decoded(context: Context, settings: Settings, topic: Topic) -> Finding:
         _MEANS[policy],
         "correct `source.key`, `source.value` or `source.headers`, if the records are as they should be",
         *(["`policies.bad_record: dead_letter` keeps them apart, to be archived later"] if policy == "fail" else []),
-    )
-
-
-def _planned(topic: Topic, chunk: Chunk) -> PartitionPlan:
-    return PartitionPlan(
-        topic=topic.name,
-        topic_id=topic.id,
-        partition=chunk.partition,
-        start=chunk.start,
-        end=chunk.end,
-        log_start=chunk.start,
-        log_end=chunk.end,
-        ranges=((chunk.start, chunk.end),),
     )
