@@ -23,9 +23,9 @@ USER airflow
 
 COPY requirements.txt /tmp/
 COPY --from=wheel /wheel /tmp/wheel
-# Airflow's extras are what the official Helm chart's defaults need.
+# Airflow's extras are what the official Helm chart's defaults need. Its newest Celery provider cannot import Celery 5.7.
 RUN pip install --no-cache-dir --constraint /tmp/requirements.txt "$(ls /tmp/wheel/*.whl)[airflow,executor]" \
- "apache-airflow[celery,cncf-kubernetes,fab,postgres,statsd]"
+ "apache-airflow[celery,cncf-kubernetes,fab,postgres,statsd]" "celery<5.7"
 
 # Spark's Kafka source, for `source.reader: spark`: in pyspark's jars, it needs no settings.
 COPY scripts/stack/ivy.xml scripts/stack/ivysettings.xml /tmp/
