@@ -1,11 +1,12 @@
 """Proves single hours by what the archive assumes about the order of times (`timestamp.max_disorder`). Pure."""
 
-from kafka_archiver.model.losses import assumption_of
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
-from kafka_archiver.model.progress import PartitionProgress, Progress
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Judgement
+from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.intervals import hours_between, to_hour
 from kafka_archiver.values.ranges import Range, subtract
 

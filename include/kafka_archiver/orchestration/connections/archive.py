@@ -6,7 +6,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, target_endpoint
 from kafka_archiver.orchestration.connections.keys import master_keys, transform_keys
-from kafka_archiver.orchestration.connections.registry import registry_endpoint
+from kafka_archiver.orchestration.connections.schema_registry import registry_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from kafka_archiver.orchestration.page.accounts import accounts_router
 from kafka_archiver.orchestration.page.action_routes import action_router
 from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.dashboard_panel import trouble_router
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router
@@ -18,7 +19,6 @@ from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.new_archive import new_archive_router
 from kafka_archiver.orchestration.page.render import HEADERS, render
 from kafka_archiver.orchestration.page.restores import restores_router
-from kafka_archiver.orchestration.page.trouble import trouble_router
 from kafka_archiver.orchestration.page.views import pages_router
 
 

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.orchestration.metadata.services import services
+from kafka_archiver.orchestration.metadata.airflow_health import services
 from kafka_archiver.orchestration.page.access import MaybeUser, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token

@@ -13,7 +13,7 @@ from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema, Unknown
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.decode.halves import decode_in_halves
+from kafka_archiver.records.decode.in_halves import decode_in_halves
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed

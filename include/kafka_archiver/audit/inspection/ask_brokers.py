@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kafka_archiver.audit.live import check_live, group_busy, topics_gone
+from kafka_archiver.audit.brokers import check_live, group_busy, topics_gone
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
