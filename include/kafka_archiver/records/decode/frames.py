@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.records.decode.base import Decoded, Read, renumbered
-from kafka_archiver.records.decode.slices import ByteArray, bounds, indices, slices
+from kafka_archiver.records.vectors import ByteArray, bounds, indices, slices
 from kafka_archiver.values.columns import Int64s
 
 SIZE = 5

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.records.formats.vectors import int64s
 from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.vectors import int64s
 
 
 class TooLarge:

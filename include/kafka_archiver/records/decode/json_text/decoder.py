@@ -18,7 +18,7 @@ from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.records.decode.json_text.valid import Valid, valid
-from kafka_archiver.records.decode.slices import indices
+from kafka_archiver.records.vectors import indices
 
 # Raises ValueError if a document is not valid.
 Check = Callable[[bytes], None]

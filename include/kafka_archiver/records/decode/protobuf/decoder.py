@@ -20,7 +20,7 @@ from kafka_archiver.records.decode.protobuf.fits import misfit
 from kafka_archiver.records.decode.protobuf.frames import indexes, without_indexes
 from kafka_archiver.records.decode.protobuf.packed import wrong_lengths
 from kafka_archiver.records.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
-from kafka_archiver.records.decode.slices import indices
+from kafka_archiver.records.vectors import indices
 
 _CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nullable=True)
 # ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;

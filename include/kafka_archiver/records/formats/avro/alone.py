@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.avro.schema import parse
-from kafka_archiver.records.decode.avro.types import arrow_field
+from kafka_archiver.records.avro.schema import parse
+from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.formats.avro.reader import read_records
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.shared.file_schema import with_kafkas

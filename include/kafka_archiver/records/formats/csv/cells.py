@@ -16,7 +16,7 @@ from kafka_archiver.records.formats.jsonl.typed_reader import value_of
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.plain_types import bare
 from kafka_archiver.records.formats.shared.utf8 import is_binary
-from kafka_archiver.records.formats.vectors import Piece, joined, spread, valid
+from kafka_archiver.records.vectors import Piece, joined, spread, valid
 
 
 class Cells(NamedTuple):
