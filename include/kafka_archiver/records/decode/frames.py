@@ -12,6 +12,11 @@ NO_FRAME = "the bytes do not start with the registry's frame: byte 0, then a sch
 _NONE = -1
 
 
+def schema_id(data: bytes) -> int | None:
+    """The schema id of framed bytes; None if the bytes do not look framed."""
+    return int.from_bytes(data[1:SIZE]) if data[:1] == b"\0" and len(data) >= SIZE else None
+
+
 class Framed:
     """A decoder of framed bytes: each row with what reads its writer's schema.
 

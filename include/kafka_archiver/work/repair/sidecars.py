@@ -13,9 +13,8 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.formats.base import HasSidecar
 from kafka_archiver.records.reading.files import fetch_from
-from kafka_archiver.records.reading.offsets import offsets_of
 from kafka_archiver.records.reading.opener import missing, open_object
-from kafka_archiver.records.reading.targets import target_of
+from kafka_archiver.records.reading.targets import offsets_of, target_of
 from kafka_archiver.records.vectors import numbers
 from kafka_archiver.records.writer.disk import working_directory
 from kafka_archiver.records.writer.part_stream import PartStream

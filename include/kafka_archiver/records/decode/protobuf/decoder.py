@@ -12,9 +12,8 @@ from ptars import HandlerPool, PtarsConfig
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.decode.halves import decode_in_halves
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
 from kafka_archiver.records.decode.protobuf.frames import indexes, without_indexes

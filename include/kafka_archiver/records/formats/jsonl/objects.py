@@ -13,9 +13,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.records.formats.base import PLACE, Buffer, Target
+from kafka_archiver.records.formats.base import PLACE, VALUE, Buffer, Target
+from kafka_archiver.records.formats.jsonl.values import value_lines
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
+from kafka_archiver.records.formats.shared.stream import Pieces
 from kafka_archiver.records.formats.shared.utf8 import is_binary, utf8_and_others
 from kafka_archiver.records.vectors import (
     Piece,
@@ -189,3 +191,8 @@ def _last_of_each(maps: pa.Array) -> tuple[pa.Array, pa.Array, Int64s]:
     order = np.argsort(first)
     first, last = first[order], (len(names) - 1 - from_end)[order]
     return keys.take(numbers(first)), items.take(numbers(last)), np.bincount(rows[first], minlength=len(maps))
+
+
+def lines_of(target: Target) -> Pieces:
+    """The function that makes the lines of an object."""
+    return (lambda batch, _: [value_lines(batch)]) if target.schema.equals(VALUE) else object_lines
