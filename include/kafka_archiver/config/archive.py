@@ -8,12 +8,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Valida
 
 from kafka_archiver.config.alerts import Alerts, AuditSection, Health
 from kafka_archiver.config.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
-from kafka_archiver.config.section import Section
+from kafka_archiver.config.section import Section, unknown_key
 from kafka_archiver.config.source import Source
 from kafka_archiver.config.store import StoreSection
 from kafka_archiver.config.times import Schedule, Timestamp, Timezone, longest_interval
 from kafka_archiver.config.transform import TransformSection
-from kafka_archiver.config.unknown import unknown
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.messages.policies import PolicyChoices
@@ -140,7 +139,7 @@ class Archive(Section):
         try:
             chosen = type(self.policies).model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
-            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown))
+            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown_key))
             raise ConfigError(f"{wrong} (policies: {', '.join(type(self.policies).model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 

@@ -18,7 +18,7 @@ from kafka_archiver.records.formats.base import COLUMNS
 from kafka_archiver.records.pipeline.base import Marks, rows_where
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.filing.stage import File
-from kafka_archiver.records.pipeline.unread import unread
+from kafka_archiver.records.pipeline.refusals import unread
 from kafka_archiver.records.pipeline.variants import MAIN
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
 from kafka_archiver.records.writer.disk import disk

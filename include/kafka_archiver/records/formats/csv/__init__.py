@@ -96,7 +96,7 @@ class Csv:
         """With `content: value`, every value is text. Decoded values need no such stage."""
         if settings.content != "value":
             return None
-        from kafka_archiver.records.formats.csv.values import text_only
+        from kafka_archiver.records.formats.csv.cells import text_only
 
         return text_only
 
