@@ -1,4 +1,4 @@
-"""The layouts `fields`, by fields of the value, the key and headers, <topic>/country=DE/id=7, and `path`, any pattern."""
+"""The layouts `fields`, by values of fields, <topic>/country=DE/id=7, and `path`, by any pattern."""
 
 import re
 from collections.abc import Sequence

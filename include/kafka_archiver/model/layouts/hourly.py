@@ -1,4 +1,4 @@
-"""The layouts `hourly` and `daily`: by the record's time, <topic>/date=2026-11-21/hour=05 or <topic>/date=2026-11-21."""
+"""The layouts `hourly` and `daily`, by the time: <topic>/date=2026-11-21/hour=05, or without the hour."""
 
 from datetime import datetime
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The layouts `topic_partition`, <topic>/partition=3, and `offsets`, <topic>/partition=3/offsets=00000000000000100000."""
+"""The layouts `topic_partition`, <topic>/partition=3, and `offsets`, with a folder for each so many offsets."""
 
 from typing import Annotated
 
