@@ -1,6 +1,5 @@
 """`/archiver/health`: 200 if Airflow itself works and every archive is healthy, else 503. `/archiver/trouble`.
 
-
 A stranger gets one word. A user gets the checks of the archives that the user may see, a machine with the token all.
 """
 
