@@ -24,7 +24,7 @@ from kafka_archiver.kafka.drain.library import Columns
 from kafka_archiver.kafka.drain.messages import DrainedMessages
 from kafka_archiver.kafka.message_batch import MessageBatch
 from kafka_archiver.kafka.messages import Messages
-from kafka_archiver.records.formats import vectors
+from kafka_archiver.records import vectors
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
 

@@ -11,7 +11,7 @@ from kafka_archiver.config.archive import Archive
 from kafka_archiver.config.bounds import read_bounded, require_bounded
 from kafka_archiver.config.extras import require_extras
 from kafka_archiver.config.kinds import with_lists
-from kafka_archiver.config.unknown import unknown, without_the_only_choices
+from kafka_archiver.config.section import unknown_key
 from kafka_archiver.config.yaml_text import Read, located, read_yaml
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import faults_of, kind_of
@@ -60,9 +60,9 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
         kind = kind_of(content)
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {kind}")
     try:
-        archive = Archive.model_validate(without_the_only_choices(content), context={"folder": folder})
+        archive = Archive.model_validate(content, context={"folder": folder})
     except ValidationError as error:
-        faults = dict.fromkeys(faults_of(error, unknown, variables=read.variables))
+        faults = dict.fromkeys(faults_of(error, unknown_key, variables=read.variables))
         raise FaultyYamlError(fault._replace(text=f"{file}: {fault.text}") for fault in faults) from None
     try:
         require_extras(archive)

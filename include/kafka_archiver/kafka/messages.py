@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafka_archiver.kafka.message_batch import Fault
 from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.records.formats.unread import HEADER_KEY
-from kafka_archiver.records.formats.vectors import binaries, int64s, vector
+from kafka_archiver.records.vectors import binaries, int64s, numbers
 from kafka_archiver.values.columns import Int64s, column
 
 # The stubs of confluent_kafka have no type for a consumed message.
@@ -107,7 +107,7 @@ def value_batch(messages: list[Any]) -> pa.RecordBatch:
     times = np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, len(messages))
     if not times.all():
         times = _no_zeros(times, np.fromiter(map(itemgetter(0), map(Message.timestamp, messages)), np.int64))
-    columns = [_offsets(messages), vector(times), binaries(list(map(Message.value, messages)))]
+    columns = [_offsets(messages), numbers(times), binaries(list(map(Message.value, messages)))]
     return pa.RecordBatch.from_arrays(columns, schema=VALUE)
 
 
@@ -119,7 +119,7 @@ def record_batch(messages: list[Any]) -> pa.RecordBatch:
     headers = _all_headers(messages)
     columns = [
         _offsets(messages),
-        vector(times),
+        numbers(times),
         pa.array((types - 1).astype(np.int32)),
         binaries(list(map(Message.key, messages))),
         binaries(list(map(Message.value, messages))),

@@ -10,7 +10,7 @@ from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import state_texts
 from kafka_archiver.orchestration.alerts.failed_run import failed
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables
+from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter, MessageOf
 from kafka_archiver.orchestration.connections import open_archive
@@ -33,9 +33,9 @@ class AlertCallbacks:
     :param archives: whether the DAG archives (True) or audits (False).
     """
 
-    def __init__(self, archive: Archive, archives: bool = True, incidents: Incidents | None = None) -> None:
+    def __init__(self, archive: Archive, archives: bool = True) -> None:
         self._archive, self._archives = archive, archives
-        self._reporter = IncidentReporter(archive.archive, archive.alerts, incidents or InVariables())
+        self._reporter = IncidentReporter(archive.archive, archive.alerts, InVariables())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
         """Send the alert of a task that failed for good: Airflow's callback."""

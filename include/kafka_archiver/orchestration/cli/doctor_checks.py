@@ -30,10 +30,10 @@ from kafka_archiver.records.decode.schema_registry import Registry
 from kafka_archiver.state.doctor import Finding
 from kafka_archiver.state.doctor import examine as examine_archive
 from kafka_archiver.state.doctor.check import ok, problem, tried
-from kafka_archiver.state.doctor.encryption import NAME, check_encryption
 from kafka_archiver.state.doctor.records import check_records
 from kafka_archiver.state.doctor.schema_registry import REGISTRY, check_registry
 from kafka_archiver.state.doctor.spark import check_submit
+from kafka_archiver.state.doctor.store import NAME, check_encryption
 from kafka_archiver.store.retry import Backoff
 
 Client = TypeVar("Client")

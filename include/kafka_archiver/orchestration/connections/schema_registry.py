@@ -6,8 +6,7 @@ from airflow.sdk import Connection
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
-from kafka_archiver.orchestration.connections.properties import mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
 
 
 def registry_endpoint(archive: Archive) -> dict[str, str] | None:

@@ -10,10 +10,9 @@ from starlette.exceptions import HTTPException
 from kafka_archiver.orchestration.page.accounts import accounts_router
 from kafka_archiver.orchestration.page.action_routes import action_router
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.dashboard_panel import trouble_router
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
-from kafka_archiver.orchestration.page.health import health_router
+from kafka_archiver.orchestration.page.health import health_router, trouble_router
 from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.new_archive import new_archive_router

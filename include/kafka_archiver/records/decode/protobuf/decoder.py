@@ -12,15 +12,14 @@ from ptars import HandlerPool, PtarsConfig
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.decode.in_halves import decode_in_halves
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
 from kafka_archiver.records.decode.protobuf.frames import indexes, without_indexes
 from kafka_archiver.records.decode.protobuf.packed import wrong_lengths
 from kafka_archiver.records.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
-from kafka_archiver.records.decode.slices import indices
+from kafka_archiver.records.vectors import indices
 
 _CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nullable=True)
 # ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;

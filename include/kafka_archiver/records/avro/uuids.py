@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.records.decode.avro.cursor import BadDatumError, Cursor, Datum
-from kafka_archiver.records.decode.avro.nodes import typed
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
+from kafka_archiver.records.avro.nodes import typed
 
 _LENGTH = 36
 _DASHES = np.array([8, 13, 18, 23])

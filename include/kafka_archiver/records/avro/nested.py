@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.records.decode.avro.cursor import BadDatumError, Cursor, Datum
-from kafka_archiver.records.decode.avro.nodes import AvroNode, AvroText
-from kafka_archiver.records.decode.fields import SET
-from kafka_archiver.records.decode.slices import numbers
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
+from kafka_archiver.records.avro.nodes import AvroNode, AvroText
+from kafka_archiver.records.fields import SET
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.values.columns import Int64s
 
 # Arrays are read item by item, the k-th of all records at once: a record with a longer array is read alone.

@@ -7,14 +7,14 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.avro.cursor import BadDatumError, Cursor, Datum
-from kafka_archiver.records.decode.avro.nodes import AvroNode
-from kafka_archiver.records.decode.avro.resolve import MismatchError, resolve
-from kafka_archiver.records.decode.avro.schema import parse
-from kafka_archiver.records.decode.avro.types import arrow_field
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
+from kafka_archiver.records.avro.nodes import AvroNode
+from kafka_archiver.records.avro.resolve import MismatchError, resolve
+from kafka_archiver.records.avro.schema import parse
+from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.decode.slices import numbers
+from kafka_archiver.records.vectors import numbers
 
 
 def make(of: DecoderInput) -> Decoder:

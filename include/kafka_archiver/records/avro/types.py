@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.avro.schema import Type
-from kafka_archiver.records.decode.avro.uuids import Uuids
-from kafka_archiver.records.decode.fields import SET, field
+from kafka_archiver.records.avro.schema import Type
+from kafka_archiver.records.avro.uuids import Uuids
+from kafka_archiver.records.fields import SET, field
 
 _ARROW = {
     "null": pa.null(),

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_archiver.records.decode.slices import ByteArray, bounds, slices
+from kafka_archiver.records.vectors import ByteArray, bounds, slices
 from kafka_archiver.values.columns import Int64s
 
 Mask = npt.NDArray[np.bool_]
@@ -40,9 +40,13 @@ class Cursor:
     @classmethod
     def of(cls, values: pa.Array) -> "Cursor":
         """At the start of each of these bytes, none null."""
-        data, starts, ends = bounds(values)
+        return cls.between(*bounds(values))
+
+    @classmethod
+    def between(cls, data: ByteArray, starts: Int64s, ends: Int64s) -> "Cursor":
+        """At each of these starts; a record has the bytes to its end."""
         padded = np.concatenate([data, np.zeros(_ZEROS, np.uint8)])
-        return cls(padded, starts, ends, np.zeros(len(values), np.bool_))
+        return cls(padded, starts, ends, np.zeros(len(starts), np.bool_))
 
     def __len__(self) -> int:
         return len(self.at)

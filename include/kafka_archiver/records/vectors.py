@@ -13,7 +13,43 @@ import pyarrow.compute as pc
 
 from kafka_archiver.values.columns import Int64s
 
-Bytes = npt.NDArray[np.uint8]
+ByteArray = npt.NDArray[np.uint8]
+
+
+def bounds(values: pa.Array) -> tuple[ByteArray, Int64s, Int64s]:
+    """The bytes of a binary or large_binary column, and each value's start and end in them. A null has none."""
+    _, positions, data = values.buffers()
+    width = "i8" if values.type == pa.large_binary() else "i4"
+    ends = np.frombuffer(positions, width)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    whole = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+    starts, ends = ends[:-1] - ends[0], ends[1:] - ends[0]
+    if values.null_count:
+        ends = np.where(values.is_valid().to_numpy(zero_copy_only=False), ends, starts)
+    return whole, starts, ends
+
+
+def slices(data: ByteArray, starts: Int64s, ends: Int64s) -> pa.Array:
+    """These parts of the bytes, as large_binary. They ascend and do not overlap."""
+    # An array over the whole data: the wanted parts at its even places, what is between them at the odd ones.
+    places = np.empty(2 * len(starts) + 1, np.int64)
+    places[0:-1:2], places[1::2], places[-1] = starts, ends, 0
+    np.maximum.accumulate(places, out=places)
+    whole = pa.Array.from_buffers(pa.large_binary(), 2 * len(starts), [None, pa.py_buffer(places), pa.py_buffer(data)])
+    return whole.take(numbers(np.arange(0, 2 * len(starts), 2)))
+
+
+def numbers(values: Int64s) -> pa.Array:
+    """An array of numbers."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def indices(places: Int64s) -> pa.Array:
+    """Indices to take; -1 takes a null."""
+    integers = numbers(places)
+    valid = np.packbits(places >= 0, bitorder="little")
+    return pa.Array.from_buffers(pa.int64(), len(places), [pa.py_buffer(valid), integers.buffers()[1]])
+
+
 Mask = npt.NDArray[np.bool_]
 # Type `binary` has 32-bit offsets.
 MOST = 2**31 - 1
@@ -23,12 +59,7 @@ Piece: TypeAlias = pa.Array | bytes
 
 def int64s(values: Iterable[int], count: int) -> pa.Array:
     """An array of `count` numbers."""
-    return vector(np.fromiter(values, np.int64, count))
-
-
-def vector(numbers: Int64s) -> pa.Array:
-    """An array of numbers."""
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
+    return numbers(np.fromiter(values, np.int64, count))
 
 
 def binaries(values: Sequence[bytes | None]) -> pa.Array:
@@ -90,7 +121,7 @@ def spread(values: pa.LargeBinaryArray, present: Mask) -> pa.LargeBinaryArray:
     return large_binaries((ends - ends[0])[np.concatenate([[0], np.cumsum(present)])], text, present)
 
 
-def raw(values: pa.Array) -> Bytes:
+def raw(values: pa.Array) -> ByteArray:
     """The bytes of values of fixed width, one row each."""
     width = values.type.byte_width
     data = np.frombuffer(values.buffers()[1], np.uint8) if len(values) else np.zeros(0, np.uint8)
@@ -113,7 +144,7 @@ def grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
     return large_binaries((ends - ends[0])[np.concatenate([[0], np.cumsum(counts)])], text)
 
 
-def text_of(values: pa.Array) -> tuple[Bytes, Int64s]:
+def text_of(values: pa.Array) -> tuple[ByteArray, Int64s]:
     """The bytes of all values, and their offsets in the whole buffer: one more than values."""
     _, positions, data = values.buffers()
     ends = np.frombuffer(positions, "i8" if values.type == pa.large_binary() else "i4")[

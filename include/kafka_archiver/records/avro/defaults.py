@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.avro import types
-from kafka_archiver.records.decode.avro.cursor import BadDatumError
-from kafka_archiver.records.decode.avro.schema import Type
-from kafka_archiver.records.decode.avro.uuids import parse
+from kafka_archiver.records.avro import types
+from kafka_archiver.records.avro.cursor import BadDatumError
+from kafka_archiver.records.avro.schema import Type
+from kafka_archiver.records.avro.uuids import parse
 
 
 def default(avro: Type, value: Any) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.avro import types
-from kafka_archiver.records.decode.avro.defaults import default
-from kafka_archiver.records.decode.avro.nested import Array, AvroMap, AvroRecord, Branch, Union
-from kafka_archiver.records.decode.avro.nodes import (
+from kafka_archiver.records.avro import types
+from kafka_archiver.records.avro.defaults import default
+from kafka_archiver.records.avro.nested import Array, AvroMap, AvroRecord, Branch, Union
+from kafka_archiver.records.avro.nodes import (
     AvroDecimals,
     AvroNode,
     AvroText,
@@ -23,8 +23,8 @@ from kafka_archiver.records.decode.avro.nodes import (
     Real,
     RefusedType,
 )
-from kafka_archiver.records.decode.avro.schema import Type
-from kafka_archiver.records.decode.avro.uuids import Uuids
+from kafka_archiver.records.avro.schema import Type
+from kafka_archiver.records.avro.uuids import Uuids
 
 _INT, _LONG = (-(1 << 31), (1 << 31) - 1), (-(1 << 63), (1 << 63) - 1)
 _BOUNDS = {"time-millis": (0, 86_400_000 - 1), "time-micros": (0, 86_400_000_000 - 1)}
