@@ -22,8 +22,8 @@ from kafka_archiver.kafka.drain.client import DrainConsumer, is_possible
 from kafka_archiver.kafka.drain.compile import compile_drain
 from kafka_archiver.kafka.drain.library import Columns
 from kafka_archiver.kafka.drain.messages import DrainedMessages
+from kafka_archiver.kafka.message_batch import MessageBatch
 from kafka_archiver.kafka.messages import Messages
-from kafka_archiver.kafka.taken import Taken
 from kafka_archiver.records import vectors
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
@@ -57,7 +57,7 @@ def messages(draw: st.DrawFn, most: int = 25) -> list[Odd]:
     return odd
 
 
-def take(taken: Taken, rounds: list[int]) -> None:
+def take(taken: MessageBatch, rounds: list[int]) -> None:
     for number in rounds:
         taken.more(number, 0)
 

@@ -9,7 +9,7 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.kafka.taken import Fault
+from kafka_archiver.kafka.message_batch import Fault
 from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.records.formats.unread import HEADER_KEY
 from kafka_archiver.records.vectors import binaries, int64s, numbers
@@ -29,7 +29,7 @@ RECORD_COLUMNS = pa.schema([RECORD.field(name) for name in RECORD.names if name 
 
 
 class Messages:
-    """Implements `Taken`.
+    """Implements `MessageBatch`.
 
     :param consume: returns the messages that come: up to a number, within a timeout in seconds.
     :param sample: measure the keys and headers of one message in so many.
@@ -42,7 +42,7 @@ class Messages:
         self.counted = self.uncounted = 0
 
     def more(self, number: int, timeout: float) -> bool:
-        """Take up to `number` further messages; see `Taken`."""
+        """Take up to `number` further messages; see `MessageBatch`."""
         messages = self._consume(number, timeout=timeout)
         counted, uncounted = held_bytes(messages, self._sample)
         self.counted, self.uncounted = self.counted + counted, self.uncounted + uncounted
@@ -70,7 +70,7 @@ class Messages:
         return [(message.topic(), message.partition()) for message in (self._records[0], self._records[count - 1])]
 
     def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
-        """Return the first `count` records; see `Taken`."""
+        """Return the first `count` records; see `MessageBatch`."""
         return list(to_batches(self._records[:count], record_batch if whole else value_batch))
 
     def close(self) -> None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from kafka_archiver.model.losses import assumption_of
 from kafka_archiver.model.manifest import Manifest, Outcome, Settled
 from kafka_archiver.model.order import Order
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
-from kafka_archiver.model.progress import PartitionProgress, Progress
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourProof, Judgement, judge, proof_in_a_stretch, prove
 from kafka_archiver.model.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
+from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, merge, subtract
 

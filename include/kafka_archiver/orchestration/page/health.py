@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.orchestration.metadata.services import services
+from kafka_archiver.orchestration.metadata.airflow_health import services
 from kafka_archiver.orchestration.page.access import MaybeUser, User, has_token, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.views import rows_of

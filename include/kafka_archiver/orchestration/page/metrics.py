@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.metadata.services import Services, services
+from kafka_archiver.orchestration.metadata.airflow_health import Services, services
 from kafka_archiver.orchestration.page.access import MaybeUser, has_token, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.state.health import verdict_of

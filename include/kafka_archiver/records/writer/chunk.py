@@ -17,7 +17,7 @@ from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.bad_records import BadRecords
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
 from kafka_archiver.records.writer.disk import working_directory
-from kafka_archiver.records.writer.offsets import OffsetTally
+from kafka_archiver.records.writer.offset_tally import OffsetTally
 from kafka_archiver.records.writer.openers import archived
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 from kafka_archiver.records.writer.split import blocks, gathered

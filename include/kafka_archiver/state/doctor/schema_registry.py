@@ -9,7 +9,7 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.decode.frames import schema_id
-from kafka_archiver.records.decode.registry import Registry
+from kafka_archiver.records.decode.schema_registry import Registry
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.state.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 

@@ -39,7 +39,7 @@ class Difference(NamedTuple):
     found_etag: str | None
 
 
-class Books:
+class PromiseTable:
     """One audit's tables, in a temporary file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -49,9 +49,9 @@ class Books:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Self]:
-        """Empty books, deleted at the end."""
+        """Empty table, deleted at the end."""
         with TemporaryDirectory(prefix="kafka-archiver-audit-") as directory:
-            connection = sqlite3.connect(f"{directory}/books", isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(f"{directory}/table", isolation_level=None, check_same_thread=False)
             try:
                 connection.execute("BEGIN")
                 yield cls(connection)

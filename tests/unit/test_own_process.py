@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.kafka import apart
+from kafka_archiver.kafka import own_process
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from tests.support.waiting import until
 
 
 @pytest.fixture(autouse=True)
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[apart._Process]]:
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[own_process._Process]]:
     """No idle processes before the test, and none after it."""
-    idle: list[apart._Process] = []
-    monkeypatch.setattr(apart, "_idle", idle)
+    idle: list[own_process._Process] = []
+    monkeypatch.setattr(own_process, "_idle", idle)
     yield idle
     for process in idle:
         process.end()
@@ -34,13 +34,13 @@ def end_once(mark: Path) -> int:
 
 
 def test_a_process_answers_one_call_after_the_other_and_raises_what_the_function_raises() -> None:
-    first = apart.call(os.getpid, 10)
+    first = own_process.call(os.getpid, 10)
     assert first != os.getpid()
     with pytest.raises(FileNotFoundError):
-        apart.call(os.stat, 10, "/nowhere")
+        own_process.call(os.stat, 10, "/nowhere")
     with pytest.raises(PermanentError, match="as it was said"):
-        apart.call(refuse, 10, "as it was said")
-    assert apart.call(os.getpid, 10) == first
+        own_process.call(refuse, 10, "as it was said")
+    assert own_process.call(os.getpid, 10) == first
 
 
 def refuse(text: str) -> None:
@@ -48,27 +48,27 @@ def refuse(text: str) -> None:
 
 
 def test_a_process_that_ends_is_followed_by_another(tmp_path: Path) -> None:
-    first = apart.call(os.getpid, 10)
-    assert apart.call(end_once, 10, tmp_path / "mark") not in (first, os.getpid())
+    first = own_process.call(os.getpid, 10)
+    assert own_process.call(end_once, 10, tmp_path / "mark") not in (first, os.getpid())
 
 
-def test_processes_that_always_end_are_a_transient_error_that_says_how(pool: list[apart._Process]) -> None:
+def test_processes_that_always_end_are_a_transient_error_that_says_how(pool: list[own_process._Process]) -> None:
     with pytest.raises(
         TransientError, match=rf"\(signal {signal.SIGABRT.value}\) in 3 requests about a consumer group"
     ):
-        apart.call(os.abort, 10)
+        own_process.call(os.abort, 10)
     assert pool == []
 
 
-def test_a_silent_process_is_ended(pool: list[apart._Process]) -> None:
+def test_a_silent_process_is_ended(pool: list[own_process._Process]) -> None:
     with pytest.raises(TransientError, match=f"signal {signal.SIGKILL.value}"):
-        apart.call(time.sleep, 0.05, 3600)
+        own_process.call(time.sleep, 0.05, 3600)
     assert pool == []
 
 
 CALLERS = """
 import os
-from kafka_archiver.kafka.apart import call
+from kafka_archiver.kafka.own_process import call
 first = call(os.getpid, 10)
 forked = os.fork()
 if not forked:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.schemas import Kind, Reference, Schema, SubjectVersion
-from kafka_archiver.records.decode.registry_requests import TIMEOUT_SECONDS, Server
+from kafka_archiver.records.decode.schema_registry_requests import TIMEOUT_SECONDS, Server
 
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 # How deep schemas may import each other: far above what a producer could use.

@@ -17,7 +17,7 @@ from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.running import of_runs
 
 
-def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
+def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
     """Return the archive as it is. If the brokers or the store do not answer, the snapshot has the error, too.
 
     :param before: an earlier snapshot: what cannot have changed since is not read again.

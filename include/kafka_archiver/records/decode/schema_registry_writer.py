@@ -7,8 +7,8 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.registry import Registry
-from kafka_archiver.records.decode.registry_requests import TIMEOUT_SECONDS, RefusedError, Server
+from kafka_archiver.records.decode.schema_registry import Registry
+from kafka_archiver.records.decode.schema_registry_requests import TIMEOUT_SECONDS, RefusedError, Server
 
 Mode = Literal["READWRITE", "READONLY", "READONLY_OVERRIDE", "FORWARD", "IMPORT"]
 _NO_SUBJECT, _NO_MODE = 40401, 40409

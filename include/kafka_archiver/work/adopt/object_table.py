@@ -18,7 +18,7 @@ CREATE TABLE placed (topic TEXT, partition INTEGER, first INTEGER, last INTEGER,
 """
 
 
-class Books:
+class ObjectTable:
     """One adoption's tables, in a temporary file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -28,9 +28,9 @@ class Books:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Self]:
-        """Open empty books, deleted at the end."""
+        """Open an empty table, deleted at the end."""
         with TemporaryDirectory(prefix="kafka-archiver-adopt-") as directory:
-            connection = sqlite3.connect(f"{directory}/books", isolation_level=None)
+            connection = sqlite3.connect(f"{directory}/table", isolation_level=None)
             try:
                 connection.execute("BEGIN")
                 yield cls(connection)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from kafka_archiver.audit.derived import Proved, check_hour, check_progress, repair_advice, settled_runs
 from kafka_archiver.audit.documents import Run, check_line, displaced, is_known, schema_missing, snapshot_missing
-from kafka_archiver.audit.inspection.books import Books
 from kafka_archiver.audit.inspection.listing import check_listing
+from kafka_archiver.audit.inspection.promise_table import PromiseTable
 from kafka_archiver.audit.inspection.promises import Promises, Replaced
 from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
 from kafka_archiver.audit.objects import UNEXPLAINED, unproven
@@ -34,8 +34,8 @@ THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The books and findings of one look. `last`: the length of the line; `unsettled`: the runs behind its settled
+class Comparison:
+    """The table and findings of one look. `last`: the length of the line; `unsettled`: the runs behind its settled
     part; `adoption`: what the archive has of another tool.
     """
 
@@ -80,12 +80,12 @@ class _Keys:
             self.unknown.append(key)
 
 
-def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
+def compare(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Comparison:
     """Compare the archive's documents with each other, and its objects with the documents.
 
     :param topics: topics to list besides those that the ledger knows.
     """
-    with ThreadPoolExecutor(THREADS) as pool, Books.open() as books:
+    with ThreadPoolExecutor(THREADS) as pool, PromiseTable.open() as table:
         reader = DocumentReader(Ledger(store, archive), pool)
         keys = _Keys()
         for stat in store.list(ledger_prefix(archive)):
@@ -94,7 +94,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         settled = settled_runs(progress.settled if progress else 0, max(keys.numbers, default=0), keys.settled)
         last = max([settled, *keys.numbers])
         tell(f"{archive}: {count(last, 'run')}; reading what they promise")
-        promises = Promises(archive, reader, books)
+        promises = Promises(archive, reader, table)
         findings = list(_unknown(keys.unknown))
         promises.broken += [f"number {n}" for n in range(1, last + 1) if n not in keys.numbers]
         for number, run in reader.runs(sorted(keys.numbers), settled):
@@ -107,7 +107,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         promises.broken += [f"number {n}" for n in beyond]
         findings += check_line(archive, keys.numbers, max([settled, *beyond]))
         findings += promises.gaps()
-        findings += _check_derived(reader, archive, keys.hours, progress, promises, books)
+        findings += _check_derived(reader, archive, keys.hours, progress, promises, table)
         known = {*promises.topics, *topics, *((p.topic for p in progress.partitions) if progress else ())}
         findings += _check_schemas(reader, archive, promises.schemas)
         findings += _check_snapshots(reader, archive, promises.snapshots)
@@ -118,21 +118,21 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         if adoption:
             findings.append(unproven(adoption))
             for page in reader.adopted_pages(adoption):
-                books.promise_adopted(page.objects)
+                table.promise_adopted(page.objects)
         tell(f"{archive}: listing the objects of {count(len(known), 'topic')}")
         findings += check_listing(
             store,
             archive,
             known,
             list(promises.layouts.values()),
-            books,
+            table,
             promises.unfinished,
             pool,
             tell,
             adoption.folder if adoption else None,
         )
-        objects, size = books.promised()
-    return Look(
+        objects, size = table.promised()
+    return Comparison(
         findings=[*reader.findings, *findings],
         last=last,
         unsettled=promises.unsettled,
@@ -219,7 +219,7 @@ def _check_derived(
     hours: set[int | None],
     progress: Progress | None,
     promises: Promises,
-    books: Books,
+    table: PromiseTable,
 ) -> Iterator[Finding]:
     """The proofs and the progress."""
     if promises.broken:
@@ -231,10 +231,10 @@ def _check_derived(
             "Repair these documents first, then audit again",
         )
         return
-    every = sorted({*hours, *books.hours()}, key=lambda hour: (hour is None, hour))
+    every = sorted({*hours, *table.hours()}, key=lambda hour: (hour is None, hour))
     for hour, stored in reader.hours(every):
         proved_hours: list[Proved | None] = [
-            (proof, books.contributions(proof)) if proof else None for proof in (books.proof(hour), books.ahead(hour))
+            (proof, table.contributions(proof)) if proof else None for proof in (table.proof(hour), table.ahead(hour))
         ]
         if stored is not None or hour not in hours:
             # An unreadable proof is a finding already.

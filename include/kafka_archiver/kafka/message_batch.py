@@ -18,7 +18,7 @@ class Fault(NamedTuple):
     offset: int
 
 
-class Taken(Protocol):
+class MessageBatch(Protocol):
     """Records and errors of one consumer, in their order."""
 
     @property
