@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan
-from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.state.status.condition import observe, waits
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition

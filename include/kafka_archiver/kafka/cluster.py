@@ -11,10 +11,10 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ConfigSource, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
-from kafka_archiver.kafka import apart, groups
+from kafka_archiver.kafka import groups, own_process
 from kafka_archiver.kafka.admin_requests import LISTEN_SECONDS, Asking, Name, Result, Start
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
+from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.kafka.leaders import BrokerNode, at_leaders, described, leaders, majority_of, names_of
@@ -403,7 +403,7 @@ class Cluster:
 
     def _call(self, function: Callable[..., Result], *args: Any) -> Result:
         """A request to a group's coordinator, apart. The client may use up `timeout` twice: to wait, and to retry."""
-        return apart.call(function, 2 * self.timeout + 30, self.properties, self.timeout, *args)
+        return own_process.call(function, 2 * self.timeout + 30, self.properties, self.timeout, *args)
 
     def first_records(
         self, starts: Mapping[TopicPartition, int], seconds: float = 10.0

@@ -1,10 +1,13 @@
 """The engine: writes the chunks of a plan in Spark tasks. Three readers: native, Spark's Kafka source, dead letters."""
 
+import atexit
 import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from itertools import count
+from pathlib import Path
 from types import MappingProxyType
 
 from py4j.protocol import INPUT_CONVERTER
@@ -13,15 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter
 
 from kafka_archiver.jobs.archive import Reader
+from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.messages.progress import ChunkProgress
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.disk import working_directory
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.failing_records import located
 from kafka_archiver.spark.failures import APPLICATION, failed_task, process_ended, understand
 from kafka_archiver.spark.fatal_records import explained, search
 from kafka_archiver.spark.java import LOCALE
-from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import reader_of, share, write_in_tasks
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
@@ -29,6 +33,7 @@ from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.spark.sql_tasks import of_function, shares_by_topic, sql_frame
 from kafka_archiver.store import open_store
 
+_SETTING = "spark.local.dir"
 log = logging.getLogger(__name__)
 SESSION = {
     # Spark computes the size of an Arrow batch again for every row, at a cost that grows with the batch.
@@ -180,3 +185,29 @@ def _room_for_sockets(conf: SparkConf) -> bool:
     """
     place = SparkContext._jvm.java.lang.System.getProperty("java.io.tmpdir")  # type: ignore[union-attr]
     return conf.contains("spark.python.unix.domain.socket.dir") or len(os.fsencode(place)) <= 65
+
+
+def local_dirs(conf: SparkConf) -> dict[str, str]:
+    """Settings for the Spark context that this process will start.
+
+    The process removes the directories at its end; after a kill, the next job on this machine removes them.
+
+    :param conf: the settings of spark-submit.
+    """
+    chosen = conf.get(_SETTING)
+    # The cluster manager cleans up executors, and the driver in cluster mode.
+    elsewhere = conf.get("spark.submit.deployMode") == "cluster" or "SPARK_LOCAL_DIRS" in os.environ
+    if chosen is None or elsewhere or SparkContext._active_spark_context:
+        return {}
+    locks = ExitStack()
+    atexit.register(locks.close)
+    return {_SETTING: ",".join(_locked(directory.strip(), locks) for directory in chosen.split(","))}
+
+
+def _locked(chosen: str, locks: ExitStack) -> str:
+    try:
+        Path(chosen).mkdir(parents=True, exist_ok=True)
+        return str(locks.enter_context(working_directory(Path(chosen))))
+    except (OSError, TransientError):
+        # Spark reports the error itself, and uses another directory of the list.
+        return chosen

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.kafka.identity import changed, cuts, is_known
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.model.plan import PartitionPlan, Plan

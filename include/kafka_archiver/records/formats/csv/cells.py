@@ -9,14 +9,28 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.records.formats.base import Rejections
 from kafka_archiver.records.formats.csv.style import Style
 from kafka_archiver.records.formats.jsonl.objects import column, headers
 from kafka_archiver.records.formats.jsonl.records import bytes_of
 from kafka_archiver.records.formats.jsonl.typed_reader import value_of
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.plain_types import bare
-from kafka_archiver.records.formats.shared.utf8 import is_binary
-from kafka_archiver.records.formats.vectors import Piece, joined, spread, valid
+from kafka_archiver.records.formats.shared.utf8 import is_binary, not_utf8
+from kafka_archiver.records.vectors import Piece, joined, spread, valid
+
+_NOT_TEXT = (
+    "the value is not UTF-8, so it cannot be text of a CSV file; set `store.content: record`, which has base64 for it, "
+    "or another `store.format`"
+)
+
+
+def text_only(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
+    """Reject values that are not UTF-8."""
+    bad = not_utf8(batch.column("value"))
+    if len(bad):
+        marks.reject(dict.fromkeys(batch.column("offset").take(pa.array(bad)).to_pylist(), _NOT_TEXT))
+    return batch
 
 
 class Cells(NamedTuple):

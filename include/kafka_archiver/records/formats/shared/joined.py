@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import Buffer
-from kafka_archiver.records.formats.vectors import binaries, large_binary, text_of
+from kafka_archiver.records.vectors import binaries, large_binary, text_of
 
 _NOTHING = large_binary(b"")
 

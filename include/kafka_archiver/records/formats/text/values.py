@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import Fitting, Rejections
-from kafka_archiver.records.formats.vectors import joined, text_of
+from kafka_archiver.records.vectors import joined, text_of
 
 
 def without(separator: bytes) -> Fitting:

@@ -1,0 +1,76 @@
+"""The decoder of Avro."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
+from kafka_archiver.records.avro.nodes import AvroNode
+from kafka_archiver.records.avro.resolve import MismatchError, resolve
+from kafka_archiver.records.avro.schema import parse
+from kafka_archiver.records.avro.types import arrow_field
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.frames import Framed, Unframed
+from kafka_archiver.records.vectors import numbers
+
+
+def make(of: DecoderInput) -> Decoder:
+    """Make the decoder `avro`."""
+    return avro_decoder(of.required_schema, of.writers, of.framed, of.column)
+
+
+def avro_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
+    """A decoder of Avro.
+
+    :raises ConfigError: the schema is not valid, or a type contains itself.
+    """
+    reader = parse(schema)
+    field = arrow_field(column, reader)
+    if not framed:
+        return Unframed(field, _AvroReading(resolve(reader, reader), field.type))
+    reads: dict[int, Read | str] = {}
+    for number, writer in writers.items():
+        try:
+            reads[number] = _AvroReading(resolve(parse(writer), reader), field.type)
+        except (MismatchError, ConfigError) as error:
+            reads[number] = (
+                f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
+                f"({schema.fingerprint}): {error}"
+            )
+    return Framed(field, reads)
+
+
+class _AvroReading:
+    """Reads records as vectors, and those that are not what the schema says, or too irregular, one by one."""
+
+    def __init__(self, node: AvroNode, kind: pa.DataType) -> None:
+        self._node, self._kind = node, kind
+
+    def __call__(self, data: pa.Array) -> Decoded:
+        at = Cursor.of(data)
+        column = self._node.column(at)
+        at.refuse(at.left() > 0)
+        rows = np.flatnonzero(at.bad)
+        if not len(rows):
+            return Decoded(column, {})
+        values, reasons = [], {}
+        for row in rows.tolist():
+            try:
+                values.append(self._decode_row(data[row].as_py()))
+            except (ValueError, ArithmeticError) as error:
+                values.append(None)
+                reasons[row] = f"the bytes do not fit their Avro schema: {error}"
+        places = np.arange(len(data))
+        places[rows] = len(data) + np.arange(len(rows))
+        joined = pa.concat_arrays([column, pa.array(values, self._kind)])
+        return Decoded(joined.take(numbers(places)), reasons)
+
+    def _decode_row(self, data: bytes) -> object:
+        at = Datum(data)
+        value = self._node.value(at)
+        if at.left():
+            raise BadDatumError(f"{at.left()} bytes follow the record")
+        return value
