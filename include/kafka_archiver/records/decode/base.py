@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from kafka_archiver.model.schemas import Schema, Unknown
+from kafka_archiver.records.decode.slices import ByteArray
 from kafka_archiver.values.columns import Int64s
 
 
@@ -75,3 +76,11 @@ class Decoder(Protocol):
 
 # What decodes the bytes of one writer's schema, without frames and without nulls.
 Read = Callable[[pa.Array], Decoded]
+
+
+@runtime_checkable
+class ReadsInside(Protocol):
+    """A `Read` for which nothing is copied: it takes the bytes inside of others."""
+
+    def read(self, data: ByteArray, starts: Int64s, ends: Int64s) -> Decoded:
+        """Decode what is between each start and end. None is null."""

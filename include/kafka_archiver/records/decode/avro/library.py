@@ -1,6 +1,6 @@
 """The C interface of rows.c: the one place that knows its types."""
 
-from ctypes import POINTER, Structure, c_int, c_int64, c_void_p
+from ctypes import POINTER, Structure, c_int64, c_void_p
 from enum import IntEnum
 from functools import cache
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ class Program(Structure):
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "rows": (c_int64, c_void_p, c_void_p, c_void_p, c_int64, POINTER(Program), c_int64, c_void_p, c_void_p),
-    "frames": (c_int, c_void_p, c_void_p, c_void_p, c_int64, c_void_p),
+    "frames": (None, c_void_p, c_void_p, c_void_p, c_int64, c_void_p),
 }
 
 

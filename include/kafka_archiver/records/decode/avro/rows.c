@@ -427,18 +427,14 @@ int64_t avro_rows(const uint8_t *data, const int64_t *starts, const int64_t *sto
     return bad_records;
 }
 
-/* Writes the schema id of each frame: byte 0, then the id in four bytes; -1: there is no frame. Returns 1 if all are the
-   same, else 0. */
-int avro_frames(const uint8_t *data, const int64_t *starts, const int64_t *stops, int64_t records, int64_t *ids)
+/* Writes the schema id of each of the registry's frames: byte 0, then the id in four bytes; -1: there is no frame. */
+void avro_frames(const uint8_t *data, const int64_t *starts, const int64_t *stops, int64_t records, int64_t *ids)
 {
-    int same = 1;
     for (int64_t i = 0; i < records; i++) {
         const uint8_t *frame = data + starts[i];
         if (stops[i] - starts[i] < 5 || frame[0])
             ids[i] = -1;
         else
             ids[i] = (int64_t)frame[1] << 24 | frame[2] << 16 | frame[3] << 8 | frame[4];
-        same &= ids[i] == ids[0];
     }
-    return same;
 }
