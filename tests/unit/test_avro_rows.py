@@ -15,18 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.avro import compiled as compiled_rows
-from kafka_archiver.records.avro.compiled import CompiledRows, compiled
-from kafka_archiver.records.avro.library import library
+from kafka_archiver.records.avro.compiled import compiled
 from kafka_archiver.records.avro.resolve import resolve
 from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.decode.avro import avro_decoder
 from kafka_archiver.records.native.compile import compile_source
+from kafka_archiver.records.rows import filled
+from kafka_archiver.records.rows.filled import CompiledRows
+from kafka_archiver.records.rows.library import library
 from kafka_archiver.records.vectors import bounds
 from tests.unit.test_decode_avro import encode, written
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(library() is None, reason="rows.c is not compiled")]
-ROWS = Path(compiled_rows.__file__).with_name("rows.c")
+ROWS = Path(filled.__file__).with_name("rows.c")
 
 
 def reading(schema: Any) -> CompiledRows | None:
@@ -108,8 +109,18 @@ def test_no_sanitizer_complains(tmp_path: Path) -> None:
         "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}",
     }
     # -s: what the sanitizer says before the process ends.
-    options = ["-q", "-s", "-p", "sanitized", "-p", "no:cacheprovider", "-k", "too_small or one_key or no_record"]
-    command = [sys.executable, "-m", "pytest", *options, __file__, str(Path(__file__).with_name("test_decode_avro.py"))]
+    options = [
+        "-q",
+        "-s",
+        "-p",
+        "sanitized",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "too_small or one_key or no_record or both_give",
+    ]
+    others = [str(Path(__file__).with_name(f"test_{name}.py")) for name in ("decode_avro", "json_rows")]
+    command = [sys.executable, "-m", "pytest", *options, __file__, *others]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 passed" in done.stdout
+    assert "6 passed" in done.stdout

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.avro.compiled import MOST_BYTES, compiled
+from kafka_archiver.records.avro.compiled import compiled
 from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum, Mask
 from kafka_archiver.records.avro.nodes import AvroNode
 from kafka_archiver.records.avro.resolve import MismatchError, resolve
@@ -15,6 +15,7 @@ from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
 from kafka_archiver.records.decode.frames import Framed, Unframed
+from kafka_archiver.records.rows.filled import MOST_BYTES
 from kafka_archiver.records.vectors import ByteArray, bounds, numbers, slices
 from kafka_archiver.values.columns import Int64s
 

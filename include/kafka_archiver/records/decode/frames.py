@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.records.avro.library import library
 from kafka_archiver.records.decode.base import Decoded, Read, ReadsInside, renumbered
+from kafka_archiver.records.rows.library import library
 from kafka_archiver.records.vectors import ByteArray, bounds, indices, slices
 from kafka_archiver.values.columns import Int64s
 
@@ -32,7 +32,7 @@ class Framed:
         whole, starts, ends = bounds(data)
         frame_ids, starts = _split(whole, starts, ends, ids)
         if len(data) and not data.null_count and (frame_ids == frame_ids[0]).all():
-            only = self._read(int(frame_ids[0]))
+            only: object = self._read(int(frame_ids[0]))
             if isinstance(only, ReadsInside):
                 return only.read(whole, starts, ends)
         bodies = slices(whole, starts, ends)

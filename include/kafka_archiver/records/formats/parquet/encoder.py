@@ -116,13 +116,16 @@ def _ends(values: pa.Array) -> Int64s:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         items = np.zeros(len(values) + 1, np.int64)
         np.cumsum(values.value_lengths().fill_null(0).to_numpy(), out=items[1:])
-        ends: Int64s = _ends(values.flatten())[items]
-        return ends
+        of_items: Int64s = _ends(values.flatten())[items]
+        return of_items
+    ends = np.zeros(len(values) + 1, np.int64)
     if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
-        return np.arange(len(values) + 1) * max(1, kind.bit_width // 8)
-    if pa.types.is_fixed_size_binary(kind):
-        return np.arange(len(values) + 1) * kind.byte_width
-    if values.null_count or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return np.concatenate([[0], np.cumsum(lengths(values))])
-    _, places = text_of(values)
-    return places.astype(np.int64) - places[0]
+        ends += np.arange(len(ends)) * max(1, kind.bit_width // 8)
+    elif pa.types.is_fixed_size_binary(kind):
+        ends += np.arange(len(ends)) * kind.byte_width
+    elif values.null_count or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        np.cumsum(lengths(values), out=ends[1:])
+    else:
+        _, places = text_of(values)
+        ends += places - places[0]
+    return ends

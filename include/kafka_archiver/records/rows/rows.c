@@ -1,4 +1,4 @@
-/* Reads Avro records into Arrow columns, record by record. compiled.py calls it and says what each node is.
+/* Reads Avro or JSON into Arrow columns, record by record. filled.py calls it and says what each node is.
 
    It allocates nothing, keeps nothing, and links to nothing. All memory that it writes is the caller's, and its sizes
    come with it: what does not fit is counted, never written, and the caller calls again with more memory. A record that
@@ -31,6 +31,8 @@ enum { GOOD, BAD };
 /* More entries of one map than this are compared by Python. */
 #define MOST_ENTRIES 64
 #define NOWHERE (-1)
+/* Names of one JSON object that have columns. */
+#define MOST_NAMES 256
 
 /* What a node has of records so far. `used`: bytes of a text, items of a list. */
 struct count {
@@ -53,6 +55,8 @@ struct program {
     const struct node *nodes;
     const int32_t *parts;  /* nodes; of branches: node and place, in turn */
     struct count *counts;
+    const uint8_t *names;      /* of JSON: the name of each part is between two of these ends */
+    const int32_t *name_ends;
 };
 
 struct reader {
@@ -404,9 +408,292 @@ static int value(struct reader *reader, const struct program *program, int32_t a
     }
 }
 
+/* --- JSON. What is certain is read here; escapes of four digits, long numbers, names that have no column, and whatever
+   is no JSON are left to Python. --- */
+
+static void space(struct reader *reader)
+{
+    while (reader->at < reader->end &&
+           (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\r' || *reader->at == '\t'))
+        reader->at++;
+}
+
+static int next(struct reader *reader, uint8_t letter)
+{
+    space(reader);
+    if (reader->at == reader->end || *reader->at != letter)
+        return 0;
+    reader->at++;
+    return 1;
+}
+
+static int word(struct reader *reader, const char *letters, int64_t size)
+{
+    if (left(reader) < size || memcmp(reader->at, letters, (size_t)size))
+        return BAD;
+    reader->at += size;
+    return GOOD;
+}
+
+/* The letters between two quotes. `escaped`: some of them are escapes. */
+static int quoted(struct reader *reader, const uint8_t **start, int64_t *length, int *escaped)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    *escaped = 0;
+    if (!next(reader, '"'))
+        return BAD;
+    *start = reader->at;
+    const uint8_t *at = reader->at;
+    for (;;) {
+        while (reader->end - at >= 8) {
+            uint64_t letters;
+            memcpy(&letters, at, 8);
+            uint64_t quotes = letters ^ ones * '"', slashes = letters ^ ones * '\\';
+            if ((((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes) | ((letters - ones * 32) & ~letters)) & high)
+                break;
+            at += 8;
+        }
+        if (at == reader->end || *at < 32)
+            return BAD;
+        if (*at == '"')
+            break;
+        if (*at == '\\') {
+            *escaped = 1;
+            if (++at == reader->end || *at < 32)
+                return BAD;
+        }
+        at++;
+    }
+    *length = at - *start;
+    reader->at = at + 1;
+    return GOOD;
+}
+
+static void text(const struct node *node, struct count *count, const uint8_t *start, int64_t length)
+{
+    if (length && count->used + length <= node->most_used)
+        memcpy(node->bytes + count->used, start, (size_t)length);
+    count->used += length;
+}
+
+static int unescaped(const struct node *node, struct count *count, const uint8_t *start, int64_t length)
+{
+    const uint8_t *at = start, *end = start + length;
+    while (at < end) {
+        const uint8_t *plain = at;
+        while (at < end && *at != '\\')
+            at++;
+        text(node, count, plain, at - plain);
+        if (at == end)
+            return GOOD;
+        uint8_t letter = at[1];
+        letter = letter == 'n' ? '\n' : letter == 't' ? '\t' : letter == 'r' ? '\r' : letter == 'b' ? '\b' :
+                 letter == 'f' ? '\f' : letter == '"' || letter == '\\' || letter == '/' ? letter : 0;
+        if (!letter)
+            return BAD;
+        text(node, count, &letter, 1);
+        at += 2;
+    }
+    return GOOD;
+}
+
+static int string(struct reader *reader, const struct node *node, struct count *count)
+{
+    const uint8_t *start;
+    int64_t length;
+    int escaped;
+    if (quoted(reader, &start, &length, &escaped))
+        return BAD;
+    if (!escaped)
+        text(node, count, start, length);
+    else if (unescaped(node, count, start, length))
+        return BAD;
+    ends(node, count, 1);
+    return GOOD;
+}
+
+/* A number as its digits say: `value` times 10 to the power of `exponent`. */
+static int digits(struct reader *reader, int *negative, uint64_t *value, int *exponent, int *whole)
+{
+    const uint8_t *at = reader->at, *end = reader->end;
+    int count = 0;
+    *negative = at < end && *at == '-';
+    at += *negative;
+    *value = 0, *exponent = 0, *whole = 1;
+    if (at == end || *at < '0' || *at > '9' || (*at == '0' && at + 1 < end && at[1] >= '0' && at[1] <= '9'))
+        return BAD;
+    for (; at < end && *at >= '0' && *at <= '9'; at++, count++)
+        *value = *value * 10 + (uint64_t)(*at - '0');
+    if (at < end && *at == '.') {
+        *whole = 0;
+        const uint8_t *point = ++at;
+        for (; at < end && *at >= '0' && *at <= '9'; at++, count++, (*exponent)--)
+            *value = *value * 10 + (uint64_t)(*at - '0');
+        if (at == point)
+            return BAD;
+    }
+    /* More digits may not be in `value`. */
+    if (count > 18)
+        return BAD;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        *whole = 0;
+        int power = 0, below;
+        at++;
+        below = at < end && *at == '-';
+        at += at < end && (*at == '-' || *at == '+');
+        const uint8_t *first = at;
+        for (; at < end && *at >= '0' && *at <= '9' && at - first < 4; at++)
+            power = power * 10 + (*at - '0');
+        if (at == first || at - first > 3)
+            return BAD;
+        *exponent += below ? -power : power;
+    }
+    reader->at = at;
+    return GOOD;
+}
+
+static int json_real(struct reader *reader, const struct node *node, struct count *count)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+                                    1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    int negative, exponent, whole;
+    uint64_t value;
+    if (digits(reader, &negative, &value, &exponent, &whole))
+        return BAD;
+    /* Both are exact then, so one division or multiplication rounds as it has to. */
+    if (value > (uint64_t)1 << 53 || exponent < -22 || exponent > 22 || (negative && !value))
+        return BAD;
+    double real = exponent < 0 ? (double)value / powers[-exponent] : (double)value * powers[exponent];
+    if (negative)
+        real = -real;
+    if (node->width == 4) {
+        float narrow = (float)real;
+        fixed(node, count, &narrow, 4);
+    } else {
+        fixed(node, count, &real, 8);
+    }
+    return GOOD;
+}
+
+static int json_value(struct reader *reader, const struct program *program, int32_t at);
+
+static int object(struct reader *reader, const struct program *program, int32_t at)
+{
+    const struct node *node = &program->nodes[at];
+    uint64_t seen[MOST_NAMES / 64] = {0};
+    int32_t place = 0;
+    if (!next(reader, '{'))
+        return BAD;
+    if (!next(reader, '}')) {
+        do {
+            const uint8_t *name;
+            int64_t length;
+            int escaped;
+            int32_t tries = 0;
+            if (quoted(reader, &name, &length, &escaped) || escaped || !next(reader, ':'))
+                return BAD;
+            /* Most documents have their names in one order. */
+            for (;; tries++, place++) {
+                if (tries == node->parts)
+                    return BAD;
+                if (place >= node->parts)
+                    place = 0;
+                const int32_t *name_ends = program->name_ends + node->first + place;
+                if (name_ends[1] - name_ends[0] == length && !memcmp(program->names + name_ends[0], name, (size_t)length))
+                    break;
+            }
+            uint64_t mark = (uint64_t)1 << (place % 64);
+            if (seen[place / 64] & mark || json_value(reader, program, program->parts[node->first + place]))
+                return BAD;
+            seen[place / 64] |= mark;
+            place++;
+        } while (next(reader, ','));
+        if (!next(reader, '}'))
+            return BAD;
+    }
+    for (int32_t i = 0; i < node->parts; i++)
+        if (!(seen[i / 64] >> (i % 64) & 1))
+            nothing(program, program->parts[node->first + i]);
+    row(node, &program->counts[at], 1);
+    return GOOD;
+}
+
+/* The items between brackets, or the entries between braces. */
+static int json_list(struct reader *reader, const struct program *program, int32_t at)
+{
+    const struct node *node = &program->nodes[at];
+    struct count *count = &program->counts[at];
+    int is_map = node->kind == MAP;
+    const int32_t *parts = program->parts + node->first;
+    int64_t items = 0;
+    if (!next(reader, is_map ? '{' : '['))
+        return BAD;
+    if (!next(reader, is_map ? '}' : ']')) {
+        do {
+            if (is_map && (string(reader, &program->nodes[parts[0]], &program->counts[parts[0]]) || !next(reader, ':')))
+                return BAD;
+            if (json_value(reader, program, parts[is_map]))
+                return BAD;
+            items++;
+        } while (next(reader, ','));
+        if (!next(reader, is_map ? '}' : ']'))
+            return BAD;
+    }
+    if (is_map && twice(&program->nodes[parts[0]], &program->counts[parts[0]], items))
+        return BAD;
+    count->used += items;
+    ends(node, count, 1);
+    return GOOD;
+}
+
+static int json_value(struct reader *reader, const struct program *program, int32_t at)
+{
+    const struct node *node = &program->nodes[at];
+    struct count *count = &program->counts[at];
+    int negative, exponent, whole;
+    uint64_t size;
+    int64_t value;
+    space(reader);
+    if (reader->at == reader->end)
+        return BAD;
+    if (*reader->at == 'n') {
+        nothing(program, at);
+        return word(reader, "null", 4);
+    }
+    switch (node->kind) {
+    case BOOLEAN:
+        whole = *reader->at == 't';
+        if (word(reader, whole ? "true" : "false", whole ? 4 : 5))
+            return BAD;
+        value = row(node, count, 1);
+        if (value != NOWHERE)
+            bit(node->data, value, whole);
+        return GOOD;
+    case INTEGER:
+        if (digits(reader, &negative, &size, &exponent, &whole) || !whole)
+            return BAD;
+        value = negative ? -(int64_t)size : (int64_t)size;
+        if (value < node->low || value > node->high)
+            return BAD;
+        integer(node, count, value);
+        return GOOD;
+    case REAL:
+        return json_real(reader, node, count);
+    case TEXT:
+        return string(reader, node, count);
+    case RECORD:
+        return object(reader, program, at);
+    case LIST:
+    case MAP:
+        return json_list(reader, program, at);
+    default:
+        return BAD;
+    }
+}
+
 /* Reads records: bytes of `data` between each start and end. `kept` and `counts` have room for as many counts as there
    are nodes; `bad` has a byte for each record, 1 for one that has left nothing. Returns the number of these. */
-int64_t avro_rows(const uint8_t *data, const int64_t *starts, const int64_t *stops, int64_t records,
+int64_t rows_read(const uint8_t *data, const int64_t *starts, const int64_t *stops, int64_t records, int is_json,
                   const struct program *program, int64_t nodes, struct count *kept, uint8_t *bad)
 {
     int64_t bad_records = 0;
@@ -418,7 +705,10 @@ int64_t avro_rows(const uint8_t *data, const int64_t *starts, const int64_t *sto
     for (int64_t i = 0; i < records; i++) {
         memcpy(kept, program->counts, (size_t)nodes * sizeof(struct count));
         struct reader reader = {data + starts[i], data + stops[i]};
-        bad[i] = value(&reader, program, 0) || left(&reader);
+        bad[i] = (uint8_t)(is_json ? json_value(&reader, program, 0) : value(&reader, program, 0));
+        if (is_json)
+            space(&reader);
+        bad[i] |= left(&reader) != 0;
         if (bad[i]) {
             memcpy(program->counts, kept, (size_t)nodes * sizeof(struct count));
             bad_records++;
@@ -428,7 +718,7 @@ int64_t avro_rows(const uint8_t *data, const int64_t *starts, const int64_t *sto
 }
 
 /* Writes the schema id of each of the registry's frames: byte 0, then the id in four bytes; -1: there is no frame. */
-void avro_frames(const uint8_t *data, const int64_t *starts, const int64_t *stops, int64_t records, int64_t *ids)
+void rows_frames(const uint8_t *data, const int64_t *starts, const int64_t *stops, int64_t records, int64_t *ids)
 {
     for (int64_t i = 0; i < records; i++) {
         const uint8_t *frame = data + starts[i];

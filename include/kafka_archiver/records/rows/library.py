@@ -1,6 +1,6 @@
 """The C interface of rows.c: the one place that knows its types."""
 
-from ctypes import POINTER, Structure, c_int64, c_void_p
+from ctypes import POINTER, Structure, c_int, c_int64, c_void_p
 from enum import IntEnum
 from functools import cache
 from types import SimpleNamespace
@@ -25,17 +25,19 @@ NODE = np.dtype(
     + [(name, np.int64) for name in ("most_rows", "most_used")]
     + [(name, np.uint64) for name in ("present", "data", "bytes")]
 )
+# `MOST_NAMES`.
+MOST_NAMES = 256
 COUNT = np.dtype([(name, np.int64) for name in ("rows", "used", "nulls")])
 
 
 class Program(Structure):
     """`struct program`."""
 
-    _fields_: ClassVar = [(name, c_void_p) for name in ("nodes", "parts", "counts")]
+    _fields_: ClassVar = [(name, c_void_p) for name in ("nodes", "parts", "counts", "names", "name_ends")]
 
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
-    "rows": (c_int64, c_void_p, c_void_p, c_void_p, c_int64, POINTER(Program), c_int64, c_void_p, c_void_p),
+    "read": (c_int64, *[c_void_p] * 3, c_int64, c_int, POINTER(Program), c_int64, c_void_p, c_void_p),
     "frames": (None, c_void_p, c_void_p, c_void_p, c_int64, c_void_p),
 }
 
@@ -44,6 +46,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 def library() -> SimpleNamespace | None:
     """Return the functions of rows.c; None: this process decodes without them."""
     try:
-        return functions(load(__package__, "rows.c"), "avro_", _FUNCTIONS)
+        return functions(load(__package__, "rows.c"), "rows_", _FUNCTIONS)
     except OSError:
         return None
