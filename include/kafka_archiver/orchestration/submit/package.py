@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import kafka_archiver
 from kafka_archiver.config import Archive
+from kafka_archiver.records.native.compile import SOURCES
 
 PACKAGE = "kafka_archiver.zip"
 # Rooms that neither a driver nor its workers import; a test follows their imports.
@@ -40,7 +41,7 @@ def package_of(root: Path) -> bytes:
     sources = (file for file in root.rglob("*.py") if not left_out & {*file.parents})
     modules = _with_compiled(root.parent, sources)
     zipped = io.BytesIO()
-    _write_zip(zipped, chain(modules, _batch_reader(root)))
+    _write_zip(zipped, chain(modules, _sources_in_c(root)))
     return zipped.getvalue()
 
 
@@ -74,11 +75,12 @@ def _with_compiled(root: Path, sources: Iterable[Path]) -> Iterator[tuple[str, b
         yield f"{name}c", MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code)
 
 
-def _batch_reader(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield drain.c, by whose bytes its binary is known, and the binary if it is compiled here."""
-    for file in sorted((root / "kafka" / "drain").glob("drain[.-]*")):
-        if file.suffix in (".c", ".so"):
-            yield _name(file, root.parent), file.read_bytes()
+def _sources_in_c(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the sources in C, by whose bytes their binaries are known, and the binaries that are compiled here."""
+    for source in SOURCES:
+        for file in sorted((root / source).parent.glob(f"{Path(source).stem}[.-]*")):
+            if file.suffix in (".c", ".so"):
+                yield _name(file, root.parent), file.read_bytes()
 
 
 def _name(file: Path, root: Path) -> str:
