@@ -56,8 +56,9 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     if result is None:
         context.cluster.look_anew()
         result = survey_once(context, line, expected)
+    known = expected.by_name()
     for state in result.states:
-        if state.unsure and _lacks_records(state, expected):
+        if state.unsure and _lacks_records(state, known.get(state.name)):
             raise TransientError(
                 f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
                 "broker that may lead no more. Check the brokers; the next attempt asks again"
