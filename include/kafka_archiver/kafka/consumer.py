@@ -6,7 +6,8 @@ from typing import Any
 import confluent_kafka
 
 from kafka_archiver.kafka.complaints import Complaints
-from kafka_archiver.kafka.drain.client import DrainConsumer, is_possible
+from kafka_archiver.kafka.drain.client import DrainConsumer
+from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
+from kafka_archiver.orchestration import before_fork
 from kafka_archiver.orchestration.metadata import notes
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -87,5 +88,5 @@ class ArchiverPlugin(AirflowPlugin):
             "destination": "dashboard",
         },
     ]
-    # The scheduler calls them when a DAG run ends.
-    listeners = [notes]  # noqa: RUF012 - Airflow's form
+    # Airflow calls them when one of its services starts, and when a DAG run ends.
+    listeners = [before_fork, notes]  # noqa: RUF012 - Airflow's form
