@@ -112,8 +112,10 @@ def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     at = read_clocks(context)
     highs = cluster.high_watermarks(names)
     _refuse_older_epochs(expected, ids, highs)
-    ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
-    begins = _start_offsets(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
+    # No further than the high watermark: what came later may be of the epoch of another leader, elected since.
+    stable = _stable_ends(context, {name: high.offset for name, high in highs.items()})
+    ends = {name: min(end, highs[name].offset) for name, end in stable.items()}
+    begins = _start_offsets(context, starts, ends)
     if cluster.topics(source.selection) != topics:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"

@@ -211,7 +211,9 @@ def _plan_backfill(
             candidates.unordered[0],
         )
     partitions = plan_backfill(observed.states, known, candidates.ranges)
-    return partitions, None if candidates.unordered else _declared_disorder(archive)
+    # Without a majority, one answer about the time index may be of a broker that leads no more, and the next is not.
+    is_sure = not candidates.unordered and not any(state.unsure for state in observed.states)
+    return partitions, _declared_disorder(archive) if is_sure else None
 
 
 def _declared_disorder(archive: Archive) -> int | None:
