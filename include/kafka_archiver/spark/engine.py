@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 
-from py4j.protocol import INPUT_CONVERTER
+from py4j.protocol import INPUT_CONVERTER  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kafka_archiver
 from kafka_archiver.config import Archive
+from kafka_archiver.records.native.compile import SOURCES
 
 PACKAGE = "kafka_archiver.zip"
 # Rooms that neither a driver nor its workers import; a test follows their imports.
@@ -29,7 +30,7 @@ def build_package(folder: Path) -> Path:
     left_out = {root / room for room in LEFT_OUT}
     sources = (file for file in root.rglob("*.py") if not left_out & {*file.parents})
     modules = _with_compiled(root.parent, sources)
-    return _zipped(folder / PACKAGE, chain(modules, _batch_reader(root)))
+    return _zipped(folder / PACKAGE, chain(modules, _sources_in_c(root)))
 
 
 def build_mapper(folder: Path, archive: Archive) -> Path | None:
@@ -58,11 +59,12 @@ def _with_compiled(root: Path, sources: Iterable[Path]) -> Iterator[tuple[str, b
         yield f"{name}c", MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code)
 
 
-def _batch_reader(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield drain.c, by whose bytes its binary is known, and the binary if it is compiled here."""
-    for file in sorted((root / "kafka" / "drain").glob("drain[.-]*")):
-        if file.suffix in (".c", ".so"):
-            yield _name(file, root.parent), file.read_bytes()
+def _sources_in_c(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the sources in C, by whose bytes their binaries are known, and the binaries that are compiled here."""
+    for source in SOURCES:
+        for file in sorted((root / source).parent.glob(f"{Path(source).stem}[.-]*")):
+            if file.suffix in (".c", ".so"):
+                yield _name(file, root.parent), file.read_bytes()
 
 
 def _name(file: Path, root: Path) -> str:
