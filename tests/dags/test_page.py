@@ -44,7 +44,7 @@ from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.orchestration.submit.operator import progress_keeper
 from kafka_archiver.state.coverage import HourDetail
-from kafka_archiver.state.coverage.dead_letter_reasons import Reason
+from kafka_archiver.state.coverage.dead_letters import Reason
 from kafka_archiver.state.key_preview import PreviewedObject
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
