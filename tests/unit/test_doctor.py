@@ -204,7 +204,7 @@ def test_a_job_that_reads_in_python_is_a_warning_with_the_command_that_changes_i
     [*_, finding] = check_submit("spark-submit", {"PATH": ""})
     assert states([finding]) == {"reader": "warning"}
     assert "no drain.so" in finding.observed
-    assert "python -m kafka_archiver.kafka.drain.compile" in str(finding.actions)
+    assert "python -m kafka_archiver.records.native.compile" in str(finding.actions)
 
 
 def test_what_submits_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,17 +28,17 @@ class AvroRecord:
     def __init__(
         self, kind: pa.DataType, parts: Sequence[tuple[str, AvroNode, int | None]], defaults: dict[int, Any]
     ) -> None:
-        self.kind, self._parts, self._defaults = kind, parts, defaults
+        self.kind, self.parts, self._defaults = kind, parts, defaults
         self._names = [kind[place].name for place in range(kind.num_fields)]
-        self._constants = {place: pa.array([value], kind[place].type) for place, value in defaults.items()}
+        self.constants = {place: pa.array([value], kind[place].type) for place, value in defaults.items()}
 
     def column(self, at: Cursor) -> pa.Array:
         children: list[pa.Array] = [None] * self.kind.num_fields
-        for _, node, place in self._parts:
+        for _, node, place in self.parts:
             column = node.column(at)
             if place is not None:
                 children[place] = column
-        for place, constant in self._constants.items():
+        for place, constant in self.constants.items():
             children[place] = constant.take(numbers(np.zeros(len(at), np.int64)))
         if not children:
             return pa.array([True] * len(at), SET)
@@ -46,7 +46,7 @@ class AvroRecord:
 
     def value(self, at: Datum) -> dict[str, Any] | bool:
         fields = {self._names[place]: value for place, value in self._defaults.items()}
-        for name, node, place in self._parts:
+        for name, node, place in self.parts:
             try:
                 value = node.value(at)
             except BadDatumError as error:
@@ -64,24 +64,24 @@ class Array:
     """
 
     def __init__(self, kind: pa.DataType, item: AvroNode, no_bytes: bool = False) -> None:
-        self.kind, self._item, self._most = kind, item, _MOST_WITHOUT_BYTES if no_bytes else None
+        self.kind, self.item, self.most = kind, item, _MOST_WITHOUT_BYTES if no_bytes else None
 
     def column(self, at: Cursor) -> pa.Array:
-        rows, [items] = _items(at, [self._item], self._most)
+        rows, [items] = _items(at, [self.item], self.most)
         return pa.ListArray.from_arrays(_offsets(rows, len(at)), items, self.kind)
 
     def value(self, at: Datum) -> list[Any]:
-        return [self._item.value(at) for _ in _count(at, self._most)]
+        return [self.item.value(at) for _ in _count(at, self.most)]
 
 
 class AvroMap:
     """Reads the entries, in blocks. Of entries with the same key, the last one counts."""
 
     def __init__(self, kind: pa.DataType, value: AvroNode) -> None:
-        self.kind, self._key, self._value = kind, AvroText(pa.string()), value
+        self.kind, self.key, self.item = kind, AvroText(pa.string()), value
 
     def column(self, at: Cursor) -> pa.Array:
-        rows, [keys, values] = _items(at, [self._key, self._value])
+        rows, [keys, values] = _items(at, [self.key, self.item])
         # Records with a key twice are read one by one.
         codes = keys.dictionary_encode().indices.cast(pa.int64()).to_numpy(zero_copy_only=False)
         pairs = np.sort(rows * (len(rows) + 1) + codes)
@@ -90,7 +90,7 @@ class AvroMap:
         return pa.MapArray.from_arrays(_offsets(rows, len(at)), keys, values, self.kind)
 
     def value(self, at: Datum) -> list[tuple[Any, Any]]:
-        return list({self._key.value(at): self._value.value(at) for _ in _count(at)}.items())
+        return list({self.key.value(at): self.item.value(at) for _ in _count(at)}.items())
 
 
 class Union:
@@ -100,25 +100,25 @@ class Union:
     """
 
     def __init__(self, kind: pa.DataType, branches: Sequence[tuple[AvroNode, int | None]], is_struct: bool) -> None:
-        self.kind, self._branches, self._is_struct = kind, branches, is_struct
+        self.kind, self.branches, self.is_struct = kind, branches, is_struct
         self._names = [field.name for field in kind] if is_struct else []
 
     def column(self, at: Cursor) -> pa.Array:
         numbers_found = at.longs()
-        wrong = (numbers_found < 0) | (numbers_found >= len(self._branches))
+        wrong = (numbers_found < 0) | (numbers_found >= len(self.branches))
         if wrong.any():
             at.refuse(wrong)
         by_branch: dict[int | None, list[tuple[Int64s, pa.Array]]] = {}
-        for number, (node, place) in enumerate(self._branches):
+        for number, (node, place) in enumerate(self.branches):
             rows = np.flatnonzero((numbers_found == number) & ~wrong)
-            if len(rows) == len(at) and not self._is_struct and place is not None:
+            if len(rows) == len(at) and not self.is_struct and place is not None:
                 return node.column(at)
             if len(rows):
                 part = at.part(rows)
                 by_branch.setdefault(place, []).append((rows, node.column(part)))
                 at.join(rows, part)
         nulls = by_branch.pop(None, [])
-        if not self._is_struct:
+        if not self.is_struct:
             return _scattered(by_branch.get(0, []), len(at), self.kind)
         columns = [_scattered(by_branch.get(place, []), len(at), field.type) for place, field in enumerate(self.kind)]
         is_null = np.zeros(len(at), np.bool_)
@@ -129,26 +129,26 @@ class Union:
 
     def value(self, at: Datum) -> Any:
         number = at.long()
-        if not 0 <= number < len(self._branches):
-            raise BadDatumError(f"a union has no branch {number}, expected 0..{len(self._branches) - 1}")
-        node, place = self._branches[number]
+        if not 0 <= number < len(self.branches):
+            raise BadDatumError(f"a union has no branch {number}, expected 0..{len(self.branches) - 1}")
+        node, place = self.branches[number]
         value = node.value(at)
-        return {self._names[place]: value} if self._is_struct and place is not None else value
+        return {self._names[place]: value} if self.is_struct and place is not None else value
 
 
 class Branch:
     """Reads a value that the writer has without a union, as a branch of the union that the run writes."""
 
     def __init__(self, kind: pa.StructType, node: AvroNode, place: int) -> None:
-        self.kind, self._node, self._place = kind, node, place
+        self.kind, self.node, self.place = kind, node, place
 
     def column(self, at: Cursor) -> pa.Array:
         children = [pa.nulls(len(at), field.type) for field in self.kind]
-        children[self._place] = self._node.column(at)
+        children[self.place] = self.node.column(at)
         return pa.StructArray.from_arrays(children, fields=list(self.kind))
 
     def value(self, at: Datum) -> dict[str, Any]:
-        return {self.kind[self._place].name: self._node.value(at)}
+        return {self.kind[self.place].name: self.node.value(at)}
 
 
 def _count(at: Datum, most: int | None = None) -> Iterator[int]:

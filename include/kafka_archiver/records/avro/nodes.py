@@ -77,21 +77,21 @@ class Integer:
     """
 
     def __init__(self, kind: pa.DataType, bounds: tuple[int, int]) -> None:
-        self.kind, self._bounds = kind, bounds
+        self.kind, self.bounds = kind, bounds
         is_real = pa.types.is_floating(kind)
         self._numpy = np.dtype(f"{'f' if is_real else 'i'}{kind.bit_width // 8}").type
         self._real = (lambda n: float(self._numpy(n))) if is_real else None
 
     def column(self, at: Cursor) -> pa.Array:
         values = at.longs()
-        low, high = self._bounds
+        low, high = self.bounds
         wrong = (values < low) | (values > high)
         if wrong.any():
             at.refuse(wrong)
         return typed(values.astype(self._numpy), self.kind)
 
     def value(self, at: Datum) -> int | float:
-        value, (low, high) = at.long(), self._bounds
+        value, (low, high) = at.long(), self.bounds
         if not low <= value <= high:
             raise BadDatumError(f"the number {value} is not in {low}..{high}")
         return self._real(value) if self._real else value
@@ -104,11 +104,11 @@ class Real:
     """
 
     def __init__(self, kind: pa.DataType, size: int) -> None:
-        self.kind, self._size = kind, size
+        self.kind, self.size = kind, size
 
     def column(self, at: Cursor) -> pa.Array:
-        values = at.width(self._size)
-        if self._size == 8:
+        values = at.width(self.size)
+        if self.size == 8:
             return typed(values.view("<f8"), self.kind)
         bits = values.view("<u4").ravel()
         # As every conversion to a double does.
@@ -116,7 +116,7 @@ class Real:
         return typed(bits.view("<f4").astype(f"f{self.kind.bit_width // 8}"), self.kind)
 
     def value(self, at: Datum) -> float:
-        value: float = struct.unpack("<f" if self._size == 4 else "<d", at.take(self._size))[0]
+        value: float = struct.unpack("<f" if self.size == 4 else "<d", at.take(self.size))[0]
         return value
 
 
@@ -160,13 +160,13 @@ class Fixed:
     """Reads bytes of one size."""
 
     def __init__(self, size: int) -> None:
-        self.kind, self._size = pa.binary(size), size
+        self.kind, self.size = pa.binary(size), size
 
     def column(self, at: Cursor) -> pa.Array:
-        return typed(at.width(self._size), self.kind)
+        return typed(at.width(self.size), self.kind)
 
     def value(self, at: Datum) -> bytes:
-        return at.take(self._size)
+        return at.take(self.size)
 
 
 class AvroDecimals:
@@ -176,16 +176,16 @@ class AvroDecimals:
     """
 
     def __init__(self, kind: pa.DataType, size: int | None) -> None:
-        self.kind, self._size = kind, size
-        self._limit = 10**kind.precision
+        self.kind, self.size = kind, size
+        self.limit = 10**kind.precision
 
     def column(self, at: Cursor) -> pa.Array:
-        if self._size is None:
+        if self.size is None:
             start, end = at.sized()
         else:
-            at.refuse(at.left() < self._size)
+            at.refuse(at.left() < self.size)
             start = at.at
-            end = start + np.where(at.bad, 0, self._size)
+            end = start + np.where(at.bad, 0, self.size)
             at.move(end)
         # Longer ones may still fit: they are read one by one.
         at.refuse((end - start > _WIDTH) | (end == start) | (self.kind.bit_width > _WIDTH * 8))
@@ -201,19 +201,19 @@ class AvroDecimals:
     def _too_large(self, numbers: npt.NDArray[np.uint8]) -> Mask:
         """The numbers with more digits than the precision; perhaps more of them: these are read one by one."""
         low, high = numbers.view("<u8")[:, 0], numbers.view("<i8")[:, 1]
-        if self._limit < 1 << 64:
-            inside: Mask = (high == 0) & (low < self._limit) | (high == -1) & (low > (1 << 64) - self._limit)
+        if self.limit < 1 << 64:
+            inside: Mask = (high == 0) & (low < self.limit) | (high == -1) & (low > (1 << 64) - self.limit)
         else:
-            most = min(self._limit >> 64, (1 << 63) - 1)
+            most = min(self.limit >> 64, (1 << 63) - 1)
             inside = (high < most) & (high > -most)
         return ~inside
 
     def value(self, at: Datum) -> Decimal:
-        digits = at.sized() if self._size is None else at.take(self._size)
+        digits = at.sized() if self.size is None else at.take(self.size)
         if not digits:
             raise BadDatumError("a decimal has no bytes")
         number = int.from_bytes(digits, signed=True)
-        if not -self._limit < number < self._limit:
+        if not -self.limit < number < self.limit:
             raise BadDatumError(f"a decimal has {len(str(abs(number)))} digits, expected at most {self.kind.precision}")
         return Decimal(f"{number}e-{self.kind.scale}")
 
@@ -228,16 +228,16 @@ class Enum:
 
     def __init__(self, symbols: Sequence[str | None], names: Sequence[str]) -> None:
         self._symbols, self._names = symbols, names
-        self._array = pa.array(symbols, pa.string())
-        self._unknown = np.array([symbol is None for symbol in symbols], np.bool_)
+        self.array = pa.array(symbols, pa.string())
+        self.unknown = np.array([symbol is None for symbol in symbols], np.bool_)
 
     def column(self, at: Cursor) -> pa.Array:
         indexes = at.longs()
         wrong = (indexes < 0) | (indexes >= len(self._symbols))
         indexes = np.where(wrong, 0, indexes)
-        wrong |= self._unknown[indexes]
+        wrong |= self.unknown[indexes]
         at.refuse(wrong)
-        return self._array.take(numbers(indexes))
+        return self.array.take(numbers(indexes))
 
     def value(self, at: Datum) -> str:
         index = at.long()

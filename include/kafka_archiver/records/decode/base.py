@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
 from kafka_archiver.messages.foreign_text import record_value, without_marks
 from kafka_archiver.model.schemas import Schema, Unknown
+from kafka_archiver.records.vectors import ByteArray
 from kafka_archiver.values.columns import Int64s
 
 # Takes rows (an array, or a list of what was read of them). Raises ValueError with the reason if one cannot be decoded.
@@ -88,8 +89,19 @@ class Decoder(Protocol):
         """
 
 
-# What decodes the bytes of one writer's schema, without frames and without nulls.
-Read = Callable[[pa.Array], Decoded]
+@runtime_checkable
+class ReadsInside(Protocol):
+    """A `Read` for which nothing is copied: it takes the bytes inside of others."""
+
+    def __call__(self, data: pa.Array, /) -> Decoded:
+        """Decode whole values."""
+
+    def read(self, data: ByteArray, starts: Int64s, ends: Int64s) -> Decoded:
+        """Decode what is between each start and end. None is null."""
+
+
+# Decodes the bytes of one writer's schema, without frames and without nulls.
+Read: TypeAlias = Callable[[pa.Array], Decoded] | ReadsInside
 
 
 def decode_in_halves(data: Any, decode: Whole, kind: pa.DataType) -> Decoded:
