@@ -55,7 +55,7 @@ from tests.support.restore_attempts import Attempt, ForkedAttempt, SparkAttempt,
 from tests.support.topics import DAY, Record, new_topic, produce
 
 RESTORES_OF_AN_ARCHIVE = 4
-# Of an attempt that nobody disturbs any more; and more for each partition of a pass, whose commit may have no answer for
+# Of an attempt that nobody disturbs any more; more for each partition of a pass, whose commit may have no answer for
 # so long (`kafka.transactional`), one after the other.
 PATIENCE, NO_ANSWER = 240.0, 95.0
 # By weight.
