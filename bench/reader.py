@@ -15,9 +15,10 @@ from bench.records import records
 from bench.scenarios import Scenario
 from bench.services import services
 from bench.topics import fill
-from kafka_archiver.kafka.drain.library import SWITCH, why_not
+from kafka_archiver.kafka.drain.library import why_not
 from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.records.native.load import SWITCH
 
 
 def read(brokers: str, topic: str, partitions: int, content: str) -> str:

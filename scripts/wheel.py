@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kafka_archiver.kafka.drain.compile import compile_drain
+from kafka_archiver.records.native.compile import compile_all
 from scripts.stack.paths import BIN, ROOT
 
 SOURCES = ("pyproject.toml", "LICENSE", "README.md")
@@ -24,11 +24,11 @@ def build_wheel(folder: Path) -> Path:
             shutil.copy(ROOT / name, copy)
         leftovers = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / "include" / "kafka_archiver", Path(copy, "include", "kafka_archiver"), ignore=leftovers)
-        # One wheel for all platforms: on others than this one, records are read in Python.
+        # One wheel for all platforms: on others than this one, records are read and decoded in Python.
         try:
-            compile_drain(Path(copy, "include", "kafka_archiver", "kafka", "drain"))
+            list(compile_all(Path(copy, "include", "kafka_archiver")))
         except OSError as error:
-            sys.stderr.write(f"without a batch reader: {error}\n")
+            sys.stderr.write(f"without its C: {error}\n")
         # setuptools is among the packages of .venv, so nothing is downloaded.
         tool: list[str | Path] = [BIN / "uv", "build", "--quiet", "--wheel", "--no-build-isolation"]
         subprocess.run([*tool, "--python", BIN / "python", "--out-dir", folder, copy], check=True)

@@ -5,11 +5,11 @@
 FROM python:3.11-slim-bookworm AS wheel
 COPY pyproject.toml LICENSE README.md /source/
 COPY include/kafka_archiver /source/include/kafka_archiver
-# What reads Kafka's records in C: each job brings it to its executors, and they have no compiler.
+# What reads and decodes records in C: each job brings it to its executors, and they have no compiler.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev \
  && rm -rf /var/lib/apt/lists/* \
- && python /source/include/kafka_archiver/kafka/drain/compile.py
+ && python /source/include/kafka_archiver/records/native/compile.py
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel /source
 
 # "slim" has no other providers: their version pins conflict with requirements.txt.

@@ -82,8 +82,8 @@ def _packages(python: Path, log: Path) -> None:
 
 
 def _compile_batch_reader(log: Path) -> None:
-    """Compile what reads Kafka's records faster; without a C compiler, they are read in Python."""
-    module = ROOT / "include" / "kafka_archiver" / "kafka" / "drain" / "compile.py"
+    """Compile what reads and decodes records faster; without a C compiler, Python does."""
+    module = ROOT / "include" / "kafka_archiver" / "records" / "native" / "compile.py"
     if not _run([BIN / "python", module], log):
         print(f"{'The batch reader':28} not compiled: no C compiler (Debian: apt-get install gcc); see {log}")
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.avro import nested
-from kafka_archiver.records.decode.avro.decoder import avro_decoder
+from kafka_archiver.records.avro import nested
+from kafka_archiver.records.decode import avro as decoding
+from kafka_archiver.records.decode.avro import avro_decoder
 
 pytestmark = pytest.mark.unit
 
@@ -159,13 +160,22 @@ def physical(column: pa.Array) -> list[Any]:
 
 
 def decoded(schema: Any, rows: list[bytes | None], writer: Any = None) -> tuple[pa.Array, dict[int, str]]:
-    """The column and the reasons: of all rows at once, the same of each row alone, read as vectors or one by one."""
-    decoder = avro_decoder(avro(schema), {7: avro(writer or schema)}, writer is not None, "value")
+    """The column and the reasons: of all rows at once in C, the same of each row, read as vectors or one by one."""
+    needed = avro(schema), {7: avro(writer or schema)}, writer is not None, "value"
+    in_c = avro_decoder(*needed)
+    with mock.patch.object(decoding, "compiled", return_value=None):
+        decoder = avro_decoder(*needed)
     rows = [None if row is None else b"\0\0\0\0\7" * (writer is not None) + row for row in rows]
     data = pa.array(rows, pa.binary())
     result = decoder.decode(data)
     assert result.column.type == decoder.field.type
     result.column.validate(full=True)
+    same = in_c.decode(data)
+    same.column.validate(full=True)
+    assert same.reasons == result.reasons
+    assert same.column.type == result.column.type
+    # NaN is not equal to itself.
+    assert same.column.to_string(window=1000) == result.column.to_string(window=1000)
     for most in (0, 1, 64):
         with mock.patch.object(nested, "_MOST_ITEMS", most):
             alone = [decoder.decode(data[row : row + 1]) for row in range(len(data))]

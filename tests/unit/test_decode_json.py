@@ -5,6 +5,7 @@ import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import without_marks
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.guarded import Guarded
+from kafka_archiver.records.decode.base import Guarded
+from kafka_archiver.records.decode.json_text import decoder as decoding
 from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.decode.json_text.decoder import json_decoder, json_schema_decoder
 from kafka_archiver.records.decode.json_text.infer import infer
@@ -27,12 +29,18 @@ def schema(text: Any, *references: Reference) -> Schema:
 
 
 def decoded(schema: Schema | None, rows: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
-    """The column and the reasons: of all rows at once, and the same of each row alone."""
-    decoder = Guarded(json_decoder(schema, {}, False, "value"))
+    """The column and the reasons: of all rows at once, the same in C, and the same of each row alone."""
+    in_c = Guarded(json_decoder(schema, {}, False, "value"))
+    with mock.patch.object(decoding, "compiled", return_value=None):
+        decoder = Guarded(json_decoder(schema, {}, False, "value"))
     data = pa.array(rows, pa.binary())
     column, reasons, _ = decoder.decode(data)
     assert column.type == decoder.field.type
     column.validate(full=True)
+    same = in_c.decode(data)
+    same.column.validate(full=True)
+    assert same.column.type == column.type
+    assert (same.column, same.reasons) == (column, reasons)
     alone = [decoder.decode(data[row : row + 1]) for row in range(len(rows))]
     assert pa.concat_arrays([a.column for a in alone]).equals(column)
     assert {row: a.reasons[0] for row, a in enumerate(alone) if a.reasons} == reasons

@@ -11,9 +11,8 @@ from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import probe_prefix
 from kafka_archiver.state.doctor import spark
-from kafka_archiver.state.doctor.brokers import check_groups
+from kafka_archiver.state.doctor.brokers import check_groups, check_retention, check_times, longest_interval
 from kafka_archiver.state.doctor.examine import check_neighbours, examine
-from kafka_archiver.state.doctor.retention import check_retention, check_times, longest_interval
 from kafka_archiver.state.doctor.spark import check_submit
 from kafka_archiver.state.doctor.store import check_clock, check_store
 from kafka_archiver.state.status.facts import Facts
@@ -205,7 +204,7 @@ def test_a_job_that_reads_in_python_is_a_warning_with_the_command_that_changes_i
     [*_, finding] = check_submit("spark-submit", {"PATH": ""})
     assert states([finding]) == {"reader": "warning"}
     assert "no drain.so" in finding.observed
-    assert "python -m kafka_archiver.kafka.drain.compile" in str(finding.actions)
+    assert "python -m kafka_archiver.records.native.compile" in str(finding.actions)
 
 
 def test_what_submits_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

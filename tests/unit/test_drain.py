@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from kafka_archiver.kafka import messages as objects
 from kafka_archiver.kafka.drain import library as native
 from kafka_archiver.kafka.drain.client import DrainConsumer
-from kafka_archiver.kafka.drain.compile import compile_drain
 from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import Columns
 from kafka_archiver.kafka.drain.messages import DrainedMessages
+from kafka_archiver.kafka.message_batch import MessageBatch
 from kafka_archiver.kafka.messages import Messages
-from kafka_archiver.kafka.taken import Taken
-from kafka_archiver.records.formats import vectors
+from kafka_archiver.records import vectors
+from kafka_archiver.records.native import load as loading
+from kafka_archiver.records.native.compile import compile_source
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
 
@@ -58,7 +59,7 @@ def messages(draw: st.DrawFn, most: int = 25) -> list[Odd]:
     return odd
 
 
-def take(taken: Taken, rounds: list[int]) -> None:
+def take(taken: MessageBatch, rounds: list[int]) -> None:
     for number in rounds:
         taken.more(number, 0)
 
@@ -170,7 +171,7 @@ def test_it_comes_with_a_job_as_a_zip(tmp_path: Path) -> None:
     assert output.startswith(str(package))
     assert "<kafka_archiver.kafka.drain.library.Library" in output
     with zipfile.ZipFile(package) as archive:
-        assert sum(name.endswith((".so", "drain.c")) for name in archive.namelist()) == 2
+        assert sum(name.endswith((".so", ".c")) for name in archive.namelist()) == 4
 
 
 def test_without_a_compiler_the_package_says_why_and_reads_in_python(
@@ -179,12 +180,12 @@ def test_without_a_compiler_the_package_says_why_and_reads_in_python(
     (tmp_path / "drain.c").write_bytes(Path(native.__file__).with_name("drain.c").read_bytes())
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(OSError, match="no-such-compiler"):
-        compile_drain(tmp_path)
+        compile_source(tmp_path / "drain.c")
     assert [path.name for path in tmp_path.iterdir()] == ["drain.c"]
-    monkeypatch.setattr(native, "files", lambda _: tmp_path)
+    monkeypatch.setattr(loading, "files", lambda _: tmp_path)
     assert native._load.__wrapped__()[0] is None
     assert native._load.__wrapped__()[1].startswith("this installation has no drain-")
-    monkeypatch.setenv(native.SWITCH, "python")
+    monkeypatch.setenv(loading.SWITCH, "python")
     assert native._load.__wrapped__() == (None, "KAFKA_ARCHIVER_READER is python")
 
 
@@ -222,13 +223,13 @@ def test_no_sanitizer_complains(tmp_path: Path) -> None:
     flags = ["-std=c99", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     try:
-        binary = compile_drain(tmp_path, flags)
+        binary = compile_source(tmp_path / "drain.c", flags)
     except OSError as error:
         pytest.skip(str(error))
     plugin = tmp_path / "sanitized.py"
     plugin.write_text(
-        "from pathlib import Path\nfrom kafka_archiver.kafka.drain import library\n"
-        f"library.files = lambda _: Path({str(tmp_path)!r})\n"
+        "from pathlib import Path\nfrom kafka_archiver.records.native import load\n"
+        f"load.files = lambda _: Path({str(tmp_path)!r})\n"
     )
     environment = os.environ | {
         "LD_PRELOAD": preload,

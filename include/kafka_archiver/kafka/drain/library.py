@@ -5,20 +5,15 @@ have been the same through 1.x and 2.x; another major version is refused.
 """
 
 import ctypes
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
 from functools import cache
-from importlib.resources import as_file, files
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import confluent_kafka
 
-from kafka_archiver.kafka.drain.compile import SOURCE, binary_name
+from kafka_archiver.records.native.load import functions, load
 
-# Set to `python`, records are read, and sent, without drain.c.
-SWITCH = "KAFKA_ARCHIVER_READER"
 MAJOR = 2
 PRODUCER, CONSUMER = 0, 1
 ErrorCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
@@ -180,14 +175,14 @@ class Library:
     :raises OSError: a library or a function is missing, or librdkafka is of another major version.
     """
 
-    def __init__(self, librdkafka: str, drain: str) -> None:
+    def __init__(self, librdkafka: str, drain: ctypes.CDLL) -> None:
         # dlsym on confluent_kafka's module looks into what it was linked with: its own librdkafka or the system's.
         opened = ctypes.CDLL(librdkafka)
-        self.kafka = _functions(opened, "rd_kafka_", _LIBRDKAFKA)
+        self.kafka = functions(opened, "rd_kafka_", _LIBRDKAFKA)
         version = self.kafka.version()
         if version >> 24 != MAJOR:
             raise OSError(f"librdkafka has version {version:#010x}; expected {MAJOR}.x")
-        self.drain = _functions(ctypes.CDLL(drain), "drain_", _DRAIN)
+        self.drain = functions(drain, "drain_", _DRAIN)
         try:
             self.table = Functions(*_pointers(opened, _READING))
             self.producing = Producing(*_pointers(opened, _PRODUCING))
@@ -197,18 +192,6 @@ class Library:
 
 def _pointers(library: ctypes.CDLL, names: Sequence[str]) -> Iterator[c_void_p]:
     return (ctypes.cast(library[f"rd_kafka_{name}"], c_void_p) for name in names)
-
-
-def _functions(library: ctypes.CDLL, prefix: str, types: Mapping[str, tuple[Any, ...]]) -> SimpleNamespace:
-    namespace = SimpleNamespace()
-    for name, (result, *arguments) in types.items():
-        try:
-            function = library[prefix + name]
-        except AttributeError as error:
-            raise OSError(str(error)) from error
-        function.restype, function.argtypes = result, arguments
-        setattr(namespace, name, function)
-    return namespace
 
 
 def library() -> Library | None:
@@ -223,15 +206,7 @@ def why_not() -> str:
 
 @cache
 def _load() -> tuple[Library | None, str]:
-    if os.environ.get(SWITCH) == "python":
-        return None, f"{SWITCH} is python"
     try:
-        folder = files(__package__)
-        name = binary_name((folder / SOURCE).read_bytes())
-        if not (folder / name).is_file():
-            return None, f"this installation has no {name}"
-        # From a zip it is a temporary file, which is needed only until it is loaded.
-        with as_file(folder / name) as path:
-            return Library(confluent_kafka.cimpl.__file__, str(path)), ""
+        return Library(confluent_kafka.cimpl.__file__, load(__package__, "drain.c")), ""
     except OSError as error:
         return None, str(error)

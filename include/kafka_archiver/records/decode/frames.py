@@ -3,13 +3,19 @@
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.records.decode.base import Decoded, Read, renumbered
-from kafka_archiver.records.decode.slices import ByteArray, bounds, indices, slices
+from kafka_archiver.records.decode.base import Decoded, Read, ReadsInside, renumbered
+from kafka_archiver.records.rows.library import library
+from kafka_archiver.records.vectors import ByteArray, bounds, indices, slices
 from kafka_archiver.values.columns import Int64s
 
 SIZE = 5
 NO_FRAME = "the bytes do not start with the registry's frame: byte 0, then a schema id in four bytes"
 _NONE = -1
+
+
+def schema_id(data: bytes) -> int | None:
+    """The schema id of framed bytes; None if the bytes do not look framed."""
+    return int.from_bytes(data[1:SIZE]) if data[:1] == b"\0" and len(data) >= SIZE else None
 
 
 class Framed:
@@ -23,7 +29,13 @@ class Framed:
 
     def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
         """See `Decoder.decode`."""
-        frame_ids, bodies = _split(data, ids)
+        whole, starts, ends = bounds(data)
+        frame_ids, starts = _split(whole, starts, ends, ids)
+        if len(data) and not data.null_count and (frame_ids == frame_ids[0]).all():
+            only: object = self._read(int(frame_ids[0]))
+            if isinstance(only, ReadsInside):
+                return only.read(whole, starts, ends)
+        bodies = slices(whole, starts, ends)
         present = np.flatnonzero(data.is_valid().to_numpy(zero_copy_only=False))
         column, reasons, unnamed, places = [], {}, {}, np.full(len(data), _NONE, np.int64)
         done = 0
@@ -76,6 +88,10 @@ def schema_ids(data: pa.Array) -> Int64s:
 
 
 def _ids(whole: ByteArray, starts: Int64s, ends: Int64s) -> Int64s:
+    if functions := library():
+        in_c = np.empty(len(starts), np.int64)
+        functions.frames(*(array.ctypes.data for array in (whole, starts, ends)), len(starts), in_c.ctypes.data)
+        return in_c
     schema_ids = np.full(len(starts), _NONE, np.int64)
     rows = np.flatnonzero(ends - starts >= SIZE)
     frame = whole[starts[rows, None] + np.arange(SIZE)]
@@ -84,13 +100,12 @@ def _ids(whole: ByteArray, starts: Int64s, ends: Int64s) -> Int64s:
     return schema_ids
 
 
-def _split(data: pa.Array, ids: pa.Array | None) -> tuple[Int64s, pa.Array]:
-    """The schema id of each row, -1 without a frame, and the bytes after the frame."""
-    whole, starts, ends = bounds(data)
+def _split(whole: ByteArray, starts: Int64s, ends: Int64s, ids: pa.Array | None) -> tuple[Int64s, Int64s]:
+    """The schema id of each row, -1 without a frame, and where the bytes after the frame start."""
     frame_ids = _ids(whole, starts, ends)
     body = np.minimum(starts + SIZE, ends)
     if ids is not None:
         beside = ids.is_valid().to_numpy(zero_copy_only=False)
         frame_ids[beside] = ids.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
         body = np.where(beside, starts, body)
-    return frame_ids, slices(whole, body, ends)
+    return frame_ids, body

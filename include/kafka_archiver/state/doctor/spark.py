@@ -38,7 +38,7 @@ def _batch_reader() -> Finding:
         "reader",
         f"jobs read records in Python: {reason}",
         "what they write is the same; they take more CPU",
-        "with a C compiler on a machine like the executors: python -m kafka_archiver.kafka.drain.compile",
+        "with a C compiler on a machine like the executors: python -m kafka_archiver.records.native.compile",
     )
 
 

@@ -11,14 +11,15 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves, renumbered
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.decode.halves import decode_in_halves
+from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.records.decode.json_text.valid import Valid, valid
-from kafka_archiver.records.decode.slices import indices
+from kafka_archiver.records.rows.filled import MOST_BYTES, CompiledRows
+from kafka_archiver.records.vectors import bounds, indices
 
 # Raises ValueError if a document is not valid.
 Check = Callable[[bytes], None]
@@ -53,7 +54,11 @@ def json_decoder(
     """
     field, node = columns_of(schema or ANY, column, 0 if unknown is None else rules)
     # Columns are a choice here, so nothing is looked for that is dropped by it.
-    read = _some_rows(_DocumentReading(node, finds_unnamed=unknown in ("column", "dead_letter")))
+    finds_unnamed = unknown in ("column", "dead_letter")
+    read = _some_rows(_DocumentReading(node, finds_unnamed=finds_unnamed))
+    # What it reads has no property without a column.
+    in_c = compiled(node)
+    read = _InC(in_c, read) if in_c else read
     field, read = treated(field, read, unknown or "drop")
     return Framed(field, dict.fromkeys(writers, read)) if framed else Unframed(field, read)
 
@@ -128,6 +133,32 @@ class _FastFirst:
         places[rows] = np.arange(len(data), len(data) + len(odd))
         joined = pa.concat_arrays([column, slow.column]).take(indices(places))
         return Decoded(joined, renumbered(slow.reasons, odd), renumbered(slow.unnamed, odd))
+
+
+class _InC:
+    """Reads documents in C, and those that it leaves with another reading."""
+
+    def __init__(self, in_c: CompiledRows, others: Read) -> None:
+        self._in_c: CompiledRows | None = in_c
+        self._others = others
+
+    def __call__(self, data: pa.Array) -> Decoded:
+        whole, starts, ends = bounds(data)
+        passed = self._in_c.read(whole, starts, ends) if self._in_c and len(whole) <= MOST_BYTES else None
+        if passed is None:
+            return self._others(data)
+        column, bad = passed
+        if not bad.any():
+            return Decoded(column, {})
+        rows, good = np.flatnonzero(bad), np.flatnonzero(~bad)
+        if len(rows) > len(good):
+            # Documents of this kind are not for C: it would only take time.
+            self._in_c = None
+        slow = self._others(data.take(indices(rows)))
+        places = np.empty(len(data), np.int64)
+        places[good], places[rows] = np.arange(len(good)), len(good) + np.arange(len(rows))
+        joined = pa.concat_arrays([column, slow.column]).take(indices(places))
+        return Decoded(joined, renumbered(slow.reasons, rows), renumbered(slow.unnamed, rows))
 
 
 class _DocumentReading:

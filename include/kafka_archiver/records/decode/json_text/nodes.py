@@ -232,7 +232,7 @@ class Struct:
     """
 
     def __init__(self, parts: Sequence[tuple[pa.Field, JsonNode]], required: frozenset[str] | None = None) -> None:
-        self.kind, self.parts = pa.struct([field for field, _ in parts]), parts
+        self.kind, self.parts, self.required = pa.struct([field for field, _ in parts]), parts, required
         members = [
             (f"f{place}", node.python, msgspec.field(name=field.name, default=_default(field.name, required)))
             for place, (field, node) in enumerate(parts)

@@ -1,6 +1,7 @@
 """Batches as Avro and Parquet hold them, for any variant of the types that a reader gives."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -74,7 +75,16 @@ def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.Record
 
 def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     # A cast to the same type has a purpose: it finds nulls in nested fields that are not nullable.
-    return values if values.type == kind and not pa.types.is_nested(kind) else values.cast(kind)
+    return values if values.type == kind and not _has_required(kind) else values.cast(kind)
+
+
+@cache
+def _has_required(kind: pa.DataType) -> bool:
+    """Return True if a nested type has a field that is not nullable, as each map has."""
+    if pa.types.is_map(kind):
+        return True
+    fields = [kind.field(place) for place in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return any(not field.nullable or _has_required(field.type) for field in fields)
 
 
 def some_rows(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
