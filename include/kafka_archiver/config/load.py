@@ -14,8 +14,7 @@ from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.section import unknown_key
 from kafka_archiver.config.yaml_text import Read, located, read_yaml
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import faults_of, kind_of
-from kafka_archiver.messages.faults import Fault, FaultyYamlError
+from kafka_archiver.messages.explain import Fault, FaultyYamlError, faults_of, kind_of
 
 # The modules of each extra. pyproject.toml has the distributions.
 EXTRAS = {

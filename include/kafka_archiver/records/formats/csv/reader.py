@@ -14,7 +14,7 @@ from pyarrow import csv
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.records.formats.base import RECORD, VALUE, Target
 from kafka_archiver.records.formats.csv import CsvOptions
-from kafka_archiver.records.formats.csv.columns import CsvColumn, columns_of
+from kafka_archiver.records.formats.csv.cells import CsvColumn, columns_of
 from kafka_archiver.records.formats.csv.rows import Rows
 from kafka_archiver.records.formats.shared.decompress import decompressed, whole
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as

@@ -63,7 +63,7 @@ class TextFormat:
 
     def stage(self, settings: Settings) -> Fitting:
         """Rejects values that contain the separator."""
-        from kafka_archiver.records.formats.text.values import without
+        from kafka_archiver.records.formats.shared.joined import without
 
         return without(_separator(settings))
 
