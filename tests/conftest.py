@@ -51,7 +51,9 @@ Server = TypeVar("Server", Kafka, S3, Azurite, RegistryServer)
 SESSION = directory_of_this(LOCAL / "test")
 # A shell that has sourced a stack's env.sh would lead the tests to that stack.
 for name in list(os.environ):
-    if name.startswith(("AIRFLOW_", "AWS_", "PYSPARK_", "SPARK_")) or name == "ARCHIVER_CONFIG_DIR":
+    # AIRFLOW_CONSTRAINTS: for tests/integration/test_wheel.py.
+    settings = ("AIRFLOW_", "AWS_", "PYSPARK_", "SPARK_", "ARCHIVER_CONFIG_DIR")
+    if name.startswith(settings) and name != "AIRFLOW_CONSTRAINTS":
         del os.environ[name]
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
 os.environ["AIRFLOW_HOME"] = str(SESSION / "airflow-home")

@@ -12,7 +12,7 @@ RUN apt-get update \
  && python /source/include/kafka_archiver/records/native/compile.py
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel /source
 
-# "slim" has no other providers: their version pins conflict with requirements.txt.
+# "slim" has no providers: the versions of the full image's conflict with requirements.txt.
 FROM apache/airflow:slim-3.3.2-python3.11
 USER root
 # Spark's scripts use ps.
@@ -23,7 +23,9 @@ USER airflow
 
 COPY requirements.txt /tmp/
 COPY --from=wheel /wheel /tmp/wheel
-RUN pip install --no-cache-dir --constraint /tmp/requirements.txt "$(ls /tmp/wheel/*.whl)[airflow,executor]"
+# Airflow's extras are what the official Helm chart's defaults need. Its newest Celery provider cannot import Celery 5.7.
+RUN pip install --no-cache-dir --constraint /tmp/requirements.txt "$(ls /tmp/wheel/*.whl)[airflow,executor]" \
+ "apache-airflow[celery,cncf-kubernetes,fab,postgres,statsd]" "celery<5.7"
 
 # Spark's Kafka source, for `source.reader: spark`: in pyspark's jars, it needs no settings.
 COPY scripts/stack/ivy.xml scripts/stack/ivysettings.xml /tmp/

@@ -140,11 +140,14 @@ def visit(browser: Browser, scene: Scene) -> Iterator[Any]:
         context.close()
 
 
-def picture(page: Page, name: str) -> None:
-    """A picture for the README, if they are wanted."""
+def picture(page: Page, name: str, height: int = 900) -> None:
+    """Draw a picture for the docs, if ARCHIVER_SCREENSHOTS asks for them."""
     if folder := os.environ.get("ARCHIVER_SCREENSHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=name.endswith("phone"))
+        shown = page.viewport_size or PHONE
+        page.set_viewport_size({"width": shown["width"], "height": height})
+        page.screenshot(path=Path(folder) / f"{name}.png")
+        page.set_viewport_size(shown)
 
 
 def settled(page: Page) -> None:
@@ -239,7 +242,7 @@ def test_a_healthy_archive_then_a_backfill_whose_hour_turns(visit: Any, scene: S
     started(page, airflow, scene)
     reloaded(page, f"td.complete {scene.cell(scene.early)}")
     reloaded(page, "h1 .pill.healthy, h1 .pill.warning")
-    picture(page, "archive")
+    picture(page, "archive", 1030)
     page.click(scene.cell(scene.early))
     expect(page.locator(".pill.complete")).to_be_visible()
     keys = page.locator("th.key").all_inner_texts()

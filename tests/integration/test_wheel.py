@@ -1,7 +1,8 @@
 """The wheel in an Airflow that knows nothing of this checkout: what a user installs, and what it then does.
 
-AIRFLOW_CONSTRAINTS names a file or an address of other versions than those of requirements.txt, for example the
-constraints that Airflow publishes; they count for Airflow alone, as its guide says, and the wheel comes after it.
+AIRFLOW_CONSTRAINTS names a file or an address of other versions than those of requirements.txt: the constraints that
+Airflow publishes. Where their address is out of reach, this makes them as Airflow does, from its day of release:
+    echo 'apache-airflow[all]==3.3.2' | uv pip compile --python-version 3.11 --exclude-newer 2026-09-18 -o FILE -
 """
 
 import gzip
@@ -40,13 +41,11 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     uv, python = BIN / "uv", folder / "venv" / "bin" / "python"
     subprocess.run([uv, "venv", "--quiet", "--python", BIN / "python", python.parents[1]], check=True)
     airflow = f"apache-airflow=={PINS['apache-airflow']}"
-    pinned = str(ROOT / "requirements.txt")
-    install = [uv, "pip", "install", "--quiet", "--python", python, "--constraint"]
-    if constraints := os.environ.get("AIRFLOW_CONSTRAINTS"):
-        subprocess.run([*install, constraints, airflow], check=True)
-        subprocess.run([*install[:-1], airflow, f"{wheel}[airflow]"], check=True)
-    else:
-        subprocess.run([*install, pinned, airflow, f"{wheel}[airflow]"], check=True)
+    constraints = os.environ.get("AIRFLOW_CONSTRAINTS") or ROOT / "requirements.txt"
+    install = [uv, "pip", "install", "--quiet", "--python", python, "--constraint", constraints]
+    # One step: some platforms hold every package to Airflow's constraints.
+    subprocess.run([*install, airflow, f"{wheel}[airflow]"], check=True)
+    subprocess.run([uv, "pip", "check", "--quiet", "--python", python], check=True)
     return python
 
 

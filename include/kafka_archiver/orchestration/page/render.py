@@ -1,5 +1,6 @@
 """Templates: server-rendered HTML, with the filters that spell values."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from airflow.configuration import conf
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from kafka_archiver.messages.wording import count, size, span
 from kafka_archiver.state.coverage import DayCell, HourCell, State
@@ -70,12 +72,17 @@ def environment() -> Environment:
     templates.filters |= {
         "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
         "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
-        "day": _day,
+        "day": _day, "quoted": _quoted,
         "clock": lambda moment: f"{moment.astimezone(UTC):%H:%M:%S}",
         "path": lambda text: quote(text, safe=""),
     }  # fmt: skip
     templates.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]
     return templates
+
+
+def _quoted(text: str) -> Markup:
+    """Return a message with what it quotes as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _count(number: int | None) -> str:

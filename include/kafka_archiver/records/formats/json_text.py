@@ -40,8 +40,8 @@ def invalid_documents(values: Sequence[bytes | None], utf8: bool = False) -> lis
     :param utf8: the caller has checked that all values are UTF-8.
     """
     invalid_rows = []
-    # msgspec uses one level of Python's recursion for each nested array or object.
-    all_shallow = sys.getrecursionlimit() <= DEEPEST
+    # Before Python 3.12, msgspec uses one level of Python's recursion for each nested array or object.
+    all_shallow = sys.version_info < (3, 12) and sys.getrecursionlimit() <= DEEPEST
     for number, value in enumerate(values):
         if value is None:
             continue
