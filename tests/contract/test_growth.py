@@ -37,6 +37,28 @@ def test_a_run_asks_the_store_for_no_more_after_300_runs_than_after_10() -> None
     assert not any("list" in few[step] for step in ("plan", "archive", "commit", "close_hours"))
 
 
+def test_a_plan_looks_at_each_partition_as_often_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Counter[str]()
+    real = PartitionProgress.name.fget
+    assert real
+
+    def name(self: PartitionProgress) -> TopicPartition:
+        looks["name"] += 1
+        return real(self)
+
+    def planned(partitions: int) -> int:
+        logs = {TopicPartition("orders", number): Range(0, 1) for number in range(partitions)}
+        lake = Lake(MemoryStore(uuid.uuid4().hex), logs)
+        lake.run(0)
+        lake.now = hour(2).start
+        looks.clear()
+        assert plan(lake.context, hour(1), "scheduled").idle
+        return looks["name"]
+
+    monkeypatch.setattr(PartitionProgress, "name", property(name))
+    assert planned(40) <= 4 * planned(10)
+
+
 def test_an_interval_without_a_record_costs_few_requests_however_old_the_archive() -> None:
     """docs/howto/capacity.md has these figures, for 500 archives."""
 

@@ -2,16 +2,23 @@
 
 import io
 
+import pyarrow as pa
 import pytest
 
 from kafka_archiver.audit.readers.streams import plain
+from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import IntegrityError, TransientError
+from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats.base import VALUE, Buffer, Target
 from kafka_archiver.records.formats.shared.codecs import SUFFIXES
 from kafka_archiver.records.formats.shared.compress import compressed
 from kafka_archiver.records.formats.shared.decompress import decompressed
+from kafka_archiver.records.formats.shared.stream import StreamEncoder
 
 pytestmark = pytest.mark.unit
 
+STORE = {"url": "s3://b/p", "format": "jsonl", "content": "value"}
+YAML = {"archive": "a", "source": {"topics": ["t"]}}
 CODECS = sorted(set(SUFFIXES) - {"none"})
 TEXT = b"".join(b"%d %d\n" % (n, n * n) for n in range(100_000))
 every_codec = pytest.mark.parametrize("codec", CODECS)
@@ -30,6 +37,26 @@ def read(codec: str, data: bytes) -> bytes:
 def test_formats_and_audit_read_the_same(codec: str) -> None:
     for text in (TEXT, b""):
         assert read(codec, stream(codec, text)) == plain(io.BytesIO(stream(codec, text)), codec).read() == text
+
+
+def test_a_plan_says_the_level_of_zstd_and_a_plan_that_does_not_keeps_its_bytes() -> None:
+    old, new = (b"".join(map(bytes, stream_of(rules))) for rules in (1, 2))
+    assert old == stream("zstd")
+    assert old != new
+    assert read("zstd", old) == read("zstd", new) == TEXT
+    assert Settings(codec="zstd").codec_rules == 1
+    assert "codec_rules" not in Settings(codec="zstd").model_dump()
+    archives = [Archive.model_validate(YAML | {"store": STORE | store}) for store in ({"codec": "zstd"}, {})]
+    assert [archive.settings.codec_rules for archive in archives] == [2, 1]
+
+
+def stream_of(rules: int) -> list[Buffer]:
+    settings = Settings(format="jsonl", content="value", codec="zstd", codec_rules=rules)
+    encoder = StreamEncoder(
+        Target(topic="t", partition=0, key="", settings=settings, schema=VALUE), lambda _, __: [TEXT]
+    )
+    batch = pa.RecordBatch.from_pylist([{"offset": 0, "timestamp": 0, "value": b""}], VALUE)
+    return [*encoder.write(batch), *encoder.finish()]
 
 
 @pytest.mark.parametrize("codec", ["gzip", "deflate"])

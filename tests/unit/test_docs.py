@@ -109,7 +109,7 @@ def test_each_target_and_module_that_the_pages_run_exists() -> None:
     run = set(re.findall(r"(?:^|`)(?:PORT_OFFSET=\d+ )?make ([a-z]+)", text, re.MULTILINE))
     assert run - targets == set()
     modules = set(re.findall(r"python -m ([\w.]+)", text)) - {"pytest"}
-    assert len(modules) > 5
+    assert len(modules) > 3
     assert [
         name
         for name in modules

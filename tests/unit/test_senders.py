@@ -1,7 +1,8 @@
 """drain.c's sender beside the one that makes an object of each record: one sends what the other sends."""
 
-from ctypes import Structure, addressof, byref
+from ctypes import POINTER, Structure, addressof, byref, c_void_p, cast, string_at
 from itertools import chain, repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.kafka import sending
 from kafka_archiver.kafka.drain import library as native
-from kafka_archiver.kafka.drain.library import Answers
+from kafka_archiver.kafka.drain.library import Answers, Position
 from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.sending import Answer, ObjectSender
 from kafka_archiver.kafka.transactional import OnItsWay
@@ -102,6 +103,22 @@ def test_an_answer_says_where_the_first_and_the_last_record_are_or_that_one_fail
         assert sender.answer() == Answer(answers[0][1], answers[-1][1], None)
     else:
         assert sender.answer() == Answer(None, None, None)
+
+
+@needs_binary
+def test_a_stamp_ends_with_nul_without_which_confluent_kafka_reads_on() -> None:
+    real, sent = native.library(), []
+    assert real is not None
+
+    def send_offsets(producer: int, places: int, group: int, timeout: int) -> None:
+        # `rd_kafka_topic_partition_list_t`: two ints, and the places.
+        place = cast(c_void_p.from_address(places + 8).value, POINTER(Position))[0]
+        sent.append((place.topic, place.partition, place.offset, string_at(place.metadata, place.metadata_size)))
+
+    sender = drained(FakeProducer(repeat(0)))
+    sender._kafka = SimpleNamespace(**vars(real.kafka) | {"send_offsets_to_transaction": send_offsets})
+    sender.send_offset("g", 7, "stämp", 1)
+    assert sent == [(b"t", 3, 7, "stämp".encode() + b"\0")]
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), max_size=10), st.data())

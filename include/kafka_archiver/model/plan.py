@@ -80,6 +80,7 @@ class Settings(Value):
     not name. Older plans do not have it, and only the columns of the schema's own `properties`.
     `json_rules`: of the columns of a JSON Schema. 1, as in plans without it: an array has the type of its `items` also
     beside `prefixItems`, an object that of `additionalProperties` also beside `patternProperties`. 2: both are JSON.
+    `codec_rules`: of zstd in text formats. 1, as in plans without it: level 3. 2: level 2.
     `schema_id_headers`: what may have its schema's id in a header.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
@@ -106,6 +107,7 @@ class Settings(Value):
     schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
     unknown: dict[str, Unknown] = Field(default={}, exclude_if=lambda columns: not columns)
     json_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    codec_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     transform: Transform | None = Field(default=None, exclude_if=lambda transform: transform is None)
     null_value: NullValue = "archive"

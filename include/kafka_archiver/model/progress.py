@@ -54,6 +54,10 @@ class Progress(Document):
     partitions: tuple[PartitionProgress, ...] = ()
     stretches: tuple[Stretch, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
 
+    def by_name(self) -> dict[TopicPartition, PartitionProgress]:
+        """Return the progress of all partitions, for who asks for many of them."""
+        return {p.name: p for p in self.partitions}
+
     def partition(self, name: TopicPartition) -> PartitionProgress | None:
         """Return the progress of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
@@ -81,7 +85,7 @@ class Progress(Document):
 
     def older_holes(self) -> list[tuple[Older, tuple[Range, ...]]]:
         """The offsets that no run has, for logs that are not archived from their beginning."""
-        known = {p.name: p for p in self.partitions}
+        known = self.by_name()
         return [(o, known[TopicPartition(o.topic, o.partition)].without(o.ranges)) for o in self.older]
 
     def after(
@@ -101,7 +105,7 @@ class Progress(Document):
         """
         if outcome == "given_up":
             return self.model_copy(update={"settled": plan.number})
-        known = {p.name: p for p in self.partitions}
+        known = self.by_name()
         witnesses = witnesses_of(manifest)
         begun, taken = {}, {}
         knows_order = bool(plan.max_disorder_ms or plan.ordered_within_ms) or (

@@ -190,7 +190,7 @@ def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int,
     """
     if plan.max_disorder_ms is None or manifest is None:
         return {}
-    known = {p.name: p for p in after.partitions}
+    known = after.by_name()
     if not all(_has_all(p, known[p.name], plan.max_disorder_ms) for p in plan.partitions):
         return {}
     over = min(plan.interval.end, plan.planned_at)

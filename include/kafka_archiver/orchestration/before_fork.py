@@ -7,6 +7,7 @@ the scheduler, and import for themselves. As after any upgrade, Airflow has to b
 import logging
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from airflow.listeners import hookimpl
@@ -38,16 +39,19 @@ def on_starting(component: Any) -> None:
 
 
 def prepare() -> None:
-    """Import the modules, and make a DAG and an S3 client once: their libraries load more, and keep it.
+    """Import the modules, and make a DAG, an S3 client and the jobs' zip once: what these load and make is kept.
 
-    The DAG is thrown away. Sends no request.
+    DAG and client are thrown away. Sends no request.
     """
     for name in MODULES:
         import_module(name)
+    import kafka_archiver
     from kafka_archiver.config import Archive
     from kafka_archiver.orchestration.dags.archive import archive_dag
+    from kafka_archiver.orchestration.submit.package import package_of
     from kafka_archiver.store.s3_client import load_models
 
     section = {"source": {"topics": ["any"]}, "store": {"url": "s3://any/any"}}
     archive_dag(Archive.model_validate({"archive": "any", **section}))
     load_models()
+    package_of(Path(kafka_archiver.__file__).parent)

@@ -17,6 +17,7 @@ from kafka_archiver.kafka.identity import is_earlier
 from kafka_archiver.messages.actions import Action, advise, command
 from kafka_archiver.messages.advice import run_now
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.changed_logs import find_changed_logs, find_shortened_logs
@@ -55,8 +56,9 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     if result is None:
         context.cluster.look_anew()
         result = survey_once(context, line, expected)
+    known = expected.by_name()
     for state in result.states:
-        if state.unsure and _lacks_records(state, expected):
+        if state.unsure and _lacks_records(state, known.get(state.name)):
             raise TransientError(
                 f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
                 "broker that may lead no more. Check the brokers; the next attempt asks again"
@@ -81,15 +83,15 @@ def _survey_if_complete(context: Context, line: Line, expected: Progress) -> Sur
             raise
         log.info("%s; asking again, later and anew", error)
         return None
-    lacking = [state.name for state in result.states if _lacks_records(state, expected)]
+    known = expected.by_name()
+    lacking = [state.name for state in result.states if _lacks_records(state, known.get(state.name))]
     if lacking:
         log.info("%s seems to have lost records; asking again, later and anew", lacking[0])
     return None if lacking else result
 
 
-def _lacks_records(state: PartitionState, expected: Progress) -> bool:
+def _lacks_records(state: PartitionState, known: PartitionProgress | None) -> bool:
     """Return whether the brokers do not have what the archive knows, or has not read yet."""
-    known = expected.partition(state.name)
     if known is None or known.topic_id != state.topic_id:
         return known is not None
     return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached

@@ -91,9 +91,10 @@ class DrainSender:
         places = self._kafka.topic_partition_list_new(1)
         try:
             place = self._kafka.topic_partition_list_add(places, self._name.topic.encode(), self._name.partition)[0]
-            text = stamp.encode()
+            # With a NUL, as confluent_kafka: it reads on until there is one, behind the memory of a text without.
+            text = stamp.encode() + b"\0"
             # The list frees it.
-            place.metadata = self._kafka.mem_malloc(None, len(text) or 1)
+            place.metadata = self._kafka.mem_malloc(None, len(text))
             ctypes.memmove(place.metadata, text, len(text))
             place.metadata_size, place.offset = len(text), offset
             arguments = (self._producer, places, metadata, _milliseconds(seconds))

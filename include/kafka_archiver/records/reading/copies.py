@@ -23,6 +23,14 @@ class Copies:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
+    def clear(self) -> None:
+        """Forget the copies, which nobody may read any more: the next ones overwrite them.
+
+        The kernel has the file's pages already; those of a new file cost more than the copying itself.
+        """
+        self._file.seek(0)
+        self._end = 0
+
     def add(self, item: Promised, fetch: Fetch) -> Fetch:
         """Copy an object; return what reads ranges of the copy.
 

@@ -67,11 +67,12 @@ def _ask_once(
     starts, highs = cluster.log_starts(mine), cluster.high_watermarks(mine)
     asked = {} if replayed else {name: p for name, p in mine.items() if p.ranges}
     cut = cuts(cluster, {name: LogEnd(p.end, p.leader_epoch) for name, p in asked.items()}, highs)
+    progresses = progress.by_name() if progress else {}
     witnesses = [
         known
         for name, p in asked.items()
         if name not in cut and not is_known(p.topic_id, p.leader_epoch, highs[name].leader_epoch)
-        if progress and (known := progress.partition(name)) and not p.anew
+        if (known := progresses.get(name)) and not p.anew
         if (known.generation, known.topic_id) == (p.generation, p.topic_id)
     ]
     other = changed(cluster, witnesses, starts)

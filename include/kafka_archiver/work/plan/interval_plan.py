@@ -124,7 +124,7 @@ def count_left_out(context: Context, since: datetime | None) -> dict[TopicPartit
     line = read_line(context)
     expected = line.expected(context.ledger)
     observed = survey(context, line, expected)
-    known = {p.name: p for p in expected.partitions}
+    known = expected.by_name()
     return {p.name: p.count for p in _plan_fill(context, observed, known, Fill(since), None) if p.count}
 
 
@@ -139,7 +139,7 @@ def _propose(
         raise PolicyError(live_members_message(archive.group, members), kinds=("group in use",))
     expected = line.expected(context.ledger)
     observed = survey(context, line, expected)
-    known = {p.name: p for p in expected.partitions}
+    known = expected.by_name()
     if origin != "backfill":
         check_handover(context, observed.states, known)
     assumed = None

@@ -22,7 +22,7 @@ class StreamEncoder:
     def __init__(self, target: Target, pieces: Pieces, head: bytes = b"") -> None:
         self._target = target
         self._pieces = pieces
-        self._stream = compressed(target.settings.codec)
+        self._stream = compressed(target.settings.codec, target.settings.codec_rules)
         self._ready: list[Buffer] = self._stream.write(head) if head else []
 
     @property
