@@ -46,7 +46,7 @@ _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
     "none": (b"null", bytes),
     "gzip": (b"deflate", _deflate),
     "deflate": (b"deflate", _deflate),
-    "zstd": (b"zstandard", lambda block: zstandard.ZstdCompressor(compression_params=ZSTD).compress(block)),
+    "zstd": (b"zstandard", lambda block: zstandard.ZstdCompressor(compression_params=ZSTD[1]).compress(block)),
     "snappy": (b"snappy", _snappy),
     "bzip2": (b"bzip2", bz2.compress),
 }

@@ -19,7 +19,7 @@ from kafka_archiver.records.formats.shared.deflate import Gzip, Zlib
 SLICE = 256 << 10
 # By the rules of a plan, the level: 2 gives 1 to 2 % more bytes than 3, for 20 to 34 % less CPU. A window of 1 MiB: an
 # open object takes 2.5 MB of state, and the output is as small.
-_ZSTD = {
+ZSTD = {
     rules: zstandard.ZstdCompressionParameters.from_level(level, window_log=20, write_checksum=True)
     for rules, level in ((1, 3), (2, 2))
 }
@@ -42,7 +42,7 @@ class _ZstdFrames:
     """Consecutive frames of `FRAME` slices each; the last one may be shorter."""
 
     def __init__(self, rules: int = 1) -> None:
-        self._maker = zstandard.ZstdCompressor(compression_params=_ZSTD[rules])
+        self._maker = zstandard.ZstdCompressor(compression_params=ZSTD[rules])
         self._frame = self._maker.compressobj()
         self._slices = 0
 
