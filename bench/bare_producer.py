@@ -16,20 +16,18 @@ from confluent_kafka import Producer
 
 from bench.records import START, values
 
-# Those of a restore's writer.
-_CONFIG: dict[str, Any] = {
-    "linger.ms": 20,
-    "compression.type": "lz4",
-    "batch.size": 1_000_000,
-    "queue.buffering.max.messages": 200_000,
-    "queue.buffering.max.kbytes": 64 << 10,
+# Those of a restore's writer; in transactions, no more in the queue than may be in flight: see `kafka.transactional`.
+_CONFIG: dict[str, Any] = {"linger.ms": 200, "compression.type": "lz4", "batch.size": 1_000_000}
+_QUEUES: dict[str, dict[str, Any]] = {
+    "plain": {"queue.buffering.max.messages": 200_000, "queue.buffering.max.kbytes": 64 << 10},
+    "transactions": {"queue.buffering.max.messages": 30_000, "queue.buffering.max.kbytes": 4000},
 }
 _TRANSACTION = 16 << 20
 
 
 def main(brokers: str, topic: str, number: str, size: str, mode: str) -> None:
     """Produce the records to partition 0."""
-    config = {"bootstrap.servers": brokers, **_CONFIG}
+    config = {"bootstrap.servers": brokers, **_CONFIG, **_QUEUES[mode]}
     producer = Producer(config | ({"transactional.id": uuid.uuid4().hex} if mode == "transactions" else {}))
     records = [
         (b"customer-%d" % n, value, START + n // 1000) for n, value in enumerate(islice(values(int(size)), int(number)))

@@ -20,8 +20,9 @@ from unittest.mock import patch
 
 from kafka_archiver.model.keys import encode, hour_document, split_hour_document
 from kafka_archiver.model.manifest import ChunkAccount, Commit, Manifest, ObjectEntry
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
-from kafka_archiver.model.progress import PartitionProgress, Progress
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.store.base import Stat, StoredObject
 from kafka_archiver.values.intervals import Interval, hour_start, run_id, to_hour, to_ms

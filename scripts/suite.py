@@ -25,7 +25,10 @@ def _integration(*names: str) -> list[str]:
 
 # In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process.
 SHARES: Mapping[str, Sequence[str]] = {
-    "page": ["tests/dags", *_integration("decoded", "dead_letters", "page")],
+    "page": [
+        "tests/dags",
+        *_integration("decoded", "dead_letters", "restore", "restore_after_a_loss", "three_brokers", "page"),
+    ],
     "airflow": [
         "tests/unit/test_model.py",
         *_integration("commands", "scheduler", "secrets", "killed_tasks"),

@@ -13,16 +13,17 @@ from kafka_archiver.store.memory import MemoryStore
 OpenStore = Callable[[str], Store]
 
 
-STORES = ("memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3")
-# What is true of the protocol is true of its users.
-ALSO_ON_AZURE = ("test_store", "test_ledger")
+STORES = ("memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3", "az")
+# What is true of the protocol is true of its users: they are tested on the stores that they can tell apart.
+BY_MODULE = {"test_store": STORES, "test_ledger": ("memory", "s3", "az")}
+OF_OTHERS = ("memory", "memory, neither", "s3")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = any(mark.args[0] == "open_below" for mark in metafunc.definition.iter_markers("parametrize"))
     if "open_below" in metafunc.fixturenames and not chosen:
-        also = ("az",) if metafunc.module.__name__.endswith(ALSO_ON_AZURE) else ()
-        metafunc.parametrize("open_below", (*STORES, *also), indirect=True)
+        stores = BY_MODULE.get(metafunc.module.__name__.rpartition(".")[2], OF_OTHERS)
+        metafunc.parametrize("open_below", stores, indirect=True)
 
 
 @pytest.fixture

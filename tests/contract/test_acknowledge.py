@@ -17,7 +17,7 @@ from kafka_archiver.model.keys import acknowledged_document, acknowledged_prefix
 from kafka_archiver.state.acknowledge import accept, open_findings, take_back
 from kafka_archiver.state.doctor.condition import check_condition
 from kafka_archiver.state.health import judge
-from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -47,7 +47,7 @@ def audited(lake: Lake) -> None:
 
 
 def snapshot_of(lake: Lake) -> Snapshot:
-    return look(lake.context, QUIET)
+    return take_snapshot(lake.context, QUIET)
 
 
 def names(lake: Lake) -> list[str]:
@@ -67,7 +67,7 @@ def test_an_archive_that_was_never_audited_is_not_green(lake: Lake) -> None:
     assert "never-audited" in names(lake)
     assert verdicts(lake)["audit"] == "warning"
     paused = QUIET.model_copy(update={"audit_paused": True})
-    [finding] = (f for f in look(lake.context, paused).troubles if f.kind == "never audited")
+    [finding] = (f for f in take_snapshot(lake.context, paused).troubles if f.kind == "never audited")
     assert finding.observed.endswith(f"and DAG audit_{lake.name} is paused")
     assert finding.steps[0] == f"airflow dags unpause audit_{lake.name}"
     accept(lake.context, QUIET, "never-audited", "ann")

@@ -59,6 +59,7 @@ class TestClean:
         assert counts["objects"] == len(lake.stored()) == 14
         assert counts["bytes"] == sum(s.size for s in lake.store.list("orders/"))
 
+    @IN_MEMORY
     def test_every_format_read_by_others(self, store: Store) -> None:
         for number, settings in enumerate(
             [
@@ -88,6 +89,7 @@ class TestClean:
             report = lake.audit(deep=True)
             assert (report.findings, report.counts.read) == ((), len(lake.stored())), settings
 
+    @IN_MEMORY
     def test_backfills_late_records_and_several_archives_in_one_store(self, store: Store) -> None:
         first = lake_of(store, settings=RECORDS)
         first.run(1, origin="backfill")
@@ -121,6 +123,7 @@ class TestClean:
         assert kinds_of_findings(lake) == {"object-changed": [key], "unexplained": [stranger]}
         assert nested.audit().findings == ()
 
+    @IN_MEMORY
     @pytest.mark.parametrize(("first", "second"), [(False, False), (False, True), (True, False), (True, True)])
     def test_rebuilds_each_of_which_may_keep_what_it_replaces(self, lake: Lake, first: bool, second: bool) -> None:
         run = lake.rebuild(hour(5).id, first)
@@ -132,6 +135,7 @@ class TestClean:
         assert (report.counts.runs, report.counts.rows, report.counts.read) == (3, 14, 14)
         assert len(lake.stored()) > 14
 
+    @IN_MEMORY
     def test_a_rebuilt_backfill_of_hours_before_the_archive_began(self, store: Store) -> None:
         lake = Lake(store, {P0: Range(0, 9)})
         lake.brokers.group[P0] = 6
@@ -140,6 +144,7 @@ class TestClean:
         lake.rebuild(hour(1).id)
         assert lake.audit().findings == ()
 
+    @IN_MEMORY
     def test_a_backfill_that_comes_late_to_an_hour_that_a_later_interval_closed(self, store: Store) -> None:
         lake = Lake(store, {P0: Range(0, 6)}, odd={(P0, 2): {"timestamp": to_ms(hour(4).start)}})
         lake.brokers.group[P0] = 3
@@ -148,6 +153,7 @@ class TestClean:
         assert lake.proof(4).late_rows == 1
         assert lake.audit().findings == ()
 
+    @IN_MEMORY
     @pytest.mark.parametrize("until", ["planned", "written", "committed"])
     def test_an_unfinished_rebuild(self, lake: Lake, until: str) -> None:
         run = lake.rebuild(hour(5).id, until=until)
@@ -155,6 +161,7 @@ class TestClean:
         assert report.findings == ()
         assert report.unfinished == (run,)
 
+    @IN_MEMORY
     def test_a_rebuild_between_the_commit_of_another_run_and_its_hours(self, lake: Lake) -> None:
         lake.logs[P0] = Range(0, 9)
         lake.run(8, until="committed")
@@ -163,6 +170,7 @@ class TestClean:
         lake.run(9)
         assert lake.audit().damage == ()
 
+    @IN_MEMORY
     def test_a_run_that_was_stopped_between_its_hours_and_the_progress(
         self, lake: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -182,6 +190,7 @@ class TestClean:
         assert first.ledger.progress() is None
         assert first.audit().findings == ()
 
+    @IN_MEMORY
     def test_dead_letters_and_tombstones(self, store: Store) -> None:
         odd: dict[Any, dict[str, Any]] = {(P0, 1): {"value": b"no\njson"}, (P1, 2): {"value": None}}
         lake = lake_of(store, policies={"bad_record": "dead_letter", "null_value": "skip"}, odd=odd)
@@ -190,9 +199,11 @@ class TestClean:
         report = lake.audit(deep=True)
         assert (report.findings, report.counts.read) == ((), 5)
 
+    @IN_MEMORY
     def test_an_archive_that_never_ran(self, store: Store) -> None:
         assert lake_of(store).audit(deep=True).findings == ()
 
+    @IN_MEMORY
     def test_lost_offsets_are_shown_for_ever_and_are_no_damage(self, store: Store) -> None:
         lake = lake_of(store, policies={"lost_offsets": "record_loss"})
         lake.run(2)

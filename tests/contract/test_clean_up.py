@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.model.keys import ObjectName, is_ledger, object_key, probe_prefix, run_document
+from kafka_archiver.model.keys import LEDGER, ObjectName, object_key, probe_prefix, run_document
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.store import Store
@@ -168,7 +168,7 @@ def rebuilt(lake: Lake) -> tuple[str, set[str]]:
     lake.store.put(key(0, revision=1, path=OTHER), b"of its first attempt")
     lake.upload(key(0, revision=1))
     lake.upload(key(0, revision=1, dead=True))
-    return run, {key_left for key_left in lake.all_keys() - before if not is_ledger(key_left)}
+    return run, {key_left for key_left in lake.all_keys() - before if not key_left.startswith(f"{LEDGER}/")}
 
 
 def given_up(lake: Lake, settled: bool = False) -> tuple[str, set[str]]:

@@ -7,7 +7,7 @@ import confluent_kafka
 import pytest
 
 from kafka_archiver.kafka.cluster import Cluster, LogEnd
-from kafka_archiver.kafka.first import FirstRecord, crc32
+from kafka_archiver.kafka.first_records import FirstRecord, crc32
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.values.ranges import TopicPartition

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError, TransientError

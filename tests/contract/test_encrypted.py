@@ -13,7 +13,7 @@ from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
 from kafka_archiver.model.keys import is_dead_letter, key_document
 from kafka_archiver.state.doctor.check import tried
-from kafka_archiver.state.doctor.encryption import check_encryption
+from kafka_archiver.state.doctor.store import check_encryption
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition

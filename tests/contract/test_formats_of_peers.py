@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.readers.mak import MakFile
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import HasSidecar
+from kafka_archiver.records.formats.mak import encoder as mak_encoder
 from kafka_archiver.records.formats.registry import get_format
-from kafka_archiver.records.formats.shared import buffered_bytes
 from tests.support.chunks import Row, batch
 from tests.support.formats import (
     ODD,
@@ -111,7 +111,7 @@ def test_a_disk_that_returns_other_bytes_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[BinaryIO], object]
 ) -> None:
     files: list[BinaryIO] = []
-    monkeypatch.setattr(buffered_bytes, "nameless", lambda _: files.append(open_(tmp_path)) or files[0])
+    monkeypatch.setattr(mak_encoder, "nameless", lambda _: files.append(open_(tmp_path)) or files[0])
     encoder = Case("mak", "none", "record").encoder()
     list(encoder.write(batch(ODD)))
     encoder.spill(tmp_path)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan
-from kafka_archiver.model.progress import PartitionProgress
 from kafka_archiver.state.status.condition import observe, waits
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -35,6 +35,28 @@ def test_a_run_asks_the_store_for_no_more_after_300_runs_than_after_10() -> None
     # It is a run: it writes documents, objects and proofs.
     assert [few[step][verb] for step, verb in WRITES] == [2, 2, 1, 2]
     assert not any("list" in few[step] for step in ("plan", "archive", "commit", "close_hours"))
+
+
+def test_a_plan_looks_at_each_partition_as_often_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Counter[str]()
+    real = PartitionProgress.name.fget
+    assert real
+
+    def name(self: PartitionProgress) -> TopicPartition:
+        looks["name"] += 1
+        return real(self)
+
+    def planned(partitions: int) -> int:
+        logs = {TopicPartition("orders", number): Range(0, 1) for number in range(partitions)}
+        lake = Lake(MemoryStore(uuid.uuid4().hex), logs)
+        lake.run(0)
+        lake.now = hour(2).start
+        looks.clear()
+        assert plan(lake.context, hour(1), "scheduled").idle
+        return looks["name"]
+
+    monkeypatch.setattr(PartitionProgress, "name", property(name))
+    assert planned(40) <= 4 * planned(10)
 
 
 def test_an_interval_without_a_record_costs_few_requests_however_old_the_archive() -> None:

@@ -21,7 +21,7 @@ from kafka_archiver.kafka.drain.library import library, why_not
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
-from kafka_archiver.records.formats import vectors
+from kafka_archiver.records import vectors
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from tests.support.topics import DAY, Record, delete_records, new_topic, produce, produce_raw

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka_archiver.kafka import transactional
 from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.messages.errors import ArchiverError, FencedError, PermanentError, UncertainError
 from kafka_archiver.model.plan import Isolation
@@ -41,10 +42,12 @@ class World:
         return [(row["offset"], row["value"]) for batch in batches for row in batch.to_pylist()]
 
 
-@pytest.fixture(params=["twin", "kafka"])
-def world(request: pytest.FixtureRequest) -> World:
+@pytest.fixture(params=["twin", "kafka", "kafka, with an object a record"])
+def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> World:
     if request.param == "twin":
         return twin_world()
+    if request.param != "kafka":
+        monkeypatch.setattr(transactional, "library", lambda: None)
     return real_world(request.getfixturevalue("kafka"))
 
 

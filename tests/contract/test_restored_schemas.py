@@ -8,8 +8,8 @@ import pytest
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.decode.registry import Registry
-from kafka_archiver.records.decode.registry_writer import RegistryWriter
+from kafka_archiver.records.decode.schema_registry import Registry
+from kafka_archiver.records.decode.schema_registry_writer import RegistryWriter
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.work.restore.schemas import SchemaRegistration
 from tests.support.named_schemas import NAMED, KilledError, Mortal, avro, plan_naming

@@ -13,9 +13,9 @@ from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.records.decode.registry import Registry
-from kafka_archiver.records.decode.wire import schema_id
-from kafka_archiver.state.doctor.registry import check_registry
+from kafka_archiver.records.decode.frames import schema_id
+from kafka_archiver.records.decode.schema_registry import Registry
+from kafka_archiver.state.doctor.schema_registry import check_registry
 from scripts.stack.kafka import Kafka
 from scripts.stack.ports import HOST
 from scripts.stack.s3 import S3

@@ -27,7 +27,7 @@ from kafka_archiver.messages.errors import (
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.orchestration.alerts import callbacks, send
-from kafka_archiver.orchestration.alerts import failure as failure_module
+from kafka_archiver.orchestration.alerts import failed_run as failure_module
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.orchestration.alerts.incidents import Incident

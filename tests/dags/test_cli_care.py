@@ -236,7 +236,7 @@ class Clock(datetime):
 def test_the_task_removes_what_is_a_day_old_and_looks_at_each_run_for_a_week(
     context: Context, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_archiver.orchestration.dags.cleaning.datetime", Clock)
+    monkeypatch.setattr("kafka_archiver.orchestration.dags.audit.datetime", Clock)
     # The store's clock, too.
     MemoryStore(context.store.url.removeprefix("memory://").partition("/")[0], clock=lambda: Clock.moment)
     monkeypatch.setattr(Clock, "moment", DAY + timedelta(hours=4))

@@ -12,7 +12,7 @@ import pytest
 
 import kafka_archiver
 from kafka_archiver.jobs.registry import JOBS
-from kafka_archiver.orchestration.submit.package import LEFT_OUT, build_package
+from kafka_archiver.orchestration.submit.package import LEFT_OUT, build_package, package_of
 
 pytestmark = pytest.mark.dags
 
@@ -30,6 +30,8 @@ def test_the_same_code_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
     before = build_package(first).read_bytes()
     os.utime(source / "b.py", (1, 1))
     (source / "b.py").chmod(0o755)
+    # As another process, which has made no zip yet.
+    package_of.cache_clear()
     assert build_package(second).read_bytes() == before
     sources = ["__init__.py", "b.py", "deep/__init__.py", "deep/a.py"]
     expected = [f"kafka_archiver/{name}{end}" for name in sources for end in ("", "c")]

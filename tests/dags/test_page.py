@@ -44,12 +44,13 @@ from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.orchestration.submit.operator import progress_keeper
 from kafka_archiver.state.coverage import HourDetail
-from kafka_archiver.state.coverage.dead_letter_reasons import Reason
+from kafka_archiver.state.coverage.dead_letters import Reason
 from kafka_archiver.state.key_preview import PreviewedObject
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
 from kafka_archiver.work.planned_work import PlannedWork
+from kafka_archiver.work.restore.gather import gather
 from tests.dags.conftest import MakeArchive, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
@@ -1019,6 +1020,13 @@ def restoring(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return triggered
 
 
+def question(client: TestClient, fields: dict[str, Any]) -> str:
+    """Return what the page asks before a restore, once it has read the ledger."""
+    sent = do(client, "restore", fields)
+    assert sent.status_code == 303, sent.text
+    return until(lambda: (text := client.get(sent.headers["location"]).text) and "data-refresh" not in text and text)
+
+
 def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangerous_where_it_is(
     page: Page, restoring: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1034,7 +1042,7 @@ def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangero
     assert ">Show what it would write</button>" in client.get("/archiver/archives/orders/restores").text
     assert 'method="post"' not in page.user("viewer").get("/archiver/archives/orders/restores").text
     fields = {"rename": "orders=copy", "from": "2026-11-20T00:00", "until": "2026-11-20 03:00", "allow": "values_only"}
-    shown = do(client, "restore", {**fields, "allow": "values_only", "create": "1"}).text
+    shown = question(client, {**fields, "create": "1"})
     assert "orders to copy: 6 records of 2 partitions, from " in shown
     assert "Topics that are missing are created." in shown
     assert "values_only is allowed" in shown
@@ -1042,6 +1050,9 @@ def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangero
     assert [demand.topic for demand in asked[0]] == ["copy"]
     assert restoring == []
     assert do(page.user("viewer"), "restore", fields).status_code == 403
+    asking = "/archiver/archives/orders/restores/question"
+    assert page.user("viewer").get(asking).status_code == 403
+    assert client.get(f"{asking}?from=noon").status_code == 422
     answer = do(client, "restore", {**fields, "agreed": "1"})
     assert answer.headers["location"].startswith("/archiver/archives/orders/restores?started=manual__1")
     assert restoring == [
@@ -1050,10 +1061,30 @@ def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangero
             "from": "2026-11-20T00:00:00Z", "until": "2026-11-20T03:00:00Z",
         }
     ]  # fmt: skip
-    own = do(client, "restore", {"allow": "values_only"}).text
-    assert "It writes to orders, which orders archives" in own
-    inexact = do(client, "restore", {"rename": "orders=copy"})
-    assert (inexact.status_code, "values_only" in inexact.text, len(restoring)) == (409, True, 1)
+    assert "It writes to orders, which orders archives" in question(client, {"allow": "values_only"})
+    inexact = question(client, {"rename": "orders=copy"})
+    assert ("values_only" in inexact, "Yes, start it" in inexact, len(restoring)) == (True, False, 1)
+
+
+def test_the_question_of_a_restore_says_at_once_that_the_ledger_is_being_read(
+    page: Page, restoring: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Event()
+
+    def slow(*_: Any) -> Any:
+        assert read.wait(60)
+        return gather(*_)
+
+    monkeypatch.setattr("kafka_archiver.orchestration.page.details.QUESTION_PATIENCE", 0.01)
+    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather", slow)
+    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather_facts", lambda *_: None)
+    monkeypatch.setattr("kafka_archiver.work.restore.forecast.judge", lambda *_: [])
+    client, fields = page.user("user"), {"rename": "orders=copy", "allow": "values_only"}
+    asking = do(client, "restore", fields).headers["location"]
+    waiting = client.get(asking).text
+    assert ("The ledger and the target are being read" in waiting, "Yes, start it" in waiting) == (True, False)
+    read.set()
+    assert "Yes, start it" in question(client, fields)
 
 
 def test_a_restore_that_the_target_is_not_ready_for_starts_nothing_and_says_what_to_do(
@@ -1066,6 +1097,11 @@ def test_a_restore_that_the_target_is_not_ready_for_starts_nothing_and_says_what
     for fields, reason in (
         ({"rename": "orders=copy", "allow": "values_only"}, "topic copy does not exist"),
         ({"topics": "nothing"}, "the archive has no topic"),
+    ):
+        refused = question(client, fields)
+        assert (reason in refused, "Yes, start it" in refused) == (True, False), refused
+    for fields, reason in (
+        ({"topics": "t" * 7000}, "expected at most 6,000"),
         ({"from": "noon"}, "`from`: expected a time like 2026-11-21T05:00, UTC, found &#39;noon&#39;"),
         ({"start": "-1"}, "`start`: expected a number from 0 on, found &#39;-1&#39;"),
     ):

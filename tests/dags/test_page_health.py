@@ -304,7 +304,7 @@ def test_the_application_is_made_once_at_the_first_request(page: Page, monkeypat
     from fastapi.testclient import TestClient
 
     from kafka_archiver.orchestration.page import app
-    from kafka_archiver.orchestration.page.lazy import LazyApp
+    from kafka_archiver.orchestration.plugin import LazyApp
 
     applications: list[Any] = []
 

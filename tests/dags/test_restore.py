@@ -74,8 +74,23 @@ def test_a_form_becomes_a_request() -> None:
         ({"rename": [r"(orders)=\7"]}, "rename: expected a replacement"),
         ({"from": "2026-11-20T00:00:00Z"}, "expected both `from` and `until`"),
         ({"from": "2026-11-20T00:30:00Z", "until": "2026-11-20T03:00:00Z"}, "on full hours"),
-        ({"start": 5, "end": 5}, "expected `start` before `end`"),
+        ({"rename": ["order=x"]}, "'order=x' renames none of the restored topics: orders, orders.eu, shipments"),
+        ({"rename": ["orders.*=all"]}, "orders and orders.eu would both be written to all"),
+        ({"rename": ["orders=shipments"]}, "orders and shipments would both be written to shipments"),
+        (
+            {"topics": ["shipments"], "rename": [r"(ord)?(.*)=\1"]},
+            "shipments would become '', which is not the name of a topic",
+        ),
+        ({"rename": ["orders=a b"]}, "orders would become 'a b'"),
+        ({"restore": "a/../b"}, "'a/../b' is not the name of a restore"),
+        ({"start": 5, "end": 5}, "expected `start` from 0 on and before `end`"),
+        ({"start": -5}, "found the offsets -5 and None"),
+        ({"partitions": [-1]}, "partitions: expected a number from 0 on, found -1"),
+        ({"generation": -1}, "generation: expected a number from 0 on, found -1"),
         ({"keys": ["base64:?"]}, "expected base64"),
+        ({"keys": ["\udcff"]}, r"keys: '\\udcff' is not UTF-8: give its bytes as base64"),
+        ({"headers": ["h=\udcff"]}, "is not UTF-8"),
+        ({"headers": ["=v"]}, "headers: expected NAME or NAME=VALUE, found '=v'"),
         ({"allow": ["all"]}, "allow: expected values_only, rows, lost, timestamps, headers; found all"),
         ({"as_of": "noon"}, "as_of: expected a time like"),
     ],
@@ -87,11 +102,12 @@ def test_a_wrong_parameter_says_what_was_expected(params: dict[str, Any], messag
 
 def test_the_command_has_every_field_of_the_form(tmp_path: Any) -> None:
     file = tmp_path / "keys"
-    file.write_text("b\nc\n")
+    # As Windows' Notepad writes it; U+2028 does not end a line.
+    file.write_bytes("\ufeffb\u2028\r\n\r\nc".encode())
     arguments: dict[str, Any] = {
         (arg.kwargs.get("dest") or arg.flags[-1].lstrip("-").replace("-", "_")): None for arg in RESTORE.args
     }
     asked = {"restore": "r", "topics": ["orders"], "keys": ["a"], "keys_file": str(file), "start": 0, "create": True}
     conf = conf_of_arguments(Namespace(**{**arguments, **asked}))
-    assert conf == {"restore": "r", "topics": ["orders"], "keys": ["a", "b", "c"], "start": 0, "create": True}
+    assert conf == {"restore": "r", "topics": ["orders"], "keys": ["a", "b\u2028", "c"], "start": 0, "create": True}
     assert {*arguments, "from"} >= KEYS

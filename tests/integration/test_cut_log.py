@@ -10,7 +10,7 @@ import pytest
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.store.memory import MemoryStore

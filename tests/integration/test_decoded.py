@@ -5,7 +5,6 @@ import json
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def test_two_schemas_are_one_table_though_the_registry_forgets_them(
     registry.delete(f"{topic}-value?permanent=true")
     archiver.registry = NOWHERE
     archiver = archiver.behind()
-    archiver.submitted(work)
+    archiver.work(work, plain=True)
     expected = [{"n": n, "part": {"n": n}, "m": 7} for n in range(6)]
     assert rows(archiver) == [*expected, {"n": None, "part": None, "m": None}]
     assert archiver.account(hour(0)) == {"archived": 7, "dead_lettered": 1}
@@ -167,8 +166,8 @@ def test_orders_are_a_table_for_others(
     archiver = archive(services, registry, topic, "avro", **store)
     archiver.produce([Record(0, DAY + n, producer.serialize(n), b"k%d" % n) for n in range(3)])
     work = archiver.plan(hour(0))
-    # The job is the same for all formats: the others need no Spark.
-    (archiver.submitted if (format_, content) == ("parquet", "both") else partial(archiver.work, plain=True))(work)
+    # Each decoder and format is on a worker in test_on_a_worker.py.
+    archiver.work(work, plain=True)
     [key] = archiver.objects()
     path = tmp_path / key.rpartition("+")[2]
     path.write_bytes(archiver.context.store.get(key) or b"")

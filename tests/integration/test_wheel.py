@@ -98,7 +98,10 @@ def test_an_airflow_with_the_wheel_and_a_dag_file_of_two_lines_archives_a_topic(
     assert looked.returncode == 0, looked.stderr[-3000:]
     assert json.loads(looked.stdout.splitlines()[-1]) == {
         "page": [200, "text/css; charset=utf-8"],
-        "listeners": ["kafka_archiver.orchestration.metadata.notes"],
+        "listeners": [
+            "kafka_archiver.orchestration.before_fork",
+            "kafka_archiver.orchestration.metadata.notes",
+        ],
         # Executors get the versions of what is installed here.
         "left_out": ["avro", "azure", "json-schema", "protobuf"],
     }

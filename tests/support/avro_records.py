@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.base import Decoded
-from kafka_archiver.records.decode.registry import Registry
-from kafka_archiver.records.decode.registry_requests import Server
-from kafka_archiver.records.decode.wire import schema_id
+from kafka_archiver.records.decode.frames import schema_id
+from kafka_archiver.records.decode.schema_registry import Registry
+from kafka_archiver.records.decode.schema_registry_requests import Server
 
 EMPTY: Mapping[str, Any] = {}
 # Logical types, nested ones and one of each kind of column.

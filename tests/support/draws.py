@@ -157,7 +157,7 @@ CRASHES = st.lists(st.sampled_from([0, 0, 1, 9]), min_size=1, max_size=4)
 FATES = st.lists(
     st.tuples(
         st.sampled_from(
-            ["kill"] * 3 + ["freeze"] * 4 + ["refuse", "forget", "compact", "retention", "produce", "recreate"]
+            ["kill"] * 3 + ["freeze"] * 4 + ["refuse", "forget", "compact", "retention", "produce", "recreate", "elect"]
         ),
         st.one_of(st.integers(0, 40), st.integers(0, 150)),
     ),

@@ -9,7 +9,7 @@ import sys
 import uuid
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.records.decode.registry_writer import RegistryWriter
+from kafka_archiver.records.decode.schema_registry_writer import RegistryWriter
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.work.restore.schemas import SchemaRegistration
 from tests.support.named_schemas import KilledError, Mortal, Named, avro, plan_naming, user

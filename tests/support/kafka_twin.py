@@ -12,7 +12,7 @@ from typing import Literal
 import pyarrow as pa
 
 from kafka_archiver.kafka.cluster import Topic
-from kafka_archiver.kafka.first import FirstRecord, LogEnd, crc32
+from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, crc32
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.messages.kafka_tools import KafkaTools
@@ -139,6 +139,9 @@ class KafkaTwin:
         self._numbers = itertools.count(1)
         # By topic id and partition: what a leader shows that is cut off from the others.
         self.cut_off: dict[tuple[str, int], Log] = {}
+        # Which answers come from such a leader, in turns, and whether a majority of the brokers names the new one.
+        self.stale: Iterator[bool] = itertools.cycle([True])
+        self.has_majority = False
 
     # The interface of producers and operators.
 
@@ -297,20 +300,24 @@ class KafkaTwin:
     ) -> dict[TopicPartition, int | None]:
         offsets = {}
         for name in names:
-            offset = self._known(name).first_at(milliseconds)
-            offsets[name] = offset if offset is not None and offset < self._known(name).end(isolation) else None
+            log = self._led(name)
+            offset = log.first_at(milliseconds)
+            offsets[name] = offset if offset is not None and offset < log.end(isolation) else None
         return offsets
 
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return {name: self._known(name).latest for name in names}
+        return {name: self._led(name).latest for name in names}
 
     def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
-        return {
-            name: LogEnd(self._known(name).high, self._known(name).leader_epoch, self._unsure(name)) for name in names
-        }
+        ends = {}
+        for name in names:
+            log = self._led(name)
+            ends[name] = LogEnd(log.high, log.leader_epoch, self._unsure(name))
+        return ends
 
     def _unsure(self, name: TopicPartition) -> str:
-        return "the brokers do not agree on the leader" if self._place(name) in self.cut_off else ""
+        is_cut = self._place(name) in self.cut_off and not self.has_majority
+        return "the brokers do not agree on the leader" if is_cut else ""
 
     def look_anew(self) -> None:
         """The leaders that are cut off stay so."""
@@ -345,7 +352,7 @@ class KafkaTwin:
     def first_records(
         self, starts: Mapping[TopicPartition, int], seconds: float = 10.0
     ) -> dict[TopicPartition, FirstRecord | None]:
-        return {name: self._first(self._known(name), offset) for name, offset in starts.items()}
+        return {name: self._first(self._led(name), offset) for name, offset in starts.items()}
 
     def times_behind(
         self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
@@ -361,7 +368,12 @@ class KafkaTwin:
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
     ) -> dict[TopicPartition, int | None]:
-        cuts = {name: self._known(name).end_of(end.leader_epoch) for name, end in ends.items()}
+        cuts = {}
+        for name, end in ends.items():
+            log = self._led(name)
+            # An epoch after its own is unknown to a leader that is cut off.
+            is_later = end.leader_epoch is not None and end.leader_epoch > log.leader_epoch
+            cuts[name] = 0 if is_later else log.end_of(end.leader_epoch)
         return {name: cut if cut < ends[name].offset else None for name, cut in cuts.items()}
 
     @staticmethod
@@ -375,7 +387,13 @@ class KafkaTwin:
     def _known(self, name: TopicPartition) -> Log:
         if name.topic not in self._ids or name.partition >= len(self.logs[self._ids[name.topic]]):
             raise PermanentError(f"read the watermarks of {name}: it does not exist")
-        return self.cut_off.get(self._place(name)) or self.log(name)
+        old = self.cut_off.get(self._place(name))
+        return old if old and next(self.stale) else self.log(name)
+
+    def _led(self, name: TopicPartition) -> Log:
+        """The log by the leader that a majority of the brokers names; without a majority, by any broker."""
+        known = self._known(name)
+        return self.log(name) if self.has_majority else known
 
     def _place(self, name: TopicPartition) -> tuple[str, int]:
         return self._ids[name.topic], name.partition

@@ -310,10 +310,18 @@ class Model(RuleBasedStateMachine):
         self.twin.elect(self.pick(which))
 
     @precondition(lambda self: self.twin.can_cut_leaders)
-    @step(which=st.integers(0, 3))
-    def cut_leader_off(self, which: int) -> None:
-        """A leader is cut off: producers go on at another one, and the archive hears the old one."""
+    @step(
+        which=st.integers(0, 3),
+        stale=st.one_of(st.just([True]), st.lists(st.booleans(), min_size=1, max_size=9)),
+        majority=st.booleans(),
+    )
+    def cut_leader_off(self, which: int, stale: Sequence[bool] = (True,), majority: bool = False) -> None:
+        """A leader is cut off: producers go on at another one, and the archive hears the old one, or either.
+
+        `majority`: of several brokers most know the new one.
+        """
         self.tick()
+        self.twin.stale, self.twin.has_majority = itertools.cycle(stale), majority
         self.twin.cut_leader_off(self.pick(which))
         self.strange.add("leader")
 
@@ -685,9 +693,16 @@ class Model(RuleBasedStateMachine):
                 "retention": lambda: self.retention(at, 1),
                 "produce": lambda: self.produce(0, [(0, 0, b"a", "good"), (1, -HOUR, b"b", "good")], None),
                 "recreate": lambda: self.recreate(0, [(0, 0, b"a", "good")] * 6),
+                "elect": lambda: self._elect_and_produce(at),
             }
             happens[how]()
         return how in ("kill", "freeze")
+
+    def _elect_and_produce(self, which: int) -> None:
+        """Another leader, under whose epoch the log goes on."""
+        name = self.pick(which)
+        self.twin.elect(name)
+        self.produce(self.topics.index(name.topic), [(name.partition, 0, None, "good")] * 2, None)
 
     def _advance(self, actor: Actor, calls: int) -> None:
         """Let an overtaken attempt continue. It may fail because it is too late."""

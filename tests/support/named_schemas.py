@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka_archiver.model.plan import Plan, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.registry_writer import RegistryWriter
+from kafka_archiver.records.decode.schema_registry_writer import RegistryWriter
 from tests.support.plans import partition, plan
 
 

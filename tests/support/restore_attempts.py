@@ -63,11 +63,11 @@ def send_signal(processes: list[psutil.Process], number: signal.Signals) -> None
 
 
 class ForkedAttempt:
-    """A step in one process, with a thread for each target partition."""
+    """A step in one process, with a thread for each pass over the archive, of which there are so many at least."""
 
-    def __init__(self, log: Path, work: PartitionWork, step: Step) -> None:
+    def __init__(self, log: Path, work: PartitionWork, step: Step, passes: int = 2) -> None:
         self.log = log
-        self._process: BaseProcess = _forks.Process(target=_carry_out, args=(log, work, step), daemon=True)
+        self._process: BaseProcess = _forks.Process(target=_carry_out, args=(log, work, step, passes), daemon=True)
         self._process.start()
 
     def processes(self) -> list[psutil.Process]:
@@ -119,7 +119,7 @@ def _session(process: psutil.Process) -> int | None:
         return None
 
 
-def _carry_out(log: Path, work: PartitionWork, step: Step) -> None:
+def _carry_out(log: Path, work: PartitionWork, step: Step, passes: int) -> None:
     with log.open("ab") as file:
         for standard in (1, 2):
             os.dup2(file.fileno(), standard)
@@ -130,9 +130,9 @@ def _carry_out(log: Path, work: PartitionWork, step: Step) -> None:
     try:
         plan = frozen_plan(work.ledger, work.restore)
         if step == "write":
-            _, errors = _of_all(work.write, plan, asked.is_set)
+            _, errors = _of_all(work.write, plan, passes, asked.is_set)
         else:
-            results, errors = _of_all(work.verify, plan, asked.is_set)
+            results, errors = _of_all(work.verify, plan, passes, asked.is_set)
             if not errors:
                 require_verified(publish(work.ledger, plan, results))
     except Exception as error:  # noqa: BLE001 - the exit code says what it was
@@ -145,10 +145,10 @@ def _carry_out(log: Path, work: PartitionWork, step: Step) -> None:
 
 
 def _of_all(
-    work: Callable[[Group, Stop], list[Result]], plan: RestorePlan, stop: Stop
+    work: Callable[[Group, Stop], list[Result]], plan: RestorePlan, passes: int, stop: Stop
 ) -> tuple[list[Result], list[Exception]]:
-    """Work on all target partitions at the same time, in two passes at least. Return the results and the errors."""
-    groups = groups_of(plan, 2)
+    """Work on all target partitions at the same time. Return the results and the errors."""
+    groups = groups_of(plan, passes)
     with ThreadPoolExecutor(len(groups)) as pool:
         ends = [pool.submit(work, group, stop) for group in groups]
     errors = [error for end in ends if isinstance(error := end.exception(), Exception)]

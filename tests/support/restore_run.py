@@ -172,6 +172,7 @@ def target_partition(partitioner: Partitioner, source: int, key: bytes | None, p
 class Ordeal:
     """One restore, and what happens to it.
 
+    `keyed`: keys choose the target's partition, and several partitions are written in one pass.
     `foreign`: values of other producers' committed records; `copies`: some of these equal records of the restore.
     `aborts`: other producers wrote and aborted, at which an attempt may stop, too; the next one goes on.
     """
@@ -181,6 +182,7 @@ class Ordeal:
     draw: random.Random
     counts: Counter[str]
     spark: bool = False
+    keyed: bool = False
     foreign: set[bytes | None] = field(default_factory=set)
     copies: bool = False
     aborts: bool = False
@@ -189,8 +191,8 @@ class Ordeal:
         self.archiver, self.brokers = self.archive.archiver, self.broker.address
         self.name = f"r-{uuid.uuid4().hex[:8]}"
         selection, selected = chosen_selection(self.archive, self.draw)
-        partitioner: Partitioner = self.draw.choice(["same", "same", "crc32"])
-        partitions = len(selected) if partitioner == "same" else self.draw.randint(2, 4)
+        partitioner: Partitioner = "crc32" if self.keyed else self.draw.choice(["same", "same", "crc32"])
+        partitions = len(selected) if partitioner == "same" else self.draw.randint(2, 6 if self.keyed else 4)
         # By target partition: the source partition and the record, in the order of writing.
         self.routed: list[list[tuple[int, Consumed]]] = [[] for _ in range(partitions)]
         for source, records in enumerate(selected):
@@ -256,7 +258,8 @@ class Ordeal:
             endpoints=endpoints,
             allow=frozenset(),
         )
-        return ForkedAttempt(log, work, step)
+        # Attempts that run beside each other may divide the partitions in different ways.
+        return ForkedAttempt(log, work, step, self.draw.choice([1, 1, 2]) if self.keyed else 2)
 
     def disturbed(self, depth: int) -> None:
         """Start an attempt, let something happen to it, and wait for its end."""
@@ -504,12 +507,13 @@ def servers(directory: Path) -> Iterator[Services]:
 
 @dataclass
 class Run:
-    """Restores, one after the other. `spark_share`: of the time, for jobs on Spark."""
+    """Restores, one after the other. `spark_share`: of the time, for jobs on Spark. `keyed`: as of `Ordeal`."""
 
     services: Services
     broker: Broker
     draw: random.Random
     spark_share: float
+    keyed: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     spark_seconds: float = 0.0
 
@@ -539,7 +543,7 @@ class Run:
         """Restore once; print a fault."""
         try:
             with self.broker.used():
-                ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark)
+                ordeal = Ordeal(archive, self.broker, self.draw, self.counts, spark, self.keyed)
         except TransientError:
             self.counts["restores not planned"] += 1
             return
@@ -551,12 +555,12 @@ class Run:
             print(traceback.format_exc(), flush=True)
 
 
-def run_for(minutes: float, seed: int, at_once: int, spark_share: float) -> Counter[str]:
+def run_for(minutes: float, seed: int, at_once: int, spark_share: float, keyed: bool = False) -> Counter[str]:
     """Restore for some time, so many at once, of which the first also runs jobs on Spark. Return the counts."""
     with TemporaryDirectory(prefix="restores-") as directory, servers(Path(directory)) as services:
         end, broker = time.monotonic() + minutes * 60, Broker(services.kafka)
         runs = [
-            Run(services, broker, random.Random(seed + number), spark_share * (number == 0))
+            Run(services, broker, random.Random(seed + number), spark_share * (number == 0), keyed)
             for number in range(at_once)
         ]
         with ThreadPoolExecutor(at_once) as pool:
@@ -588,11 +592,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the moves; the moments of a kill are never the same")
     parser.add_argument("--at-once", type=int, default=4, help="restores; they wait most of the time")
     parser.add_argument("--spark-share", type=float, default=0.5, help="of the first one's time, for jobs on Spark")
+    parser.add_argument("--keyed", action="store_true", help="keys choose all partitions: several in one pass")
     options = parser.parse_args()
     # So that what it has started ends with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
-    counts = run_for(options.minutes, seed, options.at_once, options.spark_share)
+    counts = run_for(options.minutes, seed, options.at_once, options.spark_share, options.keyed)
     print(f"seed {seed}, {shown(counts)}", flush=True)
     return counts["faults"] > 0
 

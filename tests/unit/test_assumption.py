@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.model.assumption import assumed
-from kafka_archiver.model.losses import Unsure
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, Witness
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.settling import assumed
+from kafka_archiver.model.unsure_hours import Unsure
 from kafka_archiver.values.intervals import to_ms
 from tests.support.plans import HOUR, at, entry, partition, plan
 

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.avro.compiled import compiled
-from kafka_archiver.records.decode.avro.decoder import avro_decoder
-from kafka_archiver.records.decode.avro.resolve import resolve
-from kafka_archiver.records.decode.avro.schema import parse
-from kafka_archiver.records.decode.rows import filled
-from kafka_archiver.records.decode.rows.filled import CompiledRows
-from kafka_archiver.records.decode.rows.library import library
-from kafka_archiver.records.decode.slices import bounds
+from kafka_archiver.records.avro.compiled import compiled
+from kafka_archiver.records.avro.resolve import resolve
+from kafka_archiver.records.avro.schema import parse
+from kafka_archiver.records.decode.avro import avro_decoder
 from kafka_archiver.records.native.compile import compile_source
+from kafka_archiver.records.rows import filled
+from kafka_archiver.records.rows.filled import CompiledRows
+from kafka_archiver.records.rows.library import library
+from kafka_archiver.records.vectors import bounds
 from tests.unit.test_decode_avro import encode, written
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(library() is None, reason="rows.c is not compiled")]

@@ -14,7 +14,7 @@ from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import group_stamp
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.findings import Finding

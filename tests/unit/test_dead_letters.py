@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import BadRecordError
 from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.state.coverage.dead_letter_reasons import OBJECTS, reasons_of
+from kafka_archiver.state.coverage.dead_letters import OBJECTS, reasons_of
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]

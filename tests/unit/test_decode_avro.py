@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.avro import decoder as decoding
-from kafka_archiver.records.decode.avro import nested
-from kafka_archiver.records.decode.avro.decoder import avro_decoder
+from kafka_archiver.records.avro import nested
+from kafka_archiver.records.decode import avro as decoding
+from kafka_archiver.records.decode.avro import avro_decoder
 
 pytestmark = pytest.mark.unit
 

@@ -11,9 +11,8 @@ from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.keys import probe_prefix
 from kafka_archiver.state.doctor import spark
-from kafka_archiver.state.doctor.brokers import check_groups
+from kafka_archiver.state.doctor.brokers import check_groups, check_retention, check_times, longest_interval
 from kafka_archiver.state.doctor.examine import check_neighbours, examine
-from kafka_archiver.state.doctor.retention import check_retention, check_times, longest_interval
 from kafka_archiver.state.doctor.spark import check_submit
 from kafka_archiver.state.doctor.store import check_clock, check_store
 from kafka_archiver.state.status.facts import Facts

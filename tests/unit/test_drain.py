@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from kafka_archiver.kafka import messages as objects
 from kafka_archiver.kafka.drain import library as native
-from kafka_archiver.kafka.drain.client import DrainConsumer, is_possible
+from kafka_archiver.kafka.drain.client import DrainConsumer
+from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import Columns
 from kafka_archiver.kafka.drain.messages import DrainedMessages
+from kafka_archiver.kafka.message_batch import MessageBatch
 from kafka_archiver.kafka.messages import Messages
-from kafka_archiver.kafka.taken import Taken
-from kafka_archiver.records.formats import vectors
+from kafka_archiver.records import vectors
 from kafka_archiver.records.native import load as loading
 from kafka_archiver.records.native.compile import compile_source
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
@@ -58,7 +59,7 @@ def messages(draw: st.DrawFn, most: int = 25) -> list[Odd]:
     return odd
 
 
-def take(taken: Taken, rounds: list[int]) -> None:
+def take(taken: MessageBatch, rounds: list[int]) -> None:
     for number in rounds:
         taken.more(number, 0)
 
@@ -237,13 +238,14 @@ def test_no_sanitizer_complains(tmp_path: Path) -> None:
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}",
     }
-    chosen = "same_of_odd or cannot_hold or too_small or another_partition"
+    chosen = "same_of_odd or cannot_hold or too_small or another_partition or given_back or where_the_first"
     # -s: what the sanitizer says before the process ends.
     options = ["-q", "-s", "-p", "sanitized", "-p", "no:cacheprovider", "-k", chosen]
-    command = [sys.executable, "-m", "pytest", *options, __file__]
+    files = [__file__, str(Path(__file__).with_name("test_senders.py"))]
+    command = [sys.executable, "-m", "pytest", *options, *files]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout
+    assert "7 passed" in done.stdout
     assert binary.exists()
 
 

@@ -20,7 +20,7 @@ from kafka_archiver.messages.advice import meanings
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.cli.commands import commands
-from kafka_archiver.orchestration.connections.store import store_endpoint
+from kafka_archiver.orchestration.connections.archive import store_endpoint
 from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.reader.archive import ArchiveReader, open_archive

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.config import extras, parse_archive
+from kafka_archiver.config import load, parse_archive
 from kafka_archiver.messages.errors import ConfigError
 from scripts.stack.paths import ROOT
 
@@ -24,7 +24,7 @@ SCHEMA = "schema: {type: object, properties: {a: {type: string}}}"
 
 
 def without(extra: str) -> Callable[[str], bool]:
-    return lambda module: module not in extras.EXTRAS[extra]
+    return lambda module: module not in load.EXTRAS[extra]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_archive_whose_extra_is_not_installed_is_a_wrong_file_with_the_comman
     store = "" if "store:" in more else "store: {url: 's3://b/p'}\n"
     text = f"archive: orders\n{store}{more}\n"
     parse_archive(text, "orders.yaml")
-    monkeypatch.setattr(extras, "is_installed", without(extra))
+    monkeypatch.setattr(load, "is_installed", without(extra))
     with pytest.raises(ConfigError) as wrong:
         parse_archive(text, "orders.yaml")
     assert str(wrong.value).startswith(f"orders.yaml: {part}")
@@ -50,22 +50,22 @@ def test_an_archive_whose_extra_is_not_installed_is_a_wrong_file_with_the_comman
 
 
 def test_an_archive_needs_no_extra_that_it_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "is_installed", lambda module: False)
+    monkeypatch.setattr(load, "is_installed", lambda module: False)
     value = f"value: {{decode: json, {SCHEMA}}}"
     parse_archive(f"archive: a\nsource: {{topics: [t], {value}}}\nstore: {{url: 's3://b/p'}}\n", "a.yaml")
 
 
 def test_the_modules_that_are_looked_for_are_those_of_the_distributions_in_pyproject() -> None:
-    for extra, modules in extras.EXTRAS.items():
+    for extra, modules in load.EXTRAS.items():
         names = {re.split(r"[^\w.-]", line)[0] for line in PROJECT["optional-dependencies"][extra]}
         assert {DISTRIBUTIONS.get(module, module) for module in modules} == names - {"backports.zstd"}
-        assert all(extras.is_installed(module) for module in modules)
-    assert not extras.is_installed("no_such_package.module")
+        assert all(load.is_installed(module) for module in modules)
+    assert not load.is_installed("no_such_package.module")
 
 
 def test_the_executors_extra_has_all_the_others_and_none_of_them_has_airflow() -> None:
     optional = PROJECT["optional-dependencies"]
     [own] = [line for line in optional["executor"] if line.startswith("kafka-archiver[")]
-    assert own == f"kafka-archiver[{','.join(sorted(extras.EXTRAS))}]"
-    thin = [*PROJECT["dependencies"], *optional["executor"], *(line for e in extras.EXTRAS for line in optional[e])]
+    assert own == f"kafka-archiver[{','.join(sorted(load.EXTRAS))}]"
+    thin = [*PROJECT["dependencies"], *optional["executor"], *(line for e in load.EXTRAS for line in optional[e])]
     assert not [line for line in thin if "airflow" in line or line.startswith("pyspark")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_archiver.kafka.first import LogEnd, crc32
+from kafka_archiver.kafka.first_records import LogEnd, crc32
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.model.manifest import Manifest, Witness
 from kafka_archiver.model.progress import Progress

@@ -14,7 +14,7 @@ from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.decoder import json_decoder
 from kafka_archiver.records.decode.json_text.schema import columns_of
-from kafka_archiver.records.decode.rows.library import library
+from kafka_archiver.records.rows.library import library
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(library() is None, reason="rows.c is not compiled")]
 COLUMNS: list[dict[str, Any]] = [

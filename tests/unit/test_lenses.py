@@ -6,7 +6,7 @@ import pytest
 
 from kafka_archiver.imports.base import Imported
 from kafka_archiver.imports.kcql import parse
-from kafka_archiver.imports.lenses_topics import shares_of
+from kafka_archiver.imports.lenses import shares_of
 from kafka_archiver.imports.registry import import_text
 from kafka_archiver.messages.errors import ConfigError
 

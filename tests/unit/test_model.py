@@ -80,7 +80,7 @@ def test_every_committed_record_is_archived_exactly_once_whatever_happens() -> N
     run(Model, examples=90, steps=25)
 
 
-@pytest.mark.parametrize("how", [*HAPPENS, "recreate"])
+@pytest.mark.parametrize("how", [*HAPPENS, "recreate", "elect"])
 def test_a_run_may_be_killed_or_overtaken_at_each_of_its_calls(how: str) -> None:
     for at in places(how, archive):
         state = archive()
@@ -330,3 +330,19 @@ def test_offsets_that_are_given_up_when_a_run_has_its_manifest_are_still_read_ag
     state.destroy(0, 2, "", [])
     assert not state.oracle.given_up
     state.teardown()
+
+
+@pytest.mark.parametrize("majority", [True, False])
+def test_a_backfill_completes_no_hour_by_answers_of_a_leader_that_is_cut_off_among_those_of_the_new_one(
+    majority: bool,
+) -> None:
+    # The one that is cut off says that the hour has not begun; the other one, where it ends.
+    for place in range(9):
+        state = Model()
+        state.begin(STORE, {**SOURCE, "start": "latest"}, [1], "archive", disorder="10s", ordered=True)
+        state.most_late = None
+        state.produce(0, [(0, -2 * HOUR, None, "good")] * 3, None)
+        state.cut_leader_off(0, [n == place for n in range(9)], majority)
+        state.produce(0, [(0, when, None, "good") for when in [-HOUR] * 3 + [HOUR // 2] * 6], None)
+        state.backfill(1, ALL_GOES, [], True, False, 0)
+        state.teardown()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.model.offset_map import CSV_COLUMNS, LogMap, OffsetMap, Scattered
+from kafka_archiver.model.offset_map import LogMap, OffsetMap, Scattered
 from kafka_archiver.model.offset_map_recorder import RunRecorder
 from kafka_archiver.model.restore import SourcePartition
 from kafka_archiver.values.ranges import TopicPartition
@@ -80,10 +80,8 @@ def test_a_map_is_read_back_as_it_was_written(steps: list[tuple[int, int]], ofte
     places = places_of((steps + [(2, 1)] * 3) * often)
     whole = document(map_of(recorded(places), places[-1][1] + 1, generation=2))
     assert OffsetMap.from_json(whole.to_json(), "map") == whole
-    rows = [dict(zip(CSV_COLUMNS, row, strict=True)) for row in whole.csv_rows()]
-    records = [
-        (int(row["source_start"]) + n, int(row["target_start"]) + n) for row in rows for n in range(int(row["count"]))
-    ]
+    runs = [run for log in whole.logs for run in log.plain_runs]
+    records = [(run.source + n, run.target + n) for run in runs for n in range(run.length)]
     assert records == places
 
 

@@ -13,7 +13,7 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.dag_run.figures import figures
-from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status import status
 from kafka_archiver.state.status.facts import DagRun, Effort, Facts, Written
 from kafka_archiver.store.memory import MemoryStore
@@ -47,7 +47,7 @@ def context() -> Context:
 
 
 def test_a_look_says_what_the_command_says(context: Context) -> None:
-    snapshot, state = look(context, QUIET), status(context, QUIET)
+    snapshot, state = take_snapshot(context, QUIET), status(context, QUIET)
     assert snapshot.state == state
     assert (snapshot.lag, snapshot.closed_until, snapshot.troubles) == (state.lag, state.closed_until, state.troubles)
     assert snapshot.lag == 2
@@ -69,9 +69,9 @@ def test_it_has_the_last_audit_and_what_the_last_committed_run_took(context: Con
     # A run by hand that found nothing.
     empty = done.model_copy(update={"run_id": "b", "begun": ended, "ended": ended, "finished": (), "effort": None})
     publish(context.store, audit(context.archive, context.store, context.clock()))
-    snapshot = look(context, QUIET.model_copy(update={"runs": (empty, done)}))
+    snapshot = take_snapshot(context, QUIET.model_copy(update={"runs": (empty, done)}))
     assert (snapshot.duration, snapshot.effort, snapshot.wrote) == (timedelta(minutes=7), done.effort, done.wrote)
-    assert look(context, QUIET.model_copy(update={"runs": (empty,)})).duration is None
+    assert take_snapshot(context, QUIET.model_copy(update={"runs": (empty,)})).duration is None
     assert snapshot.audit is not None
     assert snapshot.audit.at == context.clock()
     assert snapshot.audit.counts is not None
@@ -80,8 +80,8 @@ def test_it_has_the_last_audit_and_what_the_last_committed_run_took(context: Con
 
 def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context) -> None:
     brokers: Any = context.cluster
-    whole, brokers.failure = look(context, QUIET), TransientError("no broker answers")
-    snapshot = look(context, QUIET.model_copy(update={"paused": True}))
+    whole, brokers.failure = take_snapshot(context, QUIET), TransientError("no broker answers")
+    snapshot = take_snapshot(context, QUIET.model_copy(update={"paused": True}))
     assert (snapshot.error, snapshot.lag, snapshot.state) == ("no broker answers", None, None)
     assert (snapshot.closed_until, snapshot.begun) == (whole.closed_until, whole.begun)
     assert snapshot.last_run == whole.last_run is not None
@@ -94,17 +94,17 @@ def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context
 def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context) -> None:
     store: Any = context.store
     store.failure = TransientError("no store answers")
-    snapshot = look(context, QUIET.model_copy(update={"known": False}))
+    snapshot = take_snapshot(context, QUIET.model_copy(update={"known": False}))
     assert (snapshot.error, snapshot.state, snapshot.closed_until) == ("no store answers", None, None)
     assert (snapshot.ledger_read, [trouble.kind for trouble in snapshot.troubles]) == (False, ["no dag"])
 
 
 def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(context: Context) -> None:
     brokers: Any = context.cluster
-    assert look(context, QUIET).incomplete == ()
+    assert take_snapshot(context, QUIET).incomplete == ()
     brokers.logs.update({P0: Range(5, 7), P1: Range(8, 9)})
     run(replace(context, archive=context.archive.choosing({"lost_offsets": "record_loss"})), 4)
-    snapshot = look(context, QUIET)
+    snapshot = take_snapshot(context, QUIET)
     assert snapshot.closed_until == DAY + timedelta(hours=5)
     assert [hour.hour_start for hour in snapshot.incomplete or ()] == [DAY + timedelta(hours=4)]
     loss = next(trouble for trouble in snapshot.troubles if trouble.kind == "incomplete hours")
@@ -117,7 +117,7 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     # Only a settled run changes them.
     store: Any = context.store
     store.asked.clear()
-    assert look(context, QUIET, snapshot).incomplete == snapshot.incomplete
+    assert take_snapshot(context, QUIET, snapshot).incomplete == snapshot.incomplete
     assert not [request for request in store.asked if "/hours/" in request]
 
 
@@ -126,7 +126,7 @@ def test_the_cost_of_a_look_does_not_grow_with_the_runs(context: Context) -> Non
 
     def cost(before: Snapshot | None = None) -> list[str]:
         store.asked.clear()
-        look(context, QUIET, before)
+        take_snapshot(context, QUIET, before)
         return [*sorted({request.split()[0] for request in store.asked}), str(len(store.asked))]
 
     first = cost()
@@ -138,4 +138,4 @@ def test_the_cost_of_a_look_does_not_grow_with_the_runs(context: Context) -> Non
     assert cost() == first
     assert "list" not in first
     # What cannot have changed is not read again.
-    assert int(cost(look(context, QUIET))[-1]) < int(first[-1])
+    assert int(cost(take_snapshot(context, QUIET))[-1]) < int(first[-1])

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.plan import Settings
-from kafka_archiver.records.pipeline.base import Marks, Stage
-from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.records.pipeline.runner import Runner
 from kafka_archiver.records.pipeline.stages import stages_of
 from kafka_archiver.values.columns import column

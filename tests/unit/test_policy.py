@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.messages.kafka_tools import KafkaTools
-from kafka_archiver.model.losses import Older
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan
-from kafka_archiver.model.progress import PartitionProgress, Progress
+from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.unsure_hours import Older
 from kafka_archiver.planning.beginnings import beginnings, policy_errors
 from kafka_archiver.planning.left_out import left_out
 from kafka_archiver.planning.partition_state import Known, PartitionState
-from kafka_archiver.planning.partitions import plan_backfill, plan_forward
+from kafka_archiver.planning.taken_and_lost import plan_backfill, plan_forward
 from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
 

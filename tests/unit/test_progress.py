@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.model.marks import MARKS
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.progress import MARKS, Progress, explain
+from kafka_archiver.model.progress import Progress, explain
 from kafka_archiver.values.ranges import Range
 from tests.support.plans import at, manifest, partition, plan
 

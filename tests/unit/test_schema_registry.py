@@ -5,9 +5,9 @@ import pytest
 
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.model.schemas import Reference, Schema, SubjectVersion
-from kafka_archiver.records.decode.registry import Registry
-from kafka_archiver.records.decode.registry_requests import Server
-from kafka_archiver.records.decode.wire import schema_id
+from kafka_archiver.records.decode.frames import schema_id
+from kafka_archiver.records.decode.schema_registry import Registry
+from kafka_archiver.records.decode.schema_registry_requests import Server
 
 pytestmark = pytest.mark.unit
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.records.formats import vectors
+from kafka_archiver.records import vectors
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.records.writer.split import joined
 

@@ -69,7 +69,7 @@ def batches(values: list[bytes], rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def peak(format_: str, codec: str, rows: int) -> list[int]:
-    """The bytes that writing some rows needs; the process's peak with these rows, and with three times as many.
+    """The bytes that writing some rows needs; the process's peak with these rows, and with twice as many.
 
     What was there before differs by megabytes, which are the allocator's.
     """
@@ -90,7 +90,7 @@ def peak(format_: str, codec: str, rows: int) -> list[int]:
     )
     discard: Any = Discard()
     sizes = []
-    for count in (BATCH, rows, 3 * rows):
+    for count in (BATCH, rows, 2 * rows):
         with growth() as grown:
             result = write_chunk(chunk_of(0, count), batches(datums, count), job, discard, Limits())
         assert result.account.archived == count
@@ -113,7 +113,7 @@ def test_memory_does_not_grow_with_records_of_many_nested_columns(format_: str, 
         assert needed < 160 * MIB
         if more < some + 16 * MIB:
             return
-    raise AssertionError(f"{more - some:,} bytes more with three times as many rows")
+    raise AssertionError(f"{more - some:,} bytes more with twice as many rows")
 
 
 if __name__ == "__main__":

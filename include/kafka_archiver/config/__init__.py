@@ -4,10 +4,9 @@
 variables describe; both raise :class:`~kafka_archiver.messages.errors.ConfigError`.
 """
 
-from kafka_archiver.config.archive import Archive, Policies
+from kafka_archiver.config.archive import Archive, Policies, Spark
 from kafka_archiver.config.declarations import Declaration, declarations
 from kafka_archiver.config.load import archive_files, load_archive, parse_archive
-from kafka_archiver.config.spark import Spark
 
 __all__ = [
     "Archive",

@@ -4,18 +4,15 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
-from kafka_archiver.config.alerts import Alerts
-from kafka_archiver.config.audit import AuditSection
-from kafka_archiver.config.health import Health
-from kafka_archiver.config.section import Section
+from kafka_archiver.config.alerts import Alerts, AuditSection, Health
+from kafka_archiver.config.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
+from kafka_archiver.config.section import Section, unknown_key
 from kafka_archiver.config.source import Source
-from kafka_archiver.config.spark import Spark
 from kafka_archiver.config.store import StoreSection
 from kafka_archiver.config.times import Schedule, Timestamp, Timezone, longest_interval
 from kafka_archiver.config.transform import TransformSection
-from kafka_archiver.config.unknown import unknown
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.messages.policies import PolicyChoices
@@ -25,6 +22,25 @@ from kafka_archiver.model.plan import Evolution, Header, Settings
 
 # The formats of one compressed stream.
 _TEXT_FORMATS = ("jsonl", "text", "csv", "raw")
+
+
+class Spark(Section):
+    """The settings of the job's submission.
+
+    `memory_bytes`: how much one task buffers before it spills to local disk. `record_seconds`,
+    `record_memory_bytes`: how long decoders and mappers may take for a record, and how much memory; 0: no limit. A
+    record that exceeds one alone goes by `policies.bad_record`. `kubernetes_secret`: the Secret from which the
+    driver reads the endpoints on Kubernetes, in deploy mode `cluster`. `history_url`: the address of Spark's
+    history server, for a button in Airflow's UI.
+    """
+
+    connection: ConnectionId = "spark_default"
+    conf: Annotated[Properties, AfterValidator(no_secret_arguments)] = Field(default={})
+    memory_bytes: Annotated[int, Field(ge=16 << 20)] = 128 << 20
+    record_seconds: Annotated[int, Field(ge=0, le=86_400)] = 60
+    record_memory_bytes: Annotated[int, Field(ge=0, le=1 << 50)] = 2 << 30
+    history_url: Annotated[str, Field(pattern=r"^https?://[^@?#\s]+$")] | None = None
+    kubernetes_secret: Annotated[str, BeforeValidator(kubernetes_name)] | None = None
 
 
 class Policies(PolicyChoices, Section):
@@ -126,7 +142,7 @@ class Archive(Section):
         try:
             chosen = type(self.policies).model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
-            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown))
+            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown_key))
             raise ConfigError(f"{wrong} (policies: {', '.join(type(self.policies).model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 

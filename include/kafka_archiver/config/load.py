@@ -1,7 +1,8 @@
 """Load archives from YAML files. A ConfigError names the file, the key, what was expected and what was found."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,52 @@ from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
 from kafka_archiver.config.bounds import read_bounded, require_bounded
-from kafka_archiver.config.extras import require_extras
 from kafka_archiver.config.kinds import with_lists
-from kafka_archiver.config.unknown import unknown, without_the_only_choices
+from kafka_archiver.config.section import unknown_key
 from kafka_archiver.config.yaml_text import Read, located, read_yaml
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import faults_of, kind_of
-from kafka_archiver.messages.faults import Fault, FaultyYamlError
+from kafka_archiver.messages.explain import Fault, FaultyYamlError, faults_of, kind_of
+
+# The modules of each extra. pyproject.toml has the distributions.
+EXTRAS = {
+    "avro": ("fastavro",),
+    "protobuf": ("google.protobuf", "grpc_tools", "ptars"),
+    "json-schema": ("jsonschema_rs",),
+    "encryption": ("cryptography",),
+    "azure": ("azure.storage.blob", "azure.identity"),
+}
+
+
+def extras_of(archive: Archive) -> Iterator[tuple[str, str]]:
+    """Yield the extras that an archive needs, each with the part of the YAML that needs it."""
+    settings = archive.settings
+    decoders = {settings.key_decode, settings.value_decode, *(header.decode for header in settings.headers)}
+    for extra in EXTRAS:
+        if (name := extra.replace("-", "_")) in decoders:
+            yield extra, f"`decode: {name}`"
+    if settings.format == "avro":
+        yield "avro", "`store.format: avro`"
+    if archive.store.url.startswith("az://"):
+        yield "azure", "`store.url: az://…`"
+    if archive.store.encryption.client:
+        yield "encryption", "`store.encryption.client`"
+
+
+def require_extras(archive: Archive) -> None:
+    """:raises ConfigError: packages of an extra that the archive needs are not installed; names the command."""
+    for extra, why in extras_of(archive):
+        if missing := [module for module in EXTRAS[extra] if not is_installed(module)]:
+            names = " and ".join(missing)
+            raise ConfigError(f"{why} needs {names}, which is not installed: pip install 'kafka-archiver[{extra}]'")
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module can be imported, without an import of itself."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package above it is missing.
+        return False
 
 
 def parse_archive(text: str, file: str, environ: Mapping[str, str] | None = None) -> Archive:
@@ -60,9 +100,9 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
         kind = kind_of(content)
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {kind}")
     try:
-        archive = Archive.model_validate(without_the_only_choices(content), context={"folder": folder})
+        archive = Archive.model_validate(content, context={"folder": folder})
     except ValidationError as error:
-        faults = dict.fromkeys(faults_of(error, unknown, variables=read.variables))
+        faults = dict.fromkeys(faults_of(error, unknown_key, variables=read.variables))
         raise FaultyYamlError(fault._replace(text=f"{file}: {fault.text}") for fault in faults) from None
     try:
         require_extras(archive)

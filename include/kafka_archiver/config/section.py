@@ -17,3 +17,8 @@ class Section(BaseModel):
         """Hides properties, because some are secrets."""
         for name, value in super().__repr_args__():
             yield name, GIVEN if isinstance(value, dict) else value
+
+
+def unknown_key(where: str) -> str:
+    """The error for a key that no section has."""
+    return f"`{where}` is not a key of an archive; see docs/reference.md for all keys"

@@ -7,13 +7,37 @@ from itertools import pairwise
 from typing import Annotated, Any, Self
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.config.spans import span
 from kafka_archiver.model.layouts.options import Locale, or_null, zone_name
 from kafka_archiver.model.layouts.template import field_of
 from kafka_archiver.model.plan import EventTime, NoTime, TimeSource, TimeUnit
+from kafka_archiver.values.intervals import duration, spelt
+
+
+def span(expected: str, least: timedelta = timedelta(seconds=1), most: timedelta = timedelta.max) -> tuple[Any, ...]:
+    """The annotations of a field that takes such a time, or null.
+
+    :param expected: what the error says.
+    """
+
+    def read(value: Any) -> timedelta | None:
+        if value is None:
+            return None
+        parsed = None
+        if isinstance(value, timedelta):
+            parsed = value
+        elif isinstance(value, str):
+            try:
+                parsed = duration(value)
+            except ValueError:
+                parsed = None
+        if parsed is None or not least <= parsed <= most:
+            raise ValueError(expected)
+        return parsed
+
+    return BeforeValidator(read), PlainSerializer(spelt, when_used="json")
 
 
 def _path(name: str) -> str:

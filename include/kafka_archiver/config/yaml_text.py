@@ -9,7 +9,7 @@ import yaml
 from kafka_archiver.config.bounds import DEEPEST, MOST_VALUES
 from kafka_archiver.config.variables import expand, is_one_variable
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.faults import Fault, FaultyYamlError
+from kafka_archiver.messages.explain import Fault, FaultyYamlError
 from kafka_archiver.messages.secrets import key_name
 
 _STRING = "tag:yaml.org,2002:str"

@@ -15,7 +15,7 @@ from kafka_archiver.store import Store, open_store
 if TYPE_CHECKING:
     # Not at runtime: it loads Kafka's client, and Airflow parses modules that import this one all day.
     from kafka_archiver.kafka.cluster import Cluster
-    from kafka_archiver.records.decode.registry import Registry
+    from kafka_archiver.records.decode.schema_registry import Registry
     from kafka_archiver.records.pipeline.transform.questions import SqlAnswer, SqlQuestion
 
 
@@ -28,7 +28,7 @@ def connect(properties: Mapping[str, str]) -> "Cluster":
 
 def open_registry(properties: Mapping[str, str]) -> "Registry":
     """Return the schema registry, without any request."""
-    from kafka_archiver.records.decode.registry import Registry
+    from kafka_archiver.records.decode.schema_registry import Registry
 
     return Registry.of(properties)
 

@@ -12,7 +12,7 @@ from kafka_archiver.model.keys import SEALED
 from kafka_archiver.model.plan import Content, Settings
 from kafka_archiver.records.formats import extension_of, get_format, names, resolve
 from kafka_archiver.records.formats.base import PLACE, SCHEMAS, VALUE, Buffer, ReadsAlone, Target
-from kafka_archiver.records.formats.jsonl.encoder import lines_of
+from kafka_archiver.records.formats.jsonl.objects import lines_of
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.files import ObjectFile
 from kafka_archiver.store import Store

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 
@@ -70,14 +70,9 @@ def run(job: RestoreJob, endpoints: Endpoints) -> None:
         work_on(context, groups, PartitionWork(**{**vars(work), "writers": at_once or 1}).write, at_once)
 
 
-def log_progress(line: str) -> None:
-    """Log a line that the task takes to the page."""
-    log.info("%s%s", PROGRESS, line)
-
-
 @contextmanager
-def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = log_progress) -> Iterator[None]:
-    """Say the progress every few seconds: it is in the target, in the group's offsets."""
+def telling(plan: RestorePlan, cluster: Cluster) -> Iterator[None]:
+    """Log the progress every few seconds, for the page: it is in the target, in the group's offsets."""
     began, ended, before = time.monotonic(), threading.Event(), list[int]()
 
     def look() -> None:
@@ -89,7 +84,7 @@ def telling(plan: RestorePlan, cluster: Cluster, say: Callable[[str], None] = lo
         stamps = [position.stamp for position in positions.values() if position]
         if not before:
             before.append(written_records(plan, stamps))
-        say(progress_line(plan, stamps, time.monotonic() - began, before[0]))
+        log.info("%s%s", PROGRESS, progress_line(plan, stamps, time.monotonic() - began, before[0]))
 
     def go_on_looking() -> None:
         look()

@@ -30,8 +30,9 @@ _TYPED_AS_JSON = (
 )
 
 
-def format_of(keys: Keys, value: connect.DecodeChoice, key: str = "format.class") -> dict[str, Any]:
+def format_of(keys: Keys, value: connect.DecodeChoice) -> dict[str, Any]:
     """Return what `store` says of the format, for values that are decoded so."""
+    key = "format.class"
     form = FORMATS.get(keys.get(key))
     section: dict[str, Any] = {"format": form or "jsonl"}
     if form is None:

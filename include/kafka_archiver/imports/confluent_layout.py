@@ -34,16 +34,13 @@ class LayoutKeys(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-def layout_of(
-    keys: Keys, inside: str, times: Container[str] = (), default: str = f"{_PACKAGE}DefaultPartitioner"
-) -> LayoutKeys:
+def layout_of(keys: Keys, inside: str, times: Container[str] = ()) -> LayoutKeys:
     """Return where a connector's partitioner files records. Each of its keys gets a note.
 
     :param inside: what stands before the path of a field of the value.
     :param times: the fields into which a transform puts Kafka's timestamp.
-    :param default: the class without the key.
     """
-    class_name = keys.get("partitioner.class", default)
+    class_name = keys.get("partitioner.class", f"{_PACKAGE}DefaultPartitioner")
     layout = "path" if class_name == _FIELD_AND_TIME else _PARTITIONERS.get(class_name)
     _pad(keys)
     for key, option in (("file.delim", "file_delimiter"), ("directory.delim", "directory_delimiter")):

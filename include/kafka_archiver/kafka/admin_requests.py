@@ -48,7 +48,8 @@ class Asking:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
-        self._complaints = Complaints(properties["bootstrap.servers"])
+        self.brokers = properties["bootstrap.servers"]
+        self._complaints = Complaints(self.brokers)
 
     @cached_property
     def _client(self) -> AdminClient:

@@ -11,13 +11,23 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ConfigSource, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
-from kafka_archiver.kafka import apart, groups
+from kafka_archiver.kafka import groups, own_process
 from kafka_archiver.kafka.admin_requests import LISTEN_SECONDS, Asking, Name, Result, Start
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
+from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.kafka.leaders import BrokerNode, at_leaders, described, leaders, majority_of, names_of
+from kafka_archiver.kafka.leaders import (
+    BrokerNode,
+    Leader,
+    ask_leaders,
+    at_leaders,
+    described,
+    leaders,
+    majority_of,
+    names_of,
+    nodes_by_each,
+)
 from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.messages.kafka_tools import KafkaTools
@@ -69,6 +79,35 @@ def is_unknown_topic(error: ArchiverError) -> bool:
     return isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
+def nodes_of(description: Any) -> list[BrokerNode]:
+    """Return the brokers that a description of the cluster names."""
+    return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in description.nodes]
+
+
+def _answers_once(
+    asking: Asking, asked: Sequence[TopicPartition], spec: tuple[OffsetSpec, IsolationLevel], timeout: float
+) -> dict[TopicPartition, Any]:
+    if not asked:
+        return {}
+    specs = {confluent_kafka.TopicPartition(n.topic, n.partition): spec[0] for n in asked}
+    unknown: list[TopicPartition] = []
+    for _ in range(_TRIES):
+        answers = asking.ask(
+            lambda admin: admin.list_offsets(specs, isolation_level=spec[1], request_timeout=timeout),
+            lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
+            timeout,
+        )
+        answered = dict(zip(asked, answers, strict=True))
+        # -1: no record at or after this time. -1001: the connection broke. librdkafka then waits until the timeout
+        # and returns no error.
+        unknown = sorted(name for name, answer in answered.items() if answer.offset < -1)
+        if not unknown:
+            return answered
+    raise TransientError(
+        f"{asking.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
+    )
+
+
 def _names_unknown(error: ArchiverError) -> bool:
     cause = error.__cause__
     return isinstance(cause, KafkaException) and cause.args[0].code() in _UNKNOWN
@@ -85,6 +124,8 @@ class Cluster:
         self.tools = KafkaTools.of(properties)
         self.timeout = timeout
         self._asking = Asking(self.properties)
+        # As a majority of the brokers named them when watermarks were read last.
+        self._leading: dict[TopicPartition, Leader] = {}
 
     def _ask(self, start: Start[Name, Any], what: Callable[[Name], str]) -> list[Any]:
         return self._asking.ask(start, what, self.timeout)
@@ -98,8 +139,16 @@ class Cluster:
         return len(self.nodes())
 
     def nodes(self) -> list[BrokerNode]:
-        """The brokers that are alive, by the one that answers."""
-        return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in self._description().nodes]
+        """The brokers that are alive, by the one that answers.
+
+        A broker that is cut off may have seen the others end, and not begin again: if it knows only itself, each that
+        the connection names is asked.
+        """
+        nodes = nodes_of(self._description())
+        addresses = [address.strip() for address in self.brokers.split(",")]
+        if len(nodes) > 1 or len(addresses) == 1:
+            return nodes
+        return nodes_by_each(self.properties, addresses) or nodes
 
     def _description(self) -> Any:
         [answer] = self._ask(
@@ -228,7 +277,11 @@ class Cluster:
 
     def log_starts(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that each partition still has (its low watermark)."""
-        return self._offsets(names, OffsetSpec.earliest(), "read_uncommitted")  # type: ignore[no-untyped-call]
+        asked, spec = list(names), OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        if any(name not in self._leading for name in asked):
+            return self._offsets(asked, spec, "read_uncommitted")
+        answers = self._of_leaders(asked, lambda of, some: self._answers_of(some, spec, properties=of))
+        return {name: answer.offset for name, answer in answers.items()}
 
     def log_ends(self, names: Iterable[TopicPartition], isolation: str) -> dict[TopicPartition, int]:
         """The end of each partition: the last stable offset for read_committed, else the high watermark."""
@@ -242,10 +295,12 @@ class Cluster:
         asked, nodes = list(names), self.nodes()
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         if not asked or len(nodes) == 1:
+            self._leading |= dict.fromkeys(asked, Leader(None))
             return {
                 n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in self._answers_of(asked, latest).items()
             }
         leading = leaders(self.properties, nodes, asked)
+        self._leading |= leading
         answers = at_leaders(self.properties, leading, latest, self.timeout)
         ends = {
             n: LogEnd(a.offset_info.offset, known_epoch(a.offset_info.leader_epoch), a.unsure)
@@ -266,12 +321,34 @@ class Cluster:
         if len(self.nodes()) > 1:
             time.sleep(SESSION_SECONDS)
         self._asking = Asking(self.properties)
+        self._leading.clear()
+
+    def _of_leaders(
+        self, names: Collection[TopicPartition], ask: Callable[[Mapping[str, str], Collection[TopicPartition]], Any]
+    ) -> dict[TopicPartition, Any]:
+        """Return what the leaders say that a majority names; of partitions without one, what any broker says.
+
+        A client that knows all brokers asks any of them who leads, and one that is cut off names itself.
+        """
+        asked = list(names)
+        if new := [name for name in asked if name not in self._leading]:
+            nodes = self.nodes()
+            single = dict.fromkeys(new, Leader(None))
+            self._leading |= single if len(nodes) == 1 else leaders(self.properties, nodes, new)
+        try:
+            return ask_leaders(self.properties, {name: self._leading[name] for name in asked}, ask)
+        except ArchiverError:
+            # A leader may have ended.
+            self._leading.clear()
+            raise
 
     def offsets_at(
         self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
     ) -> dict[TopicPartition, int | None]:
         """The first offset of each partition with this timestamp or a later one; None if there is no such record."""
-        offsets = self._offsets(names, OffsetSpec.for_timestamp(milliseconds), isolation)
+        spec = OffsetSpec.for_timestamp(milliseconds)
+        answers = self._of_leaders(list(names), lambda of, some: self._answers_of(some, spec, isolation, of))
+        offsets = {name: answer.offset for name, answer in answers.items()}
         return {name: offset if offset >= 0 else None for name, offset in offsets.items()}
 
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -282,7 +359,8 @@ class Cluster:
         """
         asked = list(names)
         try:
-            latest = self._answers_of(asked, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
+            spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+            latest = self._of_leaders(asked, lambda of, some: self._answers_of(some, spec, properties=of))
         except TransientError as error:
             cause = error.__cause__
             if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNSUPPORTED_VERSION:
@@ -313,34 +391,24 @@ class Cluster:
         return {name: found.offset for name, found in self._answers_of(names, spec, isolation).items()}
 
     def _answers_of(
-        self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str = "read_uncommitted"
+        self,
+        names: Iterable[TopicPartition],
+        spec: OffsetSpec,
+        isolation: str = "read_uncommitted",
+        properties: Mapping[str, str] | None = None,
     ) -> dict[TopicPartition, Any]:
-        asked = list(names)
-        return self._retried_if_unknown(lambda: self._answers_once(asked, spec, isolation))
+        """Return the answers about partitions of one client.
 
-    def _answers_once(
-        self, asked: Sequence[TopicPartition], spec: OffsetSpec, isolation: str
-    ) -> dict[TopicPartition, Any]:
-        if not asked:
-            return {}
-        specs = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
-        unknown: list[TopicPartition] = []
-        for _ in range(_TRIES):
-            answers = self._ask(
-                lambda admin: admin.list_offsets(
-                    specs, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
-                ),
-                lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
-            )
-            answered = dict(zip(asked, answers, strict=True))
-            # -1: no record at or after this time. -1001: the connection broke. librdkafka then waits until the timeout
-            # and returns no error.
-            unknown = sorted(name for name, answer in answered.items() if answer.offset < -1)
-            if not unknown:
-                return answered
-        raise TransientError(
-            f"{self.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
-        )
+        :param properties: those of a client that is made for this; None: the client that all requests share.
+        """
+        asked = list(names)
+
+        def answers() -> dict[TopicPartition, Any]:
+            is_shared = properties is None or properties is self.properties
+            return _answers_once(self._asking if is_shared else Asking(properties or {}), asked, level, self.timeout)
+
+        level = (spec, IsolationLevel[isolation.upper()])
+        return self._retried_if_unknown(answers)
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """The group's committed offsets; None for a partition without one."""
@@ -403,7 +471,7 @@ class Cluster:
 
     def _call(self, function: Callable[..., Result], *args: Any) -> Result:
         """A request to a group's coordinator, apart. The client may use up `timeout` twice: to wait, and to retry."""
-        return apart.call(function, 2 * self.timeout + 30, self.properties, self.timeout, *args)
+        return own_process.call(function, 2 * self.timeout + 30, self.properties, self.timeout, *args)
 
     def first_records(
         self, starts: Mapping[TopicPartition, int], seconds: float = 10.0
@@ -414,7 +482,11 @@ class Cluster:
 
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
-        return self._retried_if_unknown(lambda: first_records(self.properties, starts, seconds, self.brokers))
+
+        def ask(of: Mapping[str, str], names: Collection[TopicPartition]) -> dict[TopicPartition, FirstRecord | None]:
+            return first_records(of, {name: starts[name] for name in names}, seconds, self.brokers)
+
+        return self._retried_if_unknown(lambda: self._of_leaders(starts, ask))
 
     def times_behind(
         self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
@@ -436,4 +508,8 @@ class Cluster:
 
         :param ends: the end of each log under an earlier leader, or an offset before that end; with the leader epoch.
         """
-        return self._retried_if_unknown(lambda: truncated(self.properties, ends, seconds, self.brokers))
+
+        def ask(of: Mapping[str, str], names: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+            return truncated(of, {name: ends[name] for name in names}, seconds, self.brokers)
+
+        return self._retried_if_unknown(lambda: self._of_leaders(ends, ask))

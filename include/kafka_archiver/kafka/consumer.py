@@ -6,12 +6,13 @@ from typing import Any
 import confluent_kafka
 
 from kafka_archiver.kafka.complaints import Complaints
-from kafka_archiver.kafka.drain.client import DrainConsumer, is_possible
+from kafka_archiver.kafka.drain.client import DrainConsumer
+from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.message_batch import MessageBatch
 from kafka_archiver.kafka.messages import Messages
-from kafka_archiver.kafka.taken import Taken
 from kafka_archiver.model.plan import Chunk, Settings
 
 # The most bytes of an answer, and of a record batch that is decompressed (by zstd: a small one may want all memory).
@@ -74,7 +75,7 @@ class Consumer:
         """Whether records become columns without a Python object each."""
         return isinstance(self._inner, DrainConsumer)
 
-    def taking(self, most: int, sample: int = 1) -> Taken:
+    def taking(self, most: int, sample: int = 1) -> MessageBatch:
         """Return what takes messages; close it before anything else is called here.
 
         :param most: how many it takes at most.

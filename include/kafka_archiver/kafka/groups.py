@@ -1,4 +1,4 @@
-"""Requests to the coordinator of a consumer group. `Cluster` sends them through `apart.call`."""
+"""Requests to the coordinator of a consumer group. `Cluster` sends them through `own_process.call`."""
 
 import re
 from collections.abc import Collection, Mapping

@@ -8,9 +8,9 @@ If the brokers give no ids or no epochs, the last archived record is read again 
 from collections.abc import Collection, Iterable, Mapping
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka.first import FirstRecord, LogEnd
+from kafka_archiver.kafka.first_records import FirstRecord, LogEnd
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.values.ranges import TopicPartition
 
 # The topic id from brokers without topic ids: a UUID of zeros.

@@ -5,7 +5,7 @@ and knows no newer topics and partitions. The other brokers do. So each broker i
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -82,6 +82,47 @@ def at_leaders(
             doubt = f"broker {newer[0].id} leads {name} in a newer epoch than broker {leader.node.id}" if newer else ""
             answers[name] = LeaderAnswer(mine, doubt)
     return answers
+
+
+def ask_leaders(
+    properties: Mapping[str, str],
+    leading: Mapping[TopicPartition, Leader],
+    ask: Callable[[Mapping[str, str], Collection[TopicPartition]], Mapping[TopicPartition, Any]],
+) -> dict[TopicPartition, Any]:
+    """Return what the leaders say of their own partitions; of those without a leader, what any broker says.
+
+    :param ask: asks about some partitions, with the properties of a client that is to be made for this.
+    """
+    by_node: dict[BrokerNode | None, list[TopicPartition]] = {}
+    for name, leader in leading.items():
+        by_node.setdefault(leader.node, []).append(name)
+
+    def answers_of(node: BrokerNode | None) -> Mapping[TopicPartition, Any]:
+        return ask({**properties, "bootstrap.servers": node.address} if node else properties, by_node[node])
+
+    if not by_node:
+        return {}
+    with ThreadPoolExecutor(min(_THREADS, len(by_node))) as pool:
+        return {name: answer for answers in pool.map(answers_of, by_node) for name, answer in answers.items()}
+
+
+def nodes_by_each(properties: Mapping[str, str], addresses: Sequence[str]) -> list[BrokerNode]:
+    """Return the brokers that any of these names, each asked alone; those that do not answer name none."""
+
+    def nodes_by(address: str) -> list[BrokerNode]:
+        asking = Asking({**properties, "bootstrap.servers": address})
+        try:
+            [answer] = asking.ask(
+                lambda admin: {"": admin.describe_cluster(request_timeout=_SECONDS)},
+                lambda _: "describe the cluster",
+                _SECONDS,
+            )
+        except ArchiverError:
+            return []
+        return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in answer.nodes]
+
+    with ThreadPoolExecutor(min(_THREADS, len(addresses))) as pool:
+        return sorted({node for nodes in pool.map(nodes_by, addresses) for node in nodes})
 
 
 def _asked(

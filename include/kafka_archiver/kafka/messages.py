@@ -9,10 +9,10 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.kafka.taken import Fault
+from kafka_archiver.kafka.message_batch import Fault
 from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.records.formats.unread import HEADER_KEY
-from kafka_archiver.records.formats.vectors import binaries, int64s, vector
+from kafka_archiver.records.vectors import binaries, int64s, numbers
 from kafka_archiver.values.columns import Int64s, column
 
 # The stubs of confluent_kafka have no type for a consumed message.
@@ -29,7 +29,7 @@ RECORD_COLUMNS = pa.schema([RECORD.field(name) for name in RECORD.names if name 
 
 
 class Messages:
-    """Implements `Taken`.
+    """Implements `MessageBatch`.
 
     :param consume: returns the messages that come: up to a number, within a timeout in seconds.
     :param sample: measure the keys and headers of one message in so many.
@@ -42,7 +42,7 @@ class Messages:
         self.counted = self.uncounted = 0
 
     def more(self, number: int, timeout: float) -> bool:
-        """Take up to `number` further messages; see `Taken`."""
+        """Take up to `number` further messages; see `MessageBatch`."""
         messages = self._consume(number, timeout=timeout)
         counted, uncounted = held_bytes(messages, self._sample)
         self.counted, self.uncounted = self.counted + counted, self.uncounted + uncounted
@@ -70,7 +70,7 @@ class Messages:
         return [(message.topic(), message.partition()) for message in (self._records[0], self._records[count - 1])]
 
     def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
-        """Return the first `count` records; see `Taken`."""
+        """Return the first `count` records; see `MessageBatch`."""
         return list(to_batches(self._records[:count], record_batch if whole else value_batch))
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ def value_batch(messages: list[Any]) -> pa.RecordBatch:
     times = np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, len(messages))
     if not times.all():
         times = _no_zeros(times, np.fromiter(map(itemgetter(0), map(Message.timestamp, messages)), np.int64))
-    columns = [_offsets(messages), vector(times), binaries(list(map(Message.value, messages)))]
+    columns = [_offsets(messages), numbers(times), binaries(list(map(Message.value, messages)))]
     return pa.RecordBatch.from_arrays(columns, schema=VALUE)
 
 
@@ -119,7 +119,7 @@ def record_batch(messages: list[Any]) -> pa.RecordBatch:
     headers = _all_headers(messages)
     columns = [
         _offsets(messages),
-        vector(times),
+        numbers(times),
         pa.array((types - 1).astype(np.int32)),
         binaries(list(map(Message.key, messages))),
         binaries(list(map(Message.value, messages))),

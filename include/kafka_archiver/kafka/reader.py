@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.consumer import Consumer
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.taken import Fault, Taken
+from kafka_archiver.kafka.message_batch import Fault, MessageBatch
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
@@ -194,7 +194,7 @@ def _read(
             silent_since = time.monotonic()
 
 
-def _take(taken: Taken, number: int, together: int = ROUND) -> None:
+def _take(taken: MessageBatch, number: int, together: int = ROUND) -> None:
     """Take up to `number` messages, fewer at a pause, at the log's end, after an error, or if they are large.
 
     In rounds of `together`: librdkafka would wait for all `number` messages, and a chunk may have fewer records than
@@ -205,7 +205,7 @@ def _take(taken: Taken, number: int, together: int = ROUND) -> None:
             break
 
 
-def _batches(taken: Taken, count: int, whole: bool, chunk: Chunk) -> list[pa.RecordBatch]:
+def _batches(taken: MessageBatch, count: int, whole: bool, chunk: Chunk) -> list[pa.RecordBatch]:
     """Return the first `count` records. :raises IntegrityError: librdkafka gave records of another partition."""
     for topic, partition in taken.places(count):
         if (topic, partition) != chunk.name:

@@ -8,7 +8,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.first import looking_consumer
+from kafka_archiver.kafka.first_records import looking_consumer
 from kafka_archiver.values.ranges import TopicPartition
 
 # Records at each place.

@@ -5,21 +5,23 @@ that had not committed is aborted. After any answer that is not sure, a writer i
 """
 
 import threading
-import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from itertools import accumulate, pairwise, repeat
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.complaints import Complaints
+from kafka_archiver.kafka.drain.handle import is_possible
+from kafka_archiver.kafka.drain.library import library
+from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.sending import PAUSE, ObjectSender, Sender
 from kafka_archiver.messages.errors import ArchiverError, FencedError, PermanentError, TransientError, UncertainError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.records.formats.shared.records import COLUMNS, normalised
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 # Seconds for each request of a transaction; how much more a call may take, as some ignore their timeout; and to close.
@@ -27,15 +29,21 @@ SECONDS, MORE, CLOSE = 60.0, 30.0, 10.0
 # The broker aborts a transaction that is open for longer. A restore's are far shorter.
 TRANSACTION_MS = 300_000
 _TUNING = {
-    "linger.ms": 20,
+    # A commit does not wait for it.
+    "linger.ms": 200,
     "compression.type": "lz4",
-    "queue.buffering.max.messages": 200_000,
-    "queue.buffering.max.kbytes": 64 << 10,
+    # Not its limits decide how much is on its way, as a record may be larger.
+    "queue.buffering.max.messages": 10_000_000,
+    "queue.buffering.max.kbytes": 2_097_151,
+    "batch.num.messages": 1_000_000,
     # The broker's limit decides; a smaller one of the client would refuse records that fit.
     "message.max.bytes": 1_000_000_000,
 }
 # librdkafka puts records together up to this size, and the broker refuses the batch as it would a record.
 LARGEST_BATCH = 1_000_000
+# librdkafka has five batches in flight. While a further one waits, its thread asks all the time whether that may go,
+# which doubled the CPU time of a writer: so no further piece is sent while more than so many bytes have no answer.
+MOST_ON_ITS_WAY = 3 * LARGEST_BATCH
 _FENCED = {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
 _REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than the topic's max.message.bytes; raise it",
@@ -55,24 +63,25 @@ _REFUSED = {
 _abandoned: list[Any] = []
 
 
-class _Delivery:
-    """The answer about one record: its offset, or an error. librdkafka calls it while the producer is polled."""
+class OnItsWay:
+    """The bytes of the records that were sent and have no answer yet. Answers come in the order of sending."""
 
     def __init__(self) -> None:
-        self.offset: int | None = None
-        self.error: KafkaError | None = None
+        # The rows and bytes of each piece, and their sums.
+        self._pieces: deque[tuple[int, int]] = deque()
+        self._rows = self._bytes = 0
 
-    def __call__(self, error: KafkaError | None, message: Any) -> None:
-        self.error = error
-        self.offset = None if error else message.offset()
+    def add(self, rows: int, size: int) -> None:
+        """Add a piece that was sent."""
+        self._pieces.append((rows, size))
+        self._rows, self._bytes = self._rows + rows, self._bytes + size
 
-
-class _Open(NamedTuple):
-    """An open transaction. `first`, `last`: the answers about its first and its last record; `rows`: their number."""
-
-    first: _Delivery
-    last: _Delivery
-    rows: int
+    def size(self, waiting: int) -> int:
+        """Return the bytes of the pieces that have not all answers, if so many records have none."""
+        while self._pieces and self._rows - self._pieces[0][0] >= waiting:
+            rows, size = self._pieces.popleft()
+            self._rows, self._bytes = self._rows - rows, self._bytes - size
+        return self._bytes
 
 
 class TransactionalWriter:
@@ -95,9 +104,9 @@ class TransactionalWriter:
     ) -> None:
         self._name, self._seconds = name, seconds
         self._complaints = Complaints(properties["bootstrap.servers"])
-        self._open: _Open | None = None
-        # The metadata of groups: each needs a consumer.
-        self._groups: dict[str, Any] = {}
+        # The records of the open transaction.
+        self._rows = 0
+        self._on_its_way = OnItsWay()
         config: dict[str, Any] = {
             **_TUNING,
             "transaction.timeout.ms": TRANSACTION_MS,
@@ -105,14 +114,22 @@ class TransactionalWriter:
             **native_properties(properties),
             "transactional.id": transactional_id,
             "enable.idempotence": True,
-            "error_cb": self._complaints,
             "log_level": 2,
         }
         try:
-            self._producer = confluent_kafka.Producer(config)
+            self._sender = self._new(config)
         except KafkaException as error:
             raise translate(error.args[0], "start a producer", self._complaints.brokers) from error
-        self._do(f"become the writer of {name}", lambda: self._producer.init_transactions(seconds), began=False)
+        try:
+            self._do(f"become the writer of {name}", lambda: self._sender.init(seconds), began=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def _new(self, config: Mapping[str, Any]) -> Sender:
+        if (functions := library()) and is_possible(config):
+            return DrainSender(functions, config, self._complaints, self._name)
+        return ObjectSender(config, self._complaints, self._name, self._complaints.brokers)
 
     def send(self, batch: pa.RecordBatch) -> None:
         """Send records in the open transaction, which begins with the first one.
@@ -122,43 +139,16 @@ class TransactionalWriter:
         """
         if not batch.num_rows:
             return
-        if self._open is None:
-            self._do("begin a transaction", self._producer.begin_transaction)
-        final = _Delivery()
-        first, rows = (self._open.first, self._open.rows) if self._open else (_Delivery(), 0)
-        last = batch.num_rows - 1
-        if self._open is None and last:
-            self._produce(batch.slice(0, 1), first)
-            batch = batch.slice(1)
-        elif self._open is None:
-            first = final
-        self._produce(batch.slice(0, batch.num_rows - 1), None)
-        self._produce(batch.slice(batch.num_rows - 1), final)
-        self._producer.poll(0)
-        self._open = _Open(first, final, rows + last + 1)
-
-    def _produce(self, batch: pa.RecordBatch, answer: _Delivery | None) -> None:
-        """Produce records; `answer` gets the broker's answer about each.
-
-        `produce_batch` of confluent-kafka drops timestamps and headers, so it is a call a record: the arguments by
-        position, which saves a third of the call.
-        """
-        produce, topic, partition = self._producer.produce, self._name.topic, self._name.partition
-        rows = zip(
-            batch.column("value").to_pylist(),
-            batch.column("key").to_pylist(),
-            batch.column("timestamp").to_pylist(),
-            _header_pairs(batch.column("headers")),
-            strict=True,
-        )
+        if not self._rows:
+            self._do("begin a transaction", self._sender.begin)
+        batch = batch if batch.schema.equals(COLUMNS) else normalised(batch)
         try:
-            for value, key, timestamp, headers in rows:
-                while True:
-                    try:
-                        produce(topic, value, key, partition, answer, None, timestamp, headers)
-                        break
-                    except BufferError:
-                        self._producer.poll(0.05)
+            for piece in _pieces(batch):
+                while self._on_its_way.size(self._sender.waiting()) > MOST_ON_ITS_WAY:
+                    self._sender.poll(PAUSE)
+                self._sender.send(piece)
+                self._rows += piece.num_rows
+                self._on_its_way.add(piece.num_rows, piece.nbytes)
         except KafkaException as error:
             self._raise(error.args[0], f"write a record to {self._name}", error)
 
@@ -171,33 +161,29 @@ class TransactionalWriter:
         :param stamp: the metadata of the progress.
         :raises UncertainError: it may be committed or not. :raises FencedError, PermanentError: it is not.
         """
-        transaction = self._open
-        assert transaction, "no transaction is open"
-        if self._do(f"write to {self._name}", lambda: self._producer.flush(self._seconds)):
+        assert self._rows, "no transaction is open"
+        if self._do(f"write to {self._name}", lambda: self._sender.flush(self._seconds)):
             raise UncertainError(f"the brokers did not take all records for {self._name} within {self._seconds:.0f} s")
-        for answer in (transaction.first, transaction.last):
-            if answer.error:
-                self._raise(answer.error, f"write a record to {self._name}")
-        start, last = transaction.first.offset, transaction.last.offset
-        if start is None or last is None or start < 0 or last < start + transaction.rows - 1:
+        answer = self._sender.answer()
+        if answer.error:
+            self._raise(answer.error, f"write a record to {self._name}")
+        start, last = answer.first, answer.last
+        if start is None or last is None or start < 0 or last < start + self._rows - 1:
             # A batch that was sent twice: the broker has it, and does not say where. Or a record failed.
             raise UncertainError(f"the brokers did not say where the records for {self._name} are")
-        place = confluent_kafka.TopicPartition(self._name.topic, self._name.partition, last + 1, stamp)
-        if group not in self._groups:
-            self._groups[group] = _group_metadata(self._complaints.brokers, group)
         what = f"commit records of {self._name} with the progress in group {group}"
-        self._do(what, lambda: self._producer.send_offsets_to_transaction([place], self._groups[group], self._seconds))
-        self._do(what, lambda: self._producer.commit_transaction(self._seconds))
-        self._open = None
+        self._do(what, lambda: self._sender.send_offset(group, last + 1, stamp, self._seconds))
+        self._do(what, lambda: self._sender.commit(self._seconds))
+        self._rows = 0
         return Range(start, last + 1)
 
     def close(self) -> None:
         """Close the producer. An open transaction is aborted, by it or by whoever comes next."""
-        producer = self.__dict__.pop("_producer", None)
-        if producer is not None:
-            producer.purge(blocking=False)
-            if not _in_time(lambda: _closed(producer), CLOSE):
-                _abandoned.append(producer)
+        sender = self.__dict__.pop("_sender", None)
+        if sender is not None:
+            sender.purge()
+            if not _in_time(sender.close, CLOSE):
+                _abandoned.append(sender)
 
     def _do(self, what: str, call: Callable[[], Any], began: bool = True) -> Any:
         """Call the client, for a limited time: with a coordinator that is down, some calls ignore their timeouts."""
@@ -213,7 +199,7 @@ class TransactionalWriter:
                 answer.append(error)
 
         if not _in_time(run, self._seconds + MORE):
-            _abandoned.append(self.__dict__.pop("_producer"))
+            _abandoned.append(self.__dict__.pop("_sender"))
             raise UncertainError(f"{self._complaints.brokers}: no answer to: {what}")
         [result] = answer
         if isinstance(result, KafkaException):
@@ -236,15 +222,11 @@ class TransactionalWriter:
         raise kind(str(translated)) from cause
 
 
-def _header_pairs(headers: pa.Array) -> Iterator[list[tuple[str, str | bytes | None]] | None]:
-    """Return the headers of each record as the client takes them; None for none."""
-    items = headers.flatten()
-    if not len(items):
-        # Most topics have no headers, and Python objects for them cost as much as the records.
-        return repeat(None, len(headers))
-    pairs = list(zip(items.field("key").to_pylist(), items.field("value").to_pylist(), strict=True))
-    ends = list(accumulate(headers.value_lengths().to_pylist()))
-    return (pairs[start:end] or None for start, end in pairwise([0, *ends]))
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield records in pieces of about `LARGEST_BATCH` bytes."""
+    rows = max(1, batch.num_rows * LARGEST_BATCH // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
 
 
 def _in_time(call: Callable[..., Any], seconds: float) -> bool:
@@ -253,19 +235,3 @@ def _in_time(call: Callable[..., Any], seconds: float) -> bool:
     thread.start()
     thread.join(seconds)
     return not thread.is_alive()
-
-
-def _closed(producer: Any) -> None:
-    # A fenced producer cannot abort, and says so.
-    with suppress(KafkaException, RuntimeError, SystemError, RuntimeWarning), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        producer.close()
-
-
-def _group_metadata(brokers: str, group: str) -> Any:
-    """Return the name of a group as the producer wants it: of a consumer that has not joined it."""
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": brokers, "group.id": group, "log_level": 2})
-    try:
-        return consumer.consumer_group_metadata()
-    finally:
-        consumer.close()

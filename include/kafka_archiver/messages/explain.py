@@ -1,23 +1,38 @@
 """Explains what is wrong with a YAML, by its keys. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from kafka_archiver.messages.faults import Fault
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.secrets import SECRET, key_name
 
 
-def explain(
-    error: ValidationError,
-    unknown: Callable[[str], str],
-    under: tuple[str, ...] = (),
-    variables: Mapping[str, tuple[str, ...]] | None = None,
-) -> Iterator[str]:
+class Fault(NamedTuple):
+    """One fault. `keys`: those that lead to it, as in `source.topics`; empty: unknown. `line`: from 1; None: unknown.
+
+    `shown`: that line, without what may be a secret.
+    """
+
+    text: str
+    keys: str = ""
+    line: int | None = None
+    shown: str = ""
+
+
+class FaultyYamlError(ConfigError):
+    """A YAML is wrong. `faults`: each with its place."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(fault.text for fault in self.faults))
+
+
+def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the faults, one line for each key. Parameters as of `faults_of`."""
-    for fault in faults_of(error, unknown, under, variables):
+    for fault in faults_of(error, unknown, under):
         yield fault.text
 
 

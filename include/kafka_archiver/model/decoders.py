@@ -51,7 +51,7 @@ _OWN: dict[str, DecoderType] = {
         DecoderType("bytes", f"{_ROOM}.plain:make_bytes", columns="never", decodes=False, has_fields=False),
         DecoderType("string", f"{_ROOM}.plain:make_string", columns="always", has_fields=False),
         DecoderType("json", f"{_ROOM}.json_text.decoder:make_json", "JSON", infers=True, is_json=True),
-        DecoderType("avro", f"{_ROOM}.avro.decoder:make", "AVRO", needs_schema=True, from_registry=True),
+        DecoderType("avro", f"{_ROOM}.avro:make", "AVRO", needs_schema=True, from_registry=True),
         DecoderType(
             "protobuf", f"{_ROOM}.protobuf.decoder:make", "PROTOBUF",
             needs_schema=True, from_registry=True, has_messages=True,

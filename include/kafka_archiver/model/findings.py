@@ -61,9 +61,9 @@ def problem(kind: str, observed: str, *actions: Action, **more: Any) -> Finding:
     return Finding(kind=kind, severity="problem", observed=observed, actions=actions, **more)
 
 
-def of_error(kind: str, error: ArchiverError, means: str = "") -> Finding:
+def of_error(kind: str, error: ArchiverError) -> Finding:
     """Return an error as a problem."""
-    return problem(kind, str(error), *error.actions, means=means)
+    return problem(kind, str(error), *error.actions)
 
 
 def worst(severities: Iterable[Severity]) -> Severity:

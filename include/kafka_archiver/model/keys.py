@@ -124,11 +124,6 @@ def ledger_prefix(archive: str) -> str:
     return f"{LEDGER}/{encode(archive)}/"
 
 
-def is_ledger(key: str) -> bool:
-    """Return True if a key is in some archive's ledger."""
-    return key.startswith(f"{LEDGER}/")
-
-
 def probe_prefix(archive: str) -> str:
     """The prefix of the objects with which `airflow archive doctor` tries the store, with the closing slash."""
     return f"{ledger_prefix(archive)}doctor/"

@@ -186,12 +186,6 @@ class ChunkAccount(Value):
         return {"archived": rows, "dead_lettered": self.dead_lettered}
 
     @property
-    def lost_until(self) -> int | None:
-        """The end of the last lost range; None when there is none."""
-        rows = unpack(self.start, self.end, self.lost_ranges)
-        return int(rows[-1, 1]) if len(rows) else None
-
-    @property
     def chunk(self) -> Chunk:
         """The chunk it accounts for."""
         return Chunk(

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     Runs: TypeAlias = npt.NDArray[np.int64]
 
 Offset = Annotated[int, Field(ge=0)]
-CSV_COLUMNS = (
-    "source_topic", "source_partition", "source_generation", "source_start", "count",
-    "target_topic", "target_partition", "target_start",
-)  # fmt: skip
 
 
 class Run(NamedTuple):
@@ -201,12 +197,3 @@ class OffsetMap(Document):
             for target, logs in targets.items()
             if any(log.source in offsets for log in logs)
         }
-
-    def csv_rows(self) -> Iterator[tuple[str | int, ...]]:
-        """The rows of its CSV, in the order of `CSV_COLUMNS`: one for each run."""
-        for log in self.logs:
-            for run in log.plain_runs:
-                yield (
-                    log.topic, log.partition, log.generation, run.source, run.length,
-                    log.target_topic, log.target_partition, run.target,
-                )  # fmt: skip

@@ -4,11 +4,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from kafka_archiver.model.losses import assumption_of
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress, explain
 from kafka_archiver.model.stretches import stretch_of
+from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, to_hour
 

@@ -5,17 +5,49 @@ Health and metrics are below /archiver, too.
 Airflow finds it by the entry point `airflow.plugins`.
 """
 
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
+from kafka_archiver.orchestration import before_fork
 from kafka_archiver.orchestration.metadata import notes
-from kafka_archiver.orchestration.page.lazy import LazyApp
 
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 # A proxy may serve Airflow below a path.
 _ABOVE = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
 _ICON = {"icon": f"{_ABOVE}/archiver/static/icon.svg"}
+
+
+class LazyApp:
+    """An ASGI application that imports FastAPI and the archiver when it is first asked: tasks load plugins, too."""
+
+    def __init__(self) -> None:
+        self._app: App | None = None
+        self._lock = threading.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        app = self._app
+        if app is None:
+            # The imports take seconds, in which Airflow's server goes on.
+            app = await asyncio.to_thread(self._make)
+        await app(scope, receive, send)
+
+    def _make(self) -> App:
+        with self._lock:
+            if self._app is None:
+                from kafka_archiver.orchestration.page.app import make_app
+
+                self._app = make_app()
+            return self._app
 
 
 class ArchiverPlugin(AirflowPlugin):
@@ -56,5 +88,5 @@ class ArchiverPlugin(AirflowPlugin):
             "destination": "dashboard",
         },
     ]
-    # The scheduler calls them when a DAG run ends.
-    listeners = [notes]  # noqa: RUF012 - Airflow's form
+    # Airflow calls them when one of its services starts, and when a DAG run ends.
+    listeners = [before_fork, notes]  # noqa: RUF012 - Airflow's form

@@ -9,7 +9,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.advice import choose_all
 from kafka_archiver.messages.errors import PolicyError
-from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.planning.partition_state import Beginning, Decision, Known, PartitionState
 from kafka_archiver.planning.policies import (
     begin_generation,

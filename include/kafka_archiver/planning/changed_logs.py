@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.kafka.identity import changed, cuts, is_known
-from kafka_archiver.model.progress import PartitionProgress, Progress
+from kafka_archiver.model.partition_progress import PartitionProgress
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import TopicPartition
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from kafka_archiver.model.losses import Older
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
+from kafka_archiver.model.unsure_hours import Older
 from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kafka_archiver.messages.kafka_tools import KafkaTools
-from kafka_archiver.model.progress import PartitionProgress
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.values.ranges import TopicPartition
 
 # What settled and planned runs cover of each partition.

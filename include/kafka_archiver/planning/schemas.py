@@ -20,7 +20,7 @@ from kafka_archiver.planning.schema_versions import (
 
 if TYPE_CHECKING:
     # Not at runtime: it loads the HTTP client.
-    from kafka_archiver.records.decode.registry import Registry
+    from kafka_archiver.records.decode.schema_registry import Registry
 
 
 class FrozenSchemas(NamedTuple):

@@ -11,12 +11,13 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.clocks import ClockReading, read_clocks
 from kafka_archiver.context.line import Line, stamped_number
 from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.identity import is_earlier
 from kafka_archiver.messages.actions import Action, advise, command
 from kafka_archiver.messages.advice import run_now
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
+from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.changed_logs import find_changed_logs, find_shortened_logs
@@ -55,8 +56,9 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     if result is None:
         context.cluster.look_anew()
         result = survey_once(context, line, expected)
+    known = expected.by_name()
     for state in result.states:
-        if state.unsure and _lacks_records(state, expected):
+        if state.unsure and _lacks_records(state, known.get(state.name)):
             raise TransientError(
                 f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
                 "broker that may lead no more. Check the brokers; the next attempt asks again"
@@ -81,15 +83,15 @@ def _survey_if_complete(context: Context, line: Line, expected: Progress) -> Sur
             raise
         log.info("%s; asking again, later and anew", error)
         return None
-    lacking = [state.name for state in result.states if _lacks_records(state, expected)]
+    known = expected.by_name()
+    lacking = [state.name for state in result.states if _lacks_records(state, known.get(state.name))]
     if lacking:
         log.info("%s seems to have lost records; asking again, later and anew", lacking[0])
     return None if lacking else result
 
 
-def _lacks_records(state: PartitionState, expected: Progress) -> bool:
+def _lacks_records(state: PartitionState, known: PartitionProgress | None) -> bool:
     """Return whether the brokers do not have what the archive knows, or has not read yet."""
-    known = expected.partition(state.name)
     if known is None or known.topic_id != state.topic_id:
         return known is not None
     return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached
@@ -112,8 +114,10 @@ def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     at = read_clocks(context)
     highs = cluster.high_watermarks(names)
     _refuse_older_epochs(expected, ids, highs)
-    ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
-    begins = _start_offsets(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
+    # No further than the high watermark: what came later may be of the epoch of another leader, elected since.
+    stable = _stable_ends(context, {name: high.offset for name, high in highs.items()})
+    ends = {name: min(end, highs[name].offset) for name, end in stable.items()}
+    begins = _start_offsets(context, starts, ends)
     if cluster.topics(source.selection) != topics:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"

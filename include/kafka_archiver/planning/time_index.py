@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.model.losses import Older
+from kafka_archiver.model.unsure_hours import Older
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 

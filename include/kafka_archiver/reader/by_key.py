@@ -8,7 +8,7 @@ from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.reader.chunks import OFFSET, Written
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.records.formats.base import Buffer
-from kafka_archiver.records.formats.jsonl.encoder import lines_of
+from kafka_archiver.records.formats.jsonl.objects import lines_of
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.values.ranges import TopicPartition
 

@@ -18,9 +18,8 @@ from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Sought, Target
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.files import fetch_from
-from kafka_archiver.records.reading.offsets import offsets_of
 from kafka_archiver.records.reading.opener import missing, naming, open_content, open_object
-from kafka_archiver.records.reading.targets import target_of
+from kafka_archiver.records.reading.targets import offsets_of, target_of
 from kafka_archiver.values.checksum import crc32, spelt
 
 # Bytes that are read of a copy at once.

@@ -6,6 +6,7 @@ once, before the daemon forks a worker for each core.
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 from kafka_archiver.spark.unpacked import unpacked
@@ -29,6 +30,10 @@ def prepare() -> None:
             import_module(name)
         except ImportError:
             continue
+    with suppress(Exception):
+        from kafka_archiver.store.s3_client import load_models
+
+        load_models()
 
 
 if __name__ == "__main__":

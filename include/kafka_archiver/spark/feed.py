@@ -11,9 +11,8 @@ from pyspark import TaskContext
 
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError
 from kafka_archiver.model.plan import Chunk
-from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.base import Marks, rows_where
 from kafka_archiver.records.pipeline.decode import Decode, decodings
-from kafka_archiver.records.pipeline.rows import rows_where
 from kafka_archiver.records.pipeline.transform.questions import fields_for
 from kafka_archiver.spark.java import COLUMN, require_java
 from kafka_archiver.spark.reading import Reads, whole_chunk

@@ -1,1 +1,1 @@
-"""Everything that reads an archive's state: status, health, doctor, coverage, overview. It changes nothing."""
+"""Reads an archive's state: status, health, doctor, coverage, overview. It changes no record and no plan."""

@@ -15,8 +15,8 @@ from kafka_archiver.messages.wording import span
 from kafka_archiver.model.findings import Finding, problem
 from kafka_archiver.model.keys import audit_document
 from kafka_archiver.state.health import judge
-from kafka_archiver.state.overview.look import last_audit
 from kafka_archiver.state.overview.snapshot import Snapshot
+from kafka_archiver.state.overview.take_snapshot import last_audit
 from kafka_archiver.state.status.damage import of_audit, read_head
 from kafka_archiver.values.documents import UtcTime, Value
 

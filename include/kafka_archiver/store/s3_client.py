@@ -16,6 +16,7 @@ from botocore.credentials import (
     create_assume_role_refresher,
 )
 from botocore.exceptions import BotoCoreError
+from botocore.loaders import Loader, create_loader
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.options import S3Options
@@ -76,6 +77,7 @@ def session(options: S3Options) -> boto3.Session:
     :raises ConfigError: an option cannot be used.
     """
     source = botocore.session.Session(profile=options.profile_name)
+    source.register_component("data_loader", _loader(source.get_config_variable("data_path")))
     # By default botocore gives up after one second, and a busy metadata service answers later.
     source.set_config_variable("metadata_service_num_attempts", 3)
     if options.region_name:
@@ -88,6 +90,19 @@ def session(options: S3Options) -> boto3.Session:
             _by_token(source, options) if options.web_identity_token_file else _by_role(source, options)
         )
     return boto3.Session(botocore_session=source)
+
+
+@functools.cache
+def _loader(data_path: str | None) -> Loader:
+    """Botocore's models, which all sessions share: reading them takes nine tenths of the CPU of a new client."""
+    return create_loader(data_path)
+
+
+def load_models() -> None:
+    """Read the models of S3 now, for processes that are forked later. Sends no request."""
+    # With a key, so that botocore does not look for one.
+    options = S3Options(aws_access_key_id="any", aws_secret_access_key="any", region_name="us-east-1")
+    session(options).client("s3")
 
 
 def _by_role(source: botocore.session.Session, options: S3Options) -> DeferredRefreshableCredentials:

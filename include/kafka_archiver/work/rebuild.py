@@ -138,8 +138,9 @@ def _require_all_offsets(context: Context, expected: Progress, old: Plan) -> dic
             )
     names = [p.name for p in read]
     starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
+    progresses = expected.by_name()
     for partition in read:
-        known = expected.partition(partition.name)
+        known = progresses.get(partition.name)
         if (known and known.generation > partition.generation) or ends[partition.name] < partition.ranges[-1][1]:
             raise PolicyError(
                 f"run {old.run} cannot be rebuilt: the log of {partition.name} is no longer the one that the run was "

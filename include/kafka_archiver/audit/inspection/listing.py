@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from kafka_archiver.audit.inspection.books import Books, Difference
+from kafka_archiver.audit.inspection.promise_table import Difference, PromiseTable
 from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
 from kafka_archiver.audit.objects import (
     UNEXPLAINED,
@@ -40,7 +40,7 @@ def check_listing(
     archive: str,
     topics: Collection[str],
     layouts: Sequence[Settings],
-    books: Books,
+    table: PromiseTable,
     unfinished: list[Plan],
     pool: ThreadPoolExecutor,
     tell: Tell,
@@ -52,14 +52,14 @@ def check_listing(
     :param adopted: the folder of another tool whose objects the archive has adopted, all or some.
     """
     if adopted is not None:
-        _take(books, (stat for stat in store.list(adopted) if books.is_adopted(stat.key)), layouts)
+        _take(table, (stat for stat in store.list(adopted) if table.is_adopted(stat.key)), layouts)
     for prefix, shared in _prefixes(topics, layouts):
         listed = store.list(prefix)
         if shared:
             listed = (s for s in listed if (place := place_of(s.key, *layouts)) and place.topic in topics)
-        _take(books, listed, layouts)
-    differences = list(books.differences())
-    strangers = (d for d in _strangers(archive, books, unfinished) if adopted is None or not d.is_below(adopted))
+        _take(table, listed, layouts)
+    differences = list(table.differences())
+    strangers = (d for d in _strangers(archive, table, unfinished) if adopted is None or not d.is_below(adopted))
     deviations = [*(_difference(archive, d) for d in differences), *strangers]
     strange = {d.finding.subject for d in deviations if d.finding.kind == UNEXPLAINED}
     foreign = _of_others(store, archive, strange, pool, tell) if strange else set()
@@ -102,7 +102,7 @@ def _prefixes(topics: Iterable[str], layouts: Iterable[Settings]) -> list[tuple[
     return [*sorted(prefixes), (f"{DEAD_LETTER}/", False)]
 
 
-def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> None:
+def _take(table: PromiseTable, stats: Iterator[Stat], layouts: Sequence[Settings]) -> None:
     """Add all listed objects, except those of stores further down, which do not belong to this one."""
     page: list[Stat] = []
     ledgers: set[str] = set()
@@ -112,11 +112,11 @@ def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> N
         else:
             page.append(stat)
         if len(page) >= PAGE:
-            books.add_listed(page)
+            table.add_listed(page)
             page = []
-    books.add_listed(page)
+    table.add_listed(page)
     for inner in ledgers:
-        books.forget(inner, layouts)
+        table.forget(inner, layouts)
 
 
 def _difference(archive: str, difference: Difference) -> Deviation:
@@ -134,8 +134,8 @@ def _of_a_run(archive: str, difference: Difference) -> Deviation:
     return Deviation(rewritten(archive, difference.key, actual, promised, difference.run), actual)
 
 
-def _strangers(archive: str, books: Books, unfinished: list[Plan]) -> Iterator[Deviation]:
-    for stat, replaced_by in books.strangers():
+def _strangers(archive: str, table: PromiseTable, unfinished: list[Plan]) -> Iterator[Deviation]:
+    for stat, replaced_by in table.strangers():
         actual = as_stored(stat.found_size, stat.found_etag)
         if replaced_by:
             yield Deviation(left(archive, stat.key, replaced_by), actual, is_removed_later=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kafka_archiver.audit.derived import repair_advice
 from kafka_archiver.audit.documents import Run, check_documents
-from kafka_archiver.audit.inspection.books import Books
+from kafka_archiver.audit.inspection.promise_table import PromiseTable
 from kafka_archiver.audit.inspection.reading import DocumentReader
 from kafka_archiver.audit.inspection.replay import Replay
 from kafka_archiver.audit.objects import twice
@@ -27,7 +27,7 @@ class Replaced(NamedTuple):
 
 
 class Promises:
-    """All promises of the runs, in the books. Runs are added one at a time, and not kept in memory.
+    """All promises of the runs, in the table. Runs are added one at a time, and not kept in memory.
 
     `replay`: the progress; `broken`: runs whose documents are not those that were committed, without which the right
     proofs and progress are unknown; `unfinished`: plans whose objects may exist or not;
@@ -36,10 +36,10 @@ class Promises:
     `lost`: of the runs that count.
     """
 
-    def __init__(self, archive: str, reader: DocumentReader, books: Books) -> None:
-        self._archive, self._reader, self._books = archive, reader, books
+    def __init__(self, archive: str, reader: DocumentReader, table: PromiseTable) -> None:
+        self._archive, self._reader, self._table = archive, reader, table
         self._tiling = Tiling(archive)
-        self.replay = Replay(archive, books)
+        self.replay = Replay(archive, table)
         self.broken: list[str] = []
         self.unfinished: list[Plan] = []
         self.unsettled: list[Run] = []
@@ -85,7 +85,7 @@ class Promises:
             yield from self._settle(run)
         if outcome in ("replaced", "given_up"):
             # Its objects may be there until `clean` removes them.
-            self._books.replace(run.visible, "")
+            self._table.replace(run.visible, "")
         if run.manifest and run.committed:
             yield from self._promise(run, run.manifest, replaced)
 
@@ -118,11 +118,11 @@ class Promises:
             self.runs += 1
             self.rows += manifest.rows
             self.lost += manifest.account["lost"]
-            for key, other in self._books.promise(manifest):
+            for key, other in self._table.promise(manifest):
                 yield twice(self._archive, key, run.name, other)
             yield from check_lost(manifest)
         else:
-            self._books.replace((o.key for o in manifest.stored), replaced.by if replaced.removed else "")
+            self._table.replace((o.key for o in manifest.stored), replaced.by if replaced.removed else "")
 
     def gaps(self) -> Iterator[Finding]:
         """Offsets that no plan has."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kafka_archiver.audit.inspection.ask_brokers import ask_brokers
+from kafka_archiver.audit.inspection.compare import Comparison, compare
 from kafka_archiver.audit.inspection.deep import WRONG, Reading
-from kafka_archiver.audit.inspection.live import ask_brokers
-from kafka_archiver.audit.inspection.look import Look, look
 from kafka_archiver.audit.inspection.reading import Tell
 from kafka_archiver.audit.objects import REWRITTEN
 from kafka_archiver.audit.report import Report, verdict, warning
@@ -50,7 +50,7 @@ def audit(
     :param keyring: the master keys. Without them, of encrypted objects only the bytes are compared.
     :raises ArchiverError: the store or the brokers do not answer.
     """
-    settled = _settled_look(archive, store, tell)
+    settled = _settled_comparison(archive, store, tell)
     findings, counts = settled.findings, settled.counts
     only = None if deep else _called_wrong(archive, store)
     if deep or only:
@@ -106,11 +106,11 @@ def _is_earlier(data: bytes, report: Report, key: str) -> bool:
         return True
 
 
-def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:
+def _settled_comparison(archive: Archive, store: Store, tell: Tell) -> Comparison:
     """A look. If it finds damage and the ledger changed meanwhile, look again: a run at work looks like damage."""
     for again in range(LOOKS, 0, -1):
         before = _fingerprint(archive, store)
-        result = look(store, archive.archive, archive.source.topics or (), tell)
+        result = compare(store, archive.archive, archive.source.topics or (), tell)
         if verdict(tuple(result.findings)) == "clean" or again == 1 or _fingerprint(archive, store) == before:
             break
         tell(f"{archive.archive}: a run was at work meanwhile; looking again")

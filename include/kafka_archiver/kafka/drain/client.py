@@ -3,26 +3,14 @@
 It has the methods of `confluent_kafka.Consumer` that `kafka.consumer` calls, and raises the same errors.
 """
 
-import ctypes
 from collections.abc import Callable, Mapping
 from ctypes import byref, c_int64
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from kafka_archiver.kafka.drain.library import CONSUMER, ErrorCallback, Library
+from kafka_archiver.kafka.drain.handle import Handle, text_of
+from kafka_archiver.kafka.drain.library import CONSUMER, Library
 from kafka_archiver.kafka.drain.messages import DrainedMessages
-
-# What confluent_kafka itself does with these, its C interface does not.
-_PYTHON_ALONE = ("plugin.library.paths", "default.topic.config")
-_TOKEN_SOURCE = "sasl.oauthbearer.metadata.authentication.type"
-_TEXT = 512
-
-
-def is_possible(config: Mapping[str, object]) -> bool:
-    """Return True if librdkafka alone can act on all properties; False if some need Python code of confluent_kafka."""
-    if any(name in config for name in _PYTHON_ALONE) or config.get(_TOKEN_SOURCE) == "aws_iam":
-        return False
-    return all(isinstance(value, str | int) for value in config.values())
 
 
 class DrainConsumer:
@@ -35,40 +23,11 @@ class DrainConsumer:
     def __init__(
         self, library: Library, config: Mapping[str, str | int], error_cb: Callable[[KafkaError], None]
     ) -> None:
-        self._library, self._kafka, self._error_cb = library, library.kafka, error_cb
-        self._fatal: KafkaError | None = None
-        # librdkafka calls it for as long as the consumer lives.
-        self._callback = ErrorCallback(self._complain)
-        self._consumer = self._new(config)
+        self._library, self._kafka = library, library.kafka
+        self._handle = Handle(library, CONSUMER, config, error_cb)
+        self._consumer = self._handle.client
         self._kafka.poll_set_consumer(self._consumer)
         self._queue = self._kafka.queue_get_consumer(self._consumer)
-
-    def _new(self, config: Mapping[str, str | int]) -> int:
-        text = ctypes.create_string_buffer(_TEXT)
-        conf = self._kafka.conf_new()
-        try:
-            for name, value in config.items():
-                # As confluent_kafka: str() of True is True, which librdkafka takes.
-                if self._kafka.conf_set(conf, name.encode(), str(value).encode(), text, _TEXT):
-                    raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(text.value)))
-            self._kafka.conf_set_error_cb(conf, self._callback)
-            consumer: int | None = self._kafka.new(CONSUMER, conf, text, _TEXT)
-            if consumer is None:
-                reason = f"Failed to create consumer: {_text(text.value)}"
-                raise KafkaException(KafkaError(self._kafka.last_error(), reason))
-        except BaseException:
-            self._kafka.conf_destroy(conf)
-            raise
-        # The configuration is the consumer's.
-        return consumer
-
-    def _complain(self, consumer: int, code: int, reason: bytes | None, _: object) -> None:
-        if code == KafkaError._FATAL:
-            text = ctypes.create_string_buffer(_TEXT)
-            code = self._kafka.fatal_error(consumer, text, _TEXT)
-            self._fatal = KafkaError(code, _text(text.value), fatal=True)
-        else:
-            self._error_cb(KafkaError(code, _text(reason or b"")))
 
     def assign(self, places: list[TopicPartition]) -> None:
         """Continue at these places alone. :raises KafkaException: librdkafka refuses."""
@@ -82,7 +41,7 @@ class DrainConsumer:
         finally:
             self._kafka.topic_partition_list_destroy(partitions)
         if error:
-            raise KafkaException(KafkaError(error, f"Failed to set assignment: {_text(self._kafka.err2str(error))}"))
+            raise KafkaException(KafkaError(error, f"Failed to set assignment: {text_of(self._kafka.err2str(error))}"))
 
     def taking(self, most: int, sample: int) -> DrainedMessages:
         """Return what takes up to `most` messages.
@@ -99,10 +58,10 @@ class DrainConsumer:
         count: int = self._kafka.consume_batch_queue(self._queue, int(1000 * timeout), messages, number)
         if count < 0:
             error = self._kafka.last_error()
-            raise KafkaException(KafkaError(error, _text(self._kafka.err2str(error))))
-        if self._fatal:
+            raise KafkaException(KafkaError(error, text_of(self._kafka.err2str(error))))
+        if self._handle.fatal:
             self._library.drain.drop(byref(self._library.table), messages, count)
-            raise KafkaException(self._fatal)
+            raise KafkaException(self._handle.fatal)
         return count
 
     def get_watermark_offsets(self, place: TopicPartition, timeout: float) -> tuple[int, int]:
@@ -113,7 +72,7 @@ class DrainConsumer:
             self._consumer, place.topic.encode(), place.partition, byref(low), byref(high), milliseconds
         )
         if error:
-            reason = f"Failed to get watermark offsets: {_text(self._kafka.err2str(error))}"
+            reason = f"Failed to get watermark offsets: {text_of(self._kafka.err2str(error))}"
             raise KafkaException(KafkaError(error, reason))
         return low.value, high.value
 
@@ -124,7 +83,3 @@ class DrainConsumer:
             self._kafka.consumer_close(consumer)
             self._kafka.queue_destroy(self._queue)
             self._kafka.destroy(consumer)
-
-
-def _text(text: bytes) -> str:
-    return text.decode(errors="replace")

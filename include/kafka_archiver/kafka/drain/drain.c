@@ -1,8 +1,8 @@
-/* Copies librdkafka's messages into columns. The only C of this package; library.py calls it.
+/* Copies librdkafka's messages into columns, and columns into messages. The only C of this package; library.py calls it.
 
-   It allocates nothing, keeps nothing, and links to nothing: librdkafka's functions come in a table. All memory that it
+   It allocates nothing, keeps nothing, and links to nothing: librdkafka's functions come in tables. All memory that it
    writes is the caller's, and its sizes come with it: a column that is too small is an answer, never a write.
-   Messages stay librdkafka's until drain_drop; columns have copies. */
+   Messages stay librdkafka's until drain_drop; columns have copies. Of what is sent librdkafka makes copies. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -187,4 +187,143 @@ void drain_drop(const struct functions *librdkafka, struct message **messages, i
 {
     for (int64_t i = 0; i < count; i++)
         librdkafka->destroy(messages[i]);
+}
+
+/* rd_kafka_vu_t of rdkafka.h: an argument of produceva. */
+struct argument {
+    int type;
+    union {
+        void *pointer;
+        int number;
+        int32_t partition;
+        int64_t time;
+        struct {
+            const void *bytes;
+            size_t size;
+        } memory;
+        char pad[64];
+    } value;
+};
+
+enum { TOPIC = 2, PARTITION, VALUE, KEY, OPAQUE, FLAGS, TIMESTAMP, HEADERS = 10, ARGUMENTS = 8 };
+enum { COPY = 2, QUEUE_FULL = -184 };
+
+struct producing {
+    void *(*produce)(void *producer, const struct argument *arguments, size_t count);
+    void *(*new_headers)(size_t count);
+    int (*add_header)(void *headers, const char *name, ptrdiff_t name_size, const void *value, ptrdiff_t size);
+    void (*drop_headers)(void *headers);
+    int (*code)(const void *error);
+    void (*drop_error)(void *error);
+};
+
+/* An Arrow column of bytes that is read. `first`: the row of its memory that is row 0. */
+struct cells {
+    const uint8_t *present; /* null: no row is null */
+    int64_t first;
+    const int64_t *ends;
+    const uint8_t *bytes;
+};
+
+struct rows {
+    const int64_t *times;
+    const int32_t *header_ends; /* of row 0: where its headers begin */
+    struct cells values, keys, names, headers;
+};
+
+/* The answers about the records of a transaction, whose numbers begin at 1. */
+struct answers {
+    int64_t records;
+    int64_t failed;
+    int64_t error; /* of the first that failed */
+    int64_t first; /* offset of record 1; negative: the broker did not say */
+    int64_t last;  /* offset of the record with the highest number so far */
+    int64_t number;
+};
+
+/* Returns the bytes of a row; null for null. */
+static const void *cell(const struct cells *column, int64_t row, size_t *size)
+{
+    int64_t place = column->first + row;
+    *size = 0;
+    if (column->present && !(column->present[place / 8] >> (place % 8) & 1))
+        return 0;
+    *size = (size_t)(column->ends[place + 1] - column->ends[place]);
+    return *size ? (const void *)(column->bytes + column->ends[place]) : "";
+}
+
+/* Returns the headers of a row, or null if there are none. */
+static void *headers_of(const struct producing *librdkafka, const struct rows *rows, int64_t row)
+{
+    int64_t begin = rows->header_ends[row] - rows->header_ends[0], end = rows->header_ends[row + 1] - rows->header_ends[0];
+    if (begin == end)
+        return 0;
+    void *headers = librdkafka->new_headers((size_t)(end - begin));
+    for (int64_t i = begin; i < end; i++) {
+        size_t name_size, size;
+        const char *name = cell(&rows->names, i, &name_size);
+        const void *value = cell(&rows->headers, i, &size);
+        librdkafka->add_header(headers, name, (ptrdiff_t)name_size, value, (ptrdiff_t)size);
+    }
+    return headers;
+}
+
+/* Hands rows `start` to `end` to a producer; the first gets number `number`. Returns how many it took: fewer if its queue
+   is full, or at an error, which is written to `error`. */
+int64_t drain_send(const struct producing *librdkafka, void *producer, void *topic, int32_t partition,
+                   const struct rows *rows, int64_t start, int64_t end, int64_t number, void **error)
+{
+    struct argument arguments[ARGUMENTS] = {
+        {.type = TOPIC, .value.pointer = topic},
+        {.type = PARTITION, .value.partition = partition},
+        {.type = FLAGS, .value.number = COPY},
+        {.type = TIMESTAMP},
+        {.type = OPAQUE},
+        {.type = VALUE},
+        {.type = KEY},
+        {.type = HEADERS},
+    };
+    *error = 0;
+    for (int64_t row = start; row < end; row++) {
+        size_t size;
+        arguments[3].value.time = rows->times[row];
+        arguments[4].value.pointer = (void *)(intptr_t)(number + row - start);
+        arguments[5].value.memory.bytes = cell(&rows->values, row, &size);
+        arguments[5].value.memory.size = size;
+        arguments[6].value.memory.bytes = cell(&rows->keys, row, &size);
+        arguments[6].value.memory.size = size;
+        void *headers = headers_of(librdkafka, rows, row);
+        arguments[7].value.pointer = headers;
+        void *failure = librdkafka->produce(producer, arguments, headers ? ARGUMENTS : ARGUMENTS - 1);
+        if (!failure)
+            continue;
+        if (headers)
+            librdkafka->drop_headers(headers);
+        if (librdkafka->code(failure) == QUEUE_FULL)
+            librdkafka->drop_error(failure);
+        else
+            *error = failure;
+        return row - start;
+    }
+    return end - start;
+}
+
+/* Notes the answer about a record. librdkafka calls it while the producer is polled. */
+void drain_answer(void *producer, const struct message *record, void *opaque)
+{
+    struct answers *answers = opaque;
+    int64_t number = (int64_t)(intptr_t)record->opaque;
+    (void)producer;
+    answers->records++;
+    if (record->err) {
+        if (!answers->failed++)
+            answers->error = record->err;
+        return;
+    }
+    if (number == 1)
+        answers->first = record->offset;
+    if (number >= answers->number) {
+        answers->number = number;
+        answers->last = record->offset;
+    }
 }

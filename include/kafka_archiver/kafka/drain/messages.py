@@ -9,9 +9,9 @@ import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from kafka_archiver.kafka.drain.library import Column, Columns, Library, Size, Sizes
+from kafka_archiver.kafka.message_batch import Fault
 from kafka_archiver.kafka.messages import RECORD_COLUMNS, Headers, header_column, mark_unread
-from kafka_archiver.kafka.taken import Fault
-from kafka_archiver.records.formats import vectors
+from kafka_archiver.records import vectors
 from kafka_archiver.records.formats.base import VALUE
 from kafka_archiver.values.columns import Int64s
 
@@ -22,7 +22,7 @@ _HEADERS = RECORD_COLUMNS.field("headers").type
 
 
 class DrainedMessages:
-    """Implements `Taken`. The messages are librdkafka's: close it before the consumer.
+    """Implements `MessageBatch`. The messages are librdkafka's: close it before the consumer.
 
     :param most: how many messages it takes at most.
     :param sample: measure the headers of one message in so many.
@@ -50,7 +50,7 @@ class DrainedMessages:
         return int(sizes.keys.bytes + self._sample * (sizes.names.bytes + sizes.headers.bytes))
 
     def more(self, number: int, timeout: float) -> bool:
-        """Take up to `number` further messages; see `Taken`."""
+        """Take up to `number` further messages; see `MessageBatch`."""
         free, free_errors = self._record(self._count), self._errors + len(self.faults) * _POINTER
         count = self._consume(free, min(number, self._most - len(self)), timeout)
         details = np.empty((count, 4), np.int64)
@@ -85,7 +85,7 @@ class DrainedMessages:
         return self._kafka.topic_name(topic).decode(), partition.value
 
     def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
-        """Return the first `count` records; see `Taken`."""
+        """Return the first `count` records; see `MessageBatch`."""
         return self._batches(0, count, whole)
 
     def _batches(self, start: int, end: int, whole: bool) -> list[pa.RecordBatch]:

@@ -1,5 +1,6 @@
-"""The layout `fields`: by fields of the value, the key and headers, <topic>/country=DE/id=7."""
+"""The layouts `fields`, by values of fields, <topic>/country=DE/id=7, and `path`, by any pattern."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -8,10 +9,28 @@ from pydantic import Field as Bounds
 
 from kafka_archiver.model.keys import encode
 from kafka_archiver.model.layouts.form import PathForm
-from kafka_archiver.model.layouts.options import Values
-from kafka_archiver.model.layouts.template import field_of
+from kafka_archiver.model.layouts.options import Every, Values
+from kafka_archiver.model.layouts.template import field_of, parsed
 from kafka_archiver.model.layouts.tokens import Field, TextToken, Token, TopicToken
 from kafka_archiver.values.documents import Value
+
+
+class PathOptions(Every, Values):
+    """`path`: the pattern."""
+
+    path: str
+
+
+class Path:
+    """Files records by a pattern of the YAML."""
+
+    name = "path"
+    options = PathOptions
+
+    def form(self, options: PathOptions) -> PathForm:
+        """:raises ValueError: the pattern has no meaning."""
+        columns = re.findall(r"(?:^|/)([^/{}=]+)=", options.path)
+        return PathForm(parsed(options.path), columns=tuple(columns), **options.clock(), **options.values())
 
 
 class Filed(Value):

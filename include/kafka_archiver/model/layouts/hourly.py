@@ -1,4 +1,4 @@
-"""The layout `hourly`: by the hour of the record's time, <topic>/date=2026-11-21/hour=05."""
+"""The layouts `hourly` and `daily`, by the time: <topic>/date=2026-11-21/hour=05, or without the hour."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -8,6 +8,17 @@ from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.intervals import hour_of, hour_start, to_ms
+
+
+class Daily:
+    """Files records by their day, UTC unless the YAML names another zone."""
+
+    name = "daily"
+    options = ClockOptions
+
+    def form(self, options: ClockOptions) -> PathForm:
+        """Records without a usable time go to a null partition."""
+        return PathForm(parsed("{topic}/date={yyyy-MM-dd}"), columns=("date",), missing="null", **options.clock())
 
 
 class Hourly:

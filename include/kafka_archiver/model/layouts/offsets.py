@@ -1,4 +1,4 @@
-"""The layout `offsets`: by buckets of offsets, <topic>/partition=3/offsets=00000000000000100000."""
+"""The layouts `topic_partition`, <topic>/partition=3, and `offsets`, with a folder for each so many offsets."""
 
 from typing import Annotated
 
@@ -7,6 +7,17 @@ from pydantic import Field
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.documents import Value
+
+
+class TopicPartitionLayout:
+    """Files records by the partition alone: one object for each chunk."""
+
+    name = "topic_partition"
+    options = Value
+
+    def form(self, options: Value) -> PathForm:  # noqa: ARG002 - it has none
+        """No record is without a place."""
+        return PathForm(parsed("{topic}/partition={partition}"), columns=("partition",))
 
 
 class OffsetsOptions(Value):

@@ -23,18 +23,14 @@ from kafka_archiver.model.layouts.confluent import (
     ConfluentHourly,
     ConfluentTime,
 )
-from kafka_archiver.model.layouts.daily import Daily
-from kafka_archiver.model.layouts.deviantart import DeviantArt
-from kafka_archiver.model.layouts.fields import ByFields
+from kafka_archiver.model.layouts.fields import ByFields, Path
 from kafka_archiver.model.layouts.form import PathForm
-from kafka_archiver.model.layouts.hourly import Hourly, parse_hour_path
+from kafka_archiver.model.layouts.hourly import Daily, Hourly, parse_hour_path
 from kafka_archiver.model.layouts.lenses import Lenses, LensesKeysAndValues, LensesValues
-from kafka_archiver.model.layouts.offsets import OffsetBuckets
-from kafka_archiver.model.layouts.path import Path
+from kafka_archiver.model.layouts.offsets import OffsetBuckets, TopicPartitionLayout
+from kafka_archiver.model.layouts.s3_connectors import DeviantArt, Zooz
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.tokens import Field
-from kafka_archiver.model.layouts.topic_partition import TopicPartitionLayout
-from kafka_archiver.model.layouts.zooz import Zooz
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.documents import Value
 

@@ -8,9 +8,9 @@ from typing import Any
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.errors import ArchiverError
-from kafka_archiver.orchestration.alerts import texts
-from kafka_archiver.orchestration.alerts.failure import failed
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables
+from kafka_archiver.orchestration.alerts import state_texts
+from kafka_archiver.orchestration.alerts.failed_run import failed
+from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter, MessageOf
 from kafka_archiver.orchestration.connections import open_archive
@@ -33,9 +33,9 @@ class AlertCallbacks:
     :param archives: whether the DAG archives (True) or audits (False).
     """
 
-    def __init__(self, archive: Archive, archives: bool = True, incidents: Incidents | None = None) -> None:
+    def __init__(self, archive: Archive, archives: bool = True) -> None:
         self._archive, self._archives = archive, archives
-        self._reporter = IncidentReporter(archive.archive, archive.alerts, incidents or InVariables())
+        self._reporter = IncidentReporter(archive.archive, archive.alerts, InVariables())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
         """Send the alert of a task that failed for good: Airflow's callback."""
@@ -70,7 +70,7 @@ class AlertCallbacks:
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
             self._reporter.report(
-                "audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url)
+                "audit", None, "", lambda *_: state_texts.whole_again(self._archive.archive, figures, ti.log_url)
             )
         if kind == "failure":
             self.late(figures.closed_until, moment, ti.log_url)
@@ -96,7 +96,7 @@ class AlertCallbacks:
             "late_hour",
             "late" if moment - since > limit else None,
             "",
-            lambda state, _: texts.late_hour(self._archive.archive, state, until, moment, limit, link),
+            lambda state, _: state_texts.late_hour(self._archive.archive, state, until, moment, limit, link),
         )
 
     def _failed(self, context: Mapping[str, Any]) -> None:
@@ -125,12 +125,12 @@ class AlertCallbacks:
 
     def _report_audit(self, audit: Mapping[str, Any], ti: Any) -> None:
         """Alert on damage, and on a state that stops the next run: two incidents, because they end apart."""
-        self._of_audit("audit", texts.damage, audit, audit.get("damage") or {}, ti)
+        self._of_audit("audit", state_texts.damage, audit, audit.get("damage") or {}, ti)
         if audit.get("live"):
-            self._of_audit("stop", texts.stop, audit, audit.get("stops") or {}, ti)
+            self._of_audit("stop", state_texts.stop, audit, audit.get("stops") or {}, ti)
 
     def _of_audit(
-        self, kind: Kind, text: texts.OfAudit, audit: Mapping[str, Any], finding: Mapping[str, Any], ti: Any
+        self, kind: Kind, text: state_texts.OfAudit, audit: Mapping[str, Any], finding: Mapping[str, Any], ti: Any
     ) -> None:
         name, cause, steps = self._archive.archive, str(finding.get("cause", "")), from_dicts(finding.get("actions"))
         report = str(audit.get("report", ""))
@@ -140,7 +140,7 @@ class AlertCallbacks:
     def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
         def tell(_: State, before: Incident | None) -> Message:
             assert before is not None
-            return texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
+            return state_texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
 
         self._reporter.report(kind, None, "", tell)
 
@@ -152,7 +152,7 @@ class AlertCallbacks:
                 "loss",
                 f"{figures.runs[-1]}: {figures.lost}",
                 "",
-                lambda *_: texts.loss(name, figures, ti.log_url),
+                lambda *_: state_texts.loss(name, figures, ti.log_url),
             )
 
     def _lagging(self, ti: Any) -> None:
@@ -171,5 +171,5 @@ class AlertCallbacks:
             "lag",
             "lag" if waiting > most else None,
             "",
-            lambda state, _: texts.lag(self._archive.archive, state, waiting, most, ti.log_url),
+            lambda state, _: state_texts.lag(self._archive.archive, state, waiting, most, ti.log_url),
         )

@@ -1,4 +1,4 @@
-"""An alert as a value, and its texts. Pure."""
+"""An alert as a value: its kind, its receivers, its form as mail, chat message and log line. Pure."""
 
 import html
 from collections.abc import Mapping

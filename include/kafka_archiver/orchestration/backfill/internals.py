@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.backfill.request import Request
-from kafka_archiver.orchestration.metadata.services import api_url
+from kafka_archiver.orchestration.metadata.airflow_health import api_url
 
 _PARAMETERS = {
     "_get_info_list": ("dag", "from_date", "to_date", "reverse"),

@@ -26,14 +26,14 @@ from kafka_archiver.orchestration.connections.keys import transform_keys
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.submit.handover import handover_settings
-from kafka_archiver.records.decode.registry import Registry
+from kafka_archiver.records.decode.schema_registry import Registry
 from kafka_archiver.state.doctor import Finding
 from kafka_archiver.state.doctor import examine as examine_archive
 from kafka_archiver.state.doctor.check import ok, problem, tried
-from kafka_archiver.state.doctor.encryption import NAME, check_encryption
 from kafka_archiver.state.doctor.records import check_records
-from kafka_archiver.state.doctor.registry import REGISTRY, check_registry
+from kafka_archiver.state.doctor.schema_registry import REGISTRY, check_registry
 from kafka_archiver.state.doctor.spark import check_submit
+from kafka_archiver.state.doctor.store import NAME, check_encryption
 from kafka_archiver.store.retry import Backoff
 
 Client = TypeVar("Client")

@@ -29,6 +29,7 @@ from kafka_archiver.values.documents import isoformat
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.ledger.ledger import Ledger
+    from kafka_archiver.model.restore import RestoreLimits
     from kafka_archiver.model.restore_request import RestoreRequest
 
 
@@ -101,16 +102,17 @@ def restore(args: Namespace) -> None:
     from kafka_archiver.orchestration.connections import open_ledger
     from kafka_archiver.orchestration.dag_run.restore_form import restore_request
     from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+    from kafka_archiver.work.restore.plan import plan_of
     from kafka_archiver.work.restore.prepare import known_topics
 
     archive = find_archive(args.archive)
     ledger = open_ledger(archive)
     conf = conf_of_arguments(args)
     request = restore_request(conf, known_topics(ledger), conf["restore"])
-    if not ledger.restore_plan(request.restore):
+    if plan := ledger.restore_plan(request.restore):
+        say(f"Restore {request.restore} is planned already: going on with it{_limits(plan_of(plan, request).limits)}.")
+    else:
         _look_ahead(archive, ledger, request, args)
-    elif not args.dry_run:
-        say(f"Restore {request.restore} is planned already: going on with it.")
     if args.dry_run:
         _dry_groups(archive, ledger, request, args)
         return
@@ -132,6 +134,13 @@ def restore(args: Namespace) -> None:
         raise SystemExit(1)
 
 
+def _limits(limits: RestoreLimits) -> str:
+    """Return what a plan says about the speed: a later command does not change it."""
+    pairs = ((limits.bytes_per_second, "bytes"), (limits.records_per_second, "records"))
+    texts = [f"{number:,} {noun} a second" for number, noun in pairs if number]
+    return f", at most {' and '.join(texts)} as planned" if texts else ", without a limit, as planned"
+
+
 def conf_of_arguments(args: Namespace) -> dict[str, Any]:
     """Return the conf of the DAG run.
 
@@ -150,9 +159,11 @@ def conf_of_arguments(args: Namespace) -> dict[str, Any]:
 
 def _keys_in(file: str) -> list[str]:
     try:
-        return [line for line in Path(file).read_text(encoding="utf-8").splitlines() if line]
+        # Not by splitlines(): a key may have its other ends of lines, like U+2028.
+        lines = Path(file).read_bytes().decode("utf-8-sig").split("\n")
+        return [key for line in lines if (key := line.removesuffix("\r"))]
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--keys-file {file}: expected keys in UTF-8, one in a line ({error})") from None
+        raise ConfigError(f"--keys-file {file}: expected keys in UTF-8, or base64:…, one in a line ({error})") from None
 
 
 def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args: Namespace) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.context.archive_context import Context
     from kafka_archiver.model.findings import Finding
-    from kafka_archiver.model.progress import PartitionProgress
+    from kafka_archiver.model.partition_progress import PartitionProgress
     from kafka_archiver.state.overview import Snapshot
     from kafka_archiver.state.status import HourStatus
 
@@ -114,7 +114,7 @@ def show_status(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.metadata.facts import facts_of
     from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
     from kafka_archiver.state.health.plugins import checks_of
-    from kafka_archiver.state.overview import look
+    from kafka_archiver.state.overview import take_snapshot
     from kafka_archiver.state.status import last_hours
 
     undeclared = undeclared_archives(read_archives(config_folder()))
@@ -122,7 +122,7 @@ def show_status(args: Namespace) -> Answer:
     def ask(archive: Archive) -> ArchiveStatus:
         context, asked_at = open_archive(archive), datetime.now(UTC)
         with announce_wait(lambda: _describe_wait(context)):
-            snapshot = look(context, facts_of(archive, asked_at))
+            snapshot = take_snapshot(context, facts_of(archive, asked_at))
         if snapshot.state is None and snapshot.incomplete is None:
             # Not even the ledger can be read.
             raise TransientError(snapshot.error or "no answer")

@@ -8,9 +8,8 @@ from kafka_archiver.orchestration.connections.archive import (
     target_endpoints,
 )
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
-from kafka_archiver.orchestration.connections.properties import mask_secrets
-from kafka_archiver.orchestration.connections.registry import registry_endpoint, target_registry
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets
+from kafka_archiver.orchestration.connections.schema_registry import registry_endpoint, target_registry
 
 __all__ = [
     "NamedConnection",

@@ -3,11 +3,15 @@
 from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
+from kafka_archiver.config.properties import is_plain_address
 from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.messages.entry_points import imported
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.stores import StoreType, store_of
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, target_endpoint
-from kafka_archiver.orchestration.connections.keys import master_keys, transform_keys
-from kafka_archiver.orchestration.connections.registry import registry_endpoint
-from kafka_archiver.orchestration.connections.store import store_endpoint
+from kafka_archiver.orchestration.connections.keys import customer_key, master_keys, transform_keys
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
+from kafka_archiver.orchestration.connections.schema_registry import registry_endpoint
 
 if TYPE_CHECKING:
     # Imported late, because they load Kafka's and S3's clients, and Airflow parses DAGs all day.
@@ -68,3 +72,31 @@ def open_ledger(archive: Archive) -> "Ledger":
 
     clients = Endpoints(kafka={}, store=store_endpoint(archive), master_keys=master_keys(archive))
     return Ledger(store.open_store(archive.store.url, clients.store), archive.archive, keyring_of(clients))
+
+
+def store_endpoint(archive: Archive) -> dict[str, str]:
+    """Return the store's part of `endpoints`. Raises ConfigError."""
+    kind = store_of(archive.store.url)
+    key, source = archive.store.named_connection
+    own = {**archive.store.requests, **customer_key(archive)}
+    if not isinstance(source, str):
+        where, options = f"the mapping in {key}", {name: text(value) for name, value in source.items()}
+    else:
+        reference = NamedConnection(source, key, kind.connections)
+        where = str(reference)
+        options = imported(kind.from_connection)(find_connection(reference), where)
+    return mask_secrets(_checked(kind, {**options, **own}, where))
+
+
+def _checked(kind: StoreType, options: dict[str, str], where: str) -> dict[str, str]:
+    for name in ("endpoint_url", "sts_endpoint_url", "kms_endpoint_url"):
+        if not is_plain_address(options.get(name) or "http://host"):
+            # The message does not repeat the address: it may hold a secret.
+            raise ConfigError(
+                f"{where}: expected `{name}` like http://host:port, without user, password, query and fragment"
+            )
+    try:
+        imported(kind.check)(options)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    return options

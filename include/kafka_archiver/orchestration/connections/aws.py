@@ -15,7 +15,7 @@ from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
 
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.connections.properties import text
+from kafka_archiver.orchestration.connections.lookup import text
 
 if TYPE_CHECKING:
     # Imported late at runtime: they load boto3, and Airflow parses DAGs all day.

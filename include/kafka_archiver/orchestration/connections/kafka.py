@@ -7,8 +7,7 @@ from typing import Any
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
-from kafka_archiver.orchestration.connections.properties import mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
 
 # Properties that the archiver sets itself, or that other clients use: consumers and producers may share a connection.
 _NOT_OURS = re.compile(

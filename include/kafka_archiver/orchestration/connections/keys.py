@@ -4,8 +4,7 @@ from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection
-from kafka_archiver.orchestration.connections.properties import mask_secrets
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets
 
 # Of fewer, somebody who knows a hash or the fingerprint could try all.
 SHORTEST = 16

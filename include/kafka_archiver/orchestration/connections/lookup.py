@@ -1,16 +1,19 @@
 """Find Airflow's connections, in tasks and in commands. Errors have the command that adds a missing connection."""
 
+import json
 import os
 import shlex
 import sys
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
 
 from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.messages.secrets import masked
 
 # Seconds until a connection that Airflow does not know is asked for again.
 AGAIN_SECONDS = 5.0
@@ -90,3 +93,16 @@ def _get(conn_id: str) -> Connection:
 
 def _in_task() -> bool:
     return hasattr(sys.modules.get("airflow.sdk.execution_time.task_runner"), "SUPERVISOR_COMMS")
+
+
+def mask_secrets(properties: dict[str, str]) -> dict[str, str]:
+    """Make logs mask the secrets of these properties, and return the properties."""
+    for secret in masked(properties):
+        mask_secret(secret)
+        mask_secret(json.dumps(secret)[1:-1])
+    return properties
+
+
+def text(value: Any) -> str:
+    """Return a value of YAML or JSON as text for a client's property."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

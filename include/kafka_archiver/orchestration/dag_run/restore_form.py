@@ -21,11 +21,14 @@ from kafka_archiver.model.restore import (
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.orchestration.dag_run.params import utc
 from kafka_archiver.values.intervals import MS_PER_HOUR, to_ms
+from kafka_archiver.work.restore.plan import require_name
 
 _TEXT, _NUMBER = {"type": ["null", "string"]}, {"type": ["null", "integer"], "minimum": 0}
 _LIST = {"type": ["null", "array"], "items": {"type": "string"}}
 _FLAG = {"type": "boolean"}
 _HOUR = {"type": ["null", "string"], "format": "date-time"}
+# Of Kafka.
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _CHANGES: tuple[Inexact, ...] = ("values_only", "rows", "lost", "timestamps", "headers")
 
 
@@ -101,14 +104,18 @@ def restore_request(params: Mapping[str, Any], known_topics: Sequence[str], defa
     :param default: the name of the restore if the run gives none.
     :raises ConfigError: a parameter is wrong.
     """
+    name = params.get("restore") or default
+    require_name(name)
     topics = selected_topics(params.get("topics"), known_topics)
+    rename = dict(_renamed(topics, params.get("rename") or ()))
+    _require_targets({topic: rename.get(topic, topic) for topic in topics})
     bounds = {key: params.get(key) for key in ("bytes_per_second", "records_per_second")}
     return RestoreRequest(
-        restore=params.get("restore") or default,
+        restore=name,
         selection=RestoreSelection(
             topics=topics,
-            partitions=tuple(sorted(params.get("partitions") or ())),
-            generation=params.get("generation"),
+            partitions=tuple(sorted({_number("partitions", n) for n in params.get("partitions") or ()})),
+            generation=None if params.get("generation") is None else _number("generation", params["generation"]),
             hours=_hours(params.get("from"), params.get("until")),
             offsets=_offsets(params.get("start"), params.get("end")),
             as_of=None if not params.get("as_of") else to_ms(_time("as_of", params["as_of"])),
@@ -116,7 +123,7 @@ def restore_request(params: Mapping[str, Any], known_topics: Sequence[str], defa
             headers=tuple(map(_header, params.get("headers") or ())),
             dead_letters=params.get("dead_letters") or "with",
         ),
-        rename=dict(_renamed(topics, params.get("rename") or ())),
+        rename=rename,
         partitioner=params.get("partitioner") or "same",
         options=RestoreOptions(allow=allowed(params), append=bool(params.get("append"))),
         limits=RestoreLimits(**{key: limit for key, limit in bounds.items() if limit}),
@@ -152,13 +159,19 @@ def selected_topics(asked: Sequence[str] | None, known: Sequence[str]) -> tuple[
 
 
 def _renamed(topics: Sequence[str], rules: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the new name of each topic that a rule renames; the first rule that matches counts."""
+    """Yield the new name of each topic that a rule renames; the first rule that matches counts.
+
+    :raises ConfigError: a rule is none, or renames no topic.
+    """
     pairs = []
     for rule in rules:
         old, separator, new = rule.partition("=")
         if not separator or not old or not new:
             raise ConfigError(f"rename: expected FROM=TO, as in orders=orders_restored, found {rule!r}")
-        pairs.append((old, new, _expression("rename", old)))
+        expression = _expression("rename", old)
+        if not any(topic == old or expression.fullmatch(topic) for topic in topics):
+            raise ConfigError(f"rename: {rule!r} renames none of the restored topics: {', '.join(topics)}")
+        pairs.append((old, new, expression))
     for topic in topics:
         for old, new, expression in pairs:
             if topic == old:
@@ -167,6 +180,30 @@ def _renamed(topics: Sequence[str], rules: Sequence[str]) -> Iterator[tuple[str,
             if match := expression.fullmatch(topic):
                 yield topic, _expanded(match, new)
                 break
+
+
+def _require_targets(names: Mapping[str, str]) -> None:
+    """Check the names of target topics, by those of the source.
+
+    :raises ConfigError: Kafka has no such name, or two topics would be written to the same one.
+    """
+    for topic, name in names.items():
+        if not _TOPIC.fullmatch(name) or name in (".", ".."):
+            raise ConfigError(
+                f"rename: {topic} would become {name[:100]!r}, which is not the name of a topic; expected letters, "
+                "digits, '.', '_' and '-', up to 249"
+            )
+        if others := [other for other, taken in names.items() if taken == name and other != topic]:
+            raise ConfigError(
+                f"rename: {topic} and {', '.join(others)} would both be written to {name}: each topic needs a target "
+                r"of its own, as in '(.*)=\1_restored'"
+            )
+
+
+def _number(key: str, number: int) -> int:
+    if number < 0:
+        raise ConfigError(f"{key}: expected a number from 0 on, found {number}")
+    return number
 
 
 def _expanded(match: re.Match[str], new: str) -> str:
@@ -200,8 +237,8 @@ def _offsets(start: int | None, end: int | None) -> tuple[int, int] | None:
     if start is None and end is None:
         return None
     bounds = (start or 0, 2**63 - 1 if end is None else end)
-    if bounds[1] <= bounds[0]:
-        raise ConfigError(f"expected `start` before `end`, found the offsets {start} and {end}")
+    if not 0 <= bounds[0] < bounds[1] < 2**63:
+        raise ConfigError(f"expected `start` from 0 on and before `end`, found the offsets {start} and {end}")
     return bounds
 
 
@@ -215,7 +252,7 @@ def _time(key: str, text: str) -> Any:
 def _key(text: str) -> str:
     """Return a key in base64."""
     if not text.startswith("base64:"):
-        return base64.b64encode(text.encode()).decode()
+        return base64.b64encode(_utf8("keys", text, ": give its bytes as base64:…")).decode()
     try:
         return base64.b64encode(base64.b64decode(text.removeprefix("base64:"), validate=True)).decode()
     except ValueError:
@@ -224,7 +261,18 @@ def _key(text: str) -> str:
 
 def _header(text: str) -> SelectedHeader:
     name, separator, value = text.partition("=")
-    return SelectedHeader(name=name, value=base64.b64encode(value.encode()).decode() if separator else None)
+    if not name:
+        raise ConfigError(f"headers: expected NAME or NAME=VALUE, found {text[:50]!r}")
+    _utf8("headers", name)
+    return SelectedHeader(name=name, value=base64.b64encode(_utf8("headers", value)).decode() if separator else None)
+
+
+def _utf8(key: str, text: str, remedy: str = "") -> bytes:
+    """Return the bytes of a text; arguments of a command may have others than UTF-8."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{key}: {ascii(text)[:50]} is not UTF-8{remedy}") from None
 
 
 def conf_of(params: Mapping[str, Any]) -> dict[str, Any]:

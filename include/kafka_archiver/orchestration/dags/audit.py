@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.note import AUDITED
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dags.archive import archives_of_dags, default_args, tags, with_params
-from kafka_archiver.orchestration.dags.cleaning import clean_up_task
 from kafka_archiver.orchestration.dags.docs import doc_md
 
 log = logging.getLogger(__name__)
+# Earlier runs were checked on each day of this window; `airflow archive clean` checks all runs.
+WINDOW = timedelta(days=8)
 _NAMED = 10
 _PREFIX = "audit_"
 # The documentation that these DAGs share.
@@ -168,3 +169,21 @@ def _params() -> dict[str, Param]:
             description="Also compare with the brokers: topic ids, the group's offsets, retention.",
         ),
     }
+
+
+def clean_up_task(archive: Archive) -> Any:
+    """Make the task, not yet chained. It also sweeps the temporary directory of the machine on which it runs."""
+
+    @task(
+        task_id="clean_up",
+        doc_md="Removes unfinished uploads and objects that are no longer needed, once they are a day old.",
+    )
+    def clean_up() -> None:
+        from kafka_archiver.records.writer.disk import sweep
+        from kafka_archiver.work.clean_up import clean_up as step
+
+        moment = datetime.now(UTC)
+        step(open_ledger(archive), moment, moment - WINDOW)
+        sweep(None)
+
+    return clean_up()

@@ -83,7 +83,7 @@ def register_schemas(
 ) -> "tuple[ReframedColumn, ...]":
     """Register the schemas of what is restored. Return the columns whose records get other ids."""
     from kafka_archiver.reader.runs import Plans
-    from kafka_archiver.records.decode.registry_writer import RegistryWriter
+    from kafka_archiver.records.decode.schema_registry_writer import RegistryWriter
     from kafka_archiver.work.restore.schemas import SchemaRegistration
 
     writer = RegistryWriter.of(target_registry(params["registry"]), "registry")

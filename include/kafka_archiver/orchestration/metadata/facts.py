@@ -21,9 +21,9 @@ from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES, PROGRESS
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.metadata.airflow_health import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.follow import causes
-from kafka_archiver.orchestration.metadata.services import api_url, needs_no_login
 from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, JobProgress, TaskFailure, Written, place
 from kafka_archiver.work.planned_work import PlannedWork
 

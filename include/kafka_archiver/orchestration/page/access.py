@@ -3,6 +3,7 @@
 Who may see an archive's DAG may see the archive; who may trigger the DAG may act.
 """
 
+import hmac
 import logging
 import os
 from collections import defaultdict
@@ -16,6 +17,8 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.configuration import conf
 from airflow.models import DagModel
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.utils.session import create_session
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -24,10 +27,34 @@ from sqlalchemy import select
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 
+# The variable with the token, or the Airflow connection with the token as its password.
+VARIABLE, CONNECTION = "ARCHIVER_METRICS_TOKEN", "archiver_metrics"
+_PREFIX = "bearer "
 log = logging.getLogger(__name__)
 # Into which archives the page may look: `plain`: those that are not encrypted before they are sent; `all`; `none`.
 RECORDS_SETTING = "ARCHIVER_PAGE_RECORDS"
 _bearer = HTTPBearer(auto_error=False)
+
+
+def has_token(request: Request) -> bool:
+    """Return whether the request has the token of machines that read health and metrics, and that is good for no more.
+
+    It is sent as `Authorization: Bearer …`, and compared in constant time.
+    """
+    header = request.headers.get("authorization", "")
+    token = _configured_token() if header.lower().startswith(_PREFIX) else None
+    return token is not None and hmac.compare_digest(header[len(_PREFIX) :].strip().encode(), token.encode())
+
+
+def _configured_token() -> str | None:
+    """Return the token; None: there is none, and only users may look."""
+    if token := os.environ.get(VARIABLE, "").strip():
+        return token
+    os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+    try:
+        return str(Connection.get(CONNECTION).password or "").strip() or None
+    except AirflowNotFoundException:
+        return None
 
 
 async def user_or_none(

@@ -26,13 +26,15 @@ from kafka_archiver.orchestration.page.consent import Consent, question
 from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import base_path, render
-from kafka_archiver.orchestration.page.submitted import SubmittedForm
+from kafka_archiver.orchestration.page.submitted import SubmittedForm, own_fields
 from kafka_archiver.orchestration.page.views import forms_of, require_visible
 from kafka_archiver.state.acknowledge import accept
 
 log = logging.getLogger(__name__)
 # Bytes of a form.
 MOST = 1 << 16
+# Characters that every proxy takes.
+MOST_OF_ADDRESS = 6000
 
 
 def action_router(observatory: Observatory, details: Details) -> APIRouter:
@@ -67,6 +69,9 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
             raise ConfigError(f"Archive {name} cannot run: {fault.fault}", actions=fault.do)
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
+        if action == "restore" and not form.get("agreed"):
+            # Reading the ledger takes minutes for a long archive: a page that waits by itself shows what comes of it.
+            return RedirectResponse(f"{back}/restores/question?{_in_address(form)}", 303)
         if not form.get("agreed") and (consent := question(observatory, archive, trigger)):
             return _ask(request, user, name, back, action, form, consent)
         started = _start(trigger, user.get_name())
@@ -77,6 +82,16 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
     note(f"archiver_{action}", trigger.dag, user.get_name(), started=started, conf=trigger.conf)
     where = f"{back}/restores" if trigger.dag == restore_dag_id(name) else back
     return RedirectResponse(f"{where}?{urlencode({'started': started, 'dag': trigger.dag})}", 303)
+
+
+def _in_address(form: SubmittedForm) -> str:
+    query = urlencode(own_fields(form))
+    if len(query) > MOST_OF_ADDRESS:
+        raise ConfigError(
+            f"the fields of this restore have {len(query):,} characters in an address, expected at most "
+            f"{MOST_OF_ADDRESS:,}. Restore in parts, or on a terminal with airflow archive restore"
+        )
+    return query
 
 
 def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> Response:
@@ -119,9 +134,8 @@ def _ask(
     request: Request, user: Any, name: str, back: str, action: str, form: SubmittedForm, consent: Consent
 ) -> Response:
     """Render the page that asks for consent, with the same fields again."""
-    fields = [(field, value) for field, value in form.fields if field not in ("csrf", "agreed")]
     more = {"name": name, "action": action, "back": back, "csrf": csrf_token(user)}
-    return render(request, "confirm.html", 200, **consent._asdict(), fields=fields, **more)
+    return render(request, "confirm.html", 200, consent=consent, fields=own_fields(form), **more)
 
 
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:

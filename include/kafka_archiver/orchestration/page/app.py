@@ -12,13 +12,12 @@ from kafka_archiver.orchestration.page.action_routes import action_router
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
-from kafka_archiver.orchestration.page.health import health_router
+from kafka_archiver.orchestration.page.health import health_router, trouble_router
 from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.new_archive import new_archive_router
 from kafka_archiver.orchestration.page.render import HEADERS, render
 from kafka_archiver.orchestration.page.restores import restores_router
-from kafka_archiver.orchestration.page.trouble import trouble_router
 from kafka_archiver.orchestration.page.views import pages_router
 
 

@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.state.health.plugins import checks_of
-from kafka_archiver.state.overview import Snapshot, look
+from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import Store
 from kafka_archiver.store.read_once import ReadOnce
@@ -140,7 +140,7 @@ class Observatory:
 
 def _look(context: Context, facts: Facts, before: Snapshot | None) -> Snapshot:
     try:
-        return look(context, facts, before)
+        return take_snapshot(context, facts, before)
     except ArchiverError as error:
         return Snapshot(archive=context.archive.archive, taken_at=datetime.now(UTC), error=str(error))
 

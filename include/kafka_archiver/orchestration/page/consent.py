@@ -5,14 +5,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.restore_consent import restore_effects
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.plan import preview
 from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
@@ -31,8 +29,6 @@ def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> Co
 
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
     """
-    if trigger.dag == restore_dag_id(archive.archive):
-        return Consent("Restore this to Kafka?", *restore_effects(observatory, archive, trigger.conf))
     if conf := trigger.conf.get("rebuild"):
         return Consent(dangers=list(_rebuild(observatory, archive, Rebuild.of(conf))))
     policies = trigger.conf.get("policies", {})

@@ -1,5 +1,6 @@
 """The page's details of one archive beyond its snapshot: read in the background, kept for seconds."""
 
+import json
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
@@ -18,6 +19,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.cache import Cache, Near
+from kafka_archiver.orchestration.page.restore_consent import Effects, restore_effects
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
@@ -30,6 +32,8 @@ from kafka_archiver.work.restore.prepare import known_topics
 DAYS, YEAR, RUNS, PLANS, ACTIONS = 28, 366, 10, 24, 15
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
 PATIENCE, FRESH = 12.0, 15.0
+# The same for what reads the ledger of a whole archive: a page says soon that it is being read.
+QUESTION_PATIENCE = 1.0
 # Somebody looks at one archive: an answer older than so many seconds is read again at once, and awaited for so many.
 NEAR = Near(age=10.0, wait=0.4)
 # Answers that are kept: each hour that somebody looks at is one.
@@ -105,6 +109,12 @@ class Details:
         """Return the restores of an archive."""
         return self._get((self._restores, archive))
 
+    def restore_effects(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Effects] | None:
+        """Return what a restore would do."""
+        key = (self._restore_effects, archive, json.dumps(conf, sort_keys=True))
+        lookup: Lookup[Effects] | None = self._cache.get(key, QUESTION_PATIENCE)
+        return lookup
+
     def plan(self, archive: str) -> Lookup[Preview] | None:
         """Preview the run that would be triggered now."""
         return self._get((self._plan, archive))
@@ -168,6 +178,9 @@ class Details:
         return RestoresDetail(
             last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
         )
+
+    def _restore_effects(self, archive: Archive, conf: str) -> Effects:
+        return restore_effects(self._observatory.open(archive), json.loads(conf))
 
     def _plan(self, archive: Archive) -> Preview:
         context, moment = self._observatory.open(archive), datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""`/archiver/health`: 200 if Airflow itself works and every archive is healthy, else 503.
+"""`/archiver/health`: 200 if Airflow itself works and every archive is healthy, else 503. `/archiver/trouble`.
 
 A stranger gets one word. A user gets the checks of the archives that the user may see, a machine with the token all.
 """
@@ -11,13 +11,16 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from kafka_archiver.config import Archive
+from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.orchestration.metadata.services import services
-from kafka_archiver.orchestration.page.access import MaybeUser, visible
+from kafka_archiver.orchestration.metadata.airflow_health import services
+from kafka_archiver.orchestration.page.access import MaybeUser, User, has_token, visible
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.token import has_token
+from kafka_archiver.orchestration.page.views import rows_of
 from kafka_archiver.state.health import Verdict, as_check, verdict_of
 
+# Archives that are named, and characters of the cause of each.
+MOST, LONG = 10, 200
 # Seconds to wait for archives that nobody has looked at since the start.
 PATIENCE = 10.0
 # Strangers hold a thread of Airflow's server for less.
@@ -83,3 +86,20 @@ def _document(checks: Collection[Finding]) -> dict[str, Any]:
 
 def _code(verdict: Verdict) -> int:
     return 200 if verdict in ("ok", "warning") else 503
+
+
+def trouble_router(observatory: Observatory) -> APIRouter:
+    """Return the route of the panel."""
+    router = APIRouter()
+
+    @router.get("/trouble")
+    def trouble(request: Request, user: User) -> Response:  # noqa: ARG001 - FastAPI's signature
+        """Return the archives with problems that the user may see. Waits for none; `awaited`: some are being read."""
+        known = observatory.archives().valid
+        rows = rows_of(observatory, {name: known[name] for name in visible(user, known)}, patience=0.0)
+        wrong = [row for row in rows if row.verdict == "failing"]
+        shown = [{"name": row.name, "dag": dag_id(row.name), "cause": row.short[:LONG]} for row in wrong[:MOST]]
+        awaited = any(row.snapshot is None for row in rows)
+        return JSONResponse({"archives": shown, "more": len(wrong[MOST:]), "awaited": awaited})
+
+    return router

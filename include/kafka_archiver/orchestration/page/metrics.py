@@ -11,10 +11,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.metadata.services import Services, services
-from kafka_archiver.orchestration.page.access import MaybeUser, visible
+from kafka_archiver.orchestration.metadata.airflow_health import Services, services
+from kafka_archiver.orchestration.page.access import MaybeUser, has_token, visible
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.token import has_token
 from kafka_archiver.state.health import verdict_of
 from kafka_archiver.state.health.plugins import checks_of
 from kafka_archiver.state.overview import LastAudit, LastRun, Snapshot

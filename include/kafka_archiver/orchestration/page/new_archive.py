@@ -1,32 +1,87 @@
 """A form for a new archive: topics from the brokers, the keys of real records, and the YAML to copy. Writes no file."""
 
 import re
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, get_args
 
+import yaml
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.messages.faults import FaultyYamlError
+from kafka_archiver.messages.explain import FaultyYamlError
 from kafka_archiver.model.plan import Content
 from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.triggering import note
 from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_declare, shows_records
 from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, Observatory
-from kafka_archiver.orchestration.page.declaration import DECODERS, LAYOUTS, DeclarationForm, yaml_of
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.views import visitor
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.registry import names as formats
 from kafka_archiver.state.key_preview import PreviewedObject, preview_keys
 
+# Layouts that the form offers; with `path` and `fields` come the values of a field.
+LAYOUTS = ("hourly", "daily", "topic_partition", "path", "fields")
+DECODERS = ("bytes", "string", "json")
 # Topics that are shown as boxes; of more, the names are typed.
 BOXES = 200
 _NOT_INTERNAL = re.compile(r"(?!__).+")
+
+
+class DeclarationForm(NamedTuple):
+    """The fields, each with the YAML's default.
+
+    `fields`: paths of the record by which the layout `fields` files, one in a line.
+    """
+
+    name: str = ""
+    kafka: str = "kafka_default"
+    topics: Sequence[str] = ()
+    start: str = "earliest"
+    decode: str = "bytes"
+    schedule: str = "@hourly"
+    url: str = ""
+    aws: str = "aws_default"
+    layout: str = "hourly"
+    path: str = ""
+    fields: str = ""
+    format: str = "jsonl"
+    content: str = "value"
+
+    @property
+    def is_filled(self) -> bool:
+        """True if there is enough for a YAML."""
+        return bool(self.name and self.topics and self.url)
+
+
+def yaml_of(form: DeclarationForm) -> str:
+    """Return the YAML, without what is the default."""
+    values = {key: value for key, value in form._asdict().items() if value and value != form._field_defaults[key]}
+    source = {
+        **_some(values, "kafka"),
+        "topics": list(form.topics),
+        **_some(values, "start"),
+        **({"value": {"decode": form.decode}} if "decode" in values else {}),
+    }
+    layout: Any = {"path": form.path} if form.layout == "path" else None
+    if form.layout == "fields":
+        layout = {"fields": [line.strip() for line in form.fields.splitlines() if line.strip()]}
+    store = {
+        "url": form.url,
+        **_some(values, "aws"),
+        **({"layout": layout} if layout else _some(values, "layout")),
+        **_some(values, "format", "content"),
+    }
+    document = {"archive": form.name, **_some(values, "schedule"), "source": source, "store": store}
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+
+
+def _some(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: values[key] for key in keys if key in values}
 
 
 def new_archive_router(observatory: Observatory) -> APIRouter:

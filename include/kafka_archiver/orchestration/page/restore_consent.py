@@ -1,38 +1,47 @@
 """What a restore would write, as the dry run of the command says it, for the person who is to agree."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_archiver.config import Archive
+from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.orchestration.connections import target_endpoints
 from kafka_archiver.orchestration.dag_run.restore_form import restore_request
-from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, Observatory
+from kafka_archiver.orchestration.page.archives import BROKER_SECONDS
 from kafka_archiver.work.restore.forecast import Forecast, forecast
 from kafka_archiver.work.restore.prepare import known_topics
 
 
-def restore_effects(observatory: Observatory, archive: Archive, conf: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return what a restore would do, and what of it is dangerous.
+class Effects(NamedTuple):
+    """What a restore would do, in sentences. `dangers`: what nothing takes back."""
+
+    lines: Sequence[str]
+    dangers: Sequence[str]
+
+
+def restore_effects(context: Context, conf: Mapping[str, Any]) -> Effects:
+    """Return what a restore would do, and what of it is dangerous. Reads the manifests of the whole selection.
 
     :raises ArchiverError: a parameter is wrong, the target is not ready, or something does not answer.
     """
-    ledger = observatory.open(archive).ledger
+    archive, ledger = context.archive, context.ledger
     request = restore_request(conf, known_topics(ledger), f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     if plan := ledger.restore_plan(request.restore):
         targets = ", ".join(topic.topic for topic in plan.topics)
-        return [
+        planned = (
             f"Restore {request.restore} is planned already: it goes on as planned, with {plan.records:,} records to "
             f"{targets}. What is written is not written again."
-        ], []
+        )
+        return Effects([planned], [])
     cluster = Cluster(target_endpoints(archive, conf.get("to")).kafka, BROKER_SECONDS)
     outlook = forecast(ledger, cluster, request)
     if refusals := list(_refusals(outlook, bool(conf.get("create")))):
         raise ConfigError("This would not be restored. " + " ".join(refusals))
-    return list(_effects(outlook, request, conf)), list(_dangers(archive, request, conf))
+    return Effects(list(_effects(outlook, request, conf)), list(_dangers(archive, request, conf)))
 
 
 def _refusals(outlook: Forecast, create: bool) -> Iterator[str]:

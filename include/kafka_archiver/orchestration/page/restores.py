@@ -3,15 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 
-from kafka_archiver.messages.advice import restore_dag_id
+from kafka_archiver.messages.advice import dag_id, restore_dag_id
+from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun
-from kafka_archiver.orchestration.page.access import MaybeUser
+from kafka_archiver.orchestration.page.access import MaybeUser, may_act
 from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.buttons import buttons_of
+from kafka_archiver.orchestration.page.consent import Consent
 from kafka_archiver.orchestration.page.details import Details
-from kafka_archiver.orchestration.page.render import render
-from kafka_archiver.orchestration.page.restore_fields import FIRST, sections
+from kafka_archiver.orchestration.page.render import base_path, render
+from kafka_archiver.orchestration.page.restore_fields import FIRST, conf_of_fields, sections
+from kafka_archiver.orchestration.page.submitted import SubmittedForm, own_fields
 from kafka_archiver.orchestration.page.views import EVERY, forms_of, freshness, require_visible, visitor
 from kafka_archiver.state.restores import RestoreSummary
 
@@ -75,6 +79,34 @@ def restores_router(observatory: Observatory, details: Details) -> APIRouter:
             first=FIRST,
             error=answer.error if answer else None,
             **freshness(answer),
+            **forms_of(who, name),
+        )
+
+    @router.get("/archives/{name}/restores/question")
+    def question(request: Request, user: MaybeUser, name: str) -> Response:
+        """Show what a restore with the fields of the address would write, and ask for consent."""
+        who = visitor(request, user)
+        require_visible(observatory, who, name)
+        if not (may_act(who, dag_id(name)) and may_act(who, restore_dag_id(name))):
+            raise HTTPException(403, f"You may not trigger {restore_dag_id(name)}")
+        form = SubmittedForm(request.query_params.multi_items())
+        try:
+            answer = details.restore_effects(name, conf_of_fields(form))
+        except ConfigError as error:
+            raise HTTPException(422, str(error)) from None
+        effects = answer.value if answer else None
+        at = f"{base_path(request)}/archives/{name}"
+        return render(
+            request,
+            "confirm.html",
+            name=name,
+            action="restore",
+            back=at,
+            at=at,
+            fields=own_fields(form),
+            consent=Consent("Restore this to Kafka?", *effects) if effects else None,
+            error=answer.error if answer else None,
+            steps=buttons_of(name, answer.actions) if answer else (),
             **forms_of(who, name),
         )
 

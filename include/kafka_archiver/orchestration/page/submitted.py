@@ -45,3 +45,8 @@ class SubmittedForm(NamedTuple):
         if first > last:
             raise ConfigError(f"the first hour, {isoformat(first)}, is after the last, {isoformat(last)}")
         return first, last
+
+
+def own_fields(form: SubmittedForm) -> list[tuple[str, str]]:
+    """Return the fields that have a value, without those of every form."""
+    return [(field, value) for field, value in form.fields if value.strip() and field not in ("csrf", "agreed")]

@@ -1,5 +1,7 @@
 """The package, and a mapper's code beside the YAML, as zips for spark-submit's --py-files."""
 
+import functools
+import io
 import marshal
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -7,6 +9,7 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import MAGIC_NUMBER, source_hash
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import kafka_archiver
 from kafka_archiver.config import Archive
@@ -26,11 +29,20 @@ def build_package(folder: Path) -> Path:
 
     Python would compile a zip's source at each start. A Python of another version takes the source.
     """
-    root = Path(kafka_archiver.__file__).parent
+    target = folder / PACKAGE
+    target.write_bytes(package_of(Path(kafka_archiver.__file__).parent))
+    return target
+
+
+@functools.cache
+def package_of(root: Path) -> bytes:
+    """Return the zip of the package in `root`: always the code that this process began with, and its children share."""
     left_out = {root / room for room in LEFT_OUT}
     sources = (file for file in root.rglob("*.py") if not left_out & {*file.parents})
     modules = _with_compiled(root.parent, sources)
-    return _zipped(folder / PACKAGE, chain(modules, _sources_in_c(root)))
+    zipped = io.BytesIO()
+    _write_zip(zipped, chain(modules, _sources_in_c(root)))
+    return zipped.getvalue()
 
 
 def build_mapper(folder: Path, archive: Archive) -> Path | None:
@@ -47,7 +59,11 @@ def build_mapper(folder: Path, archive: Archive) -> Path | None:
         top = beside / module.partition(".")[0]
         files.update(top.rglob("*.py") if top.is_dir() else filter(Path.is_file, [top.with_suffix(".py")]))
     sources = ((_name(file, beside), file.read_bytes()) for file in sorted(files))
-    return _zipped(folder / "mapper.zip", sources) if files else None
+    if not files:
+        return None
+    target = folder / "mapper.zip"
+    _write_zip(target, sources)
+    return target
 
 
 def _with_compiled(root: Path, sources: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
@@ -71,11 +87,10 @@ def _name(file: Path, root: Path) -> str:
     return file.relative_to(root).as_posix()
 
 
-def _zipped(target: Path, files: Iterable[tuple[str, bytes]]) -> Path:
+def _write_zip(target: Path | BinaryIO, files: Iterable[tuple[str, bytes]]) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in files:
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
-    return target

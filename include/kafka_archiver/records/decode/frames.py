@@ -4,13 +4,18 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.records.decode.base import Decoded, Read, ReadsInside, renumbered
-from kafka_archiver.records.decode.rows.library import library
-from kafka_archiver.records.decode.slices import ByteArray, bounds, indices, slices
+from kafka_archiver.records.rows.library import library
+from kafka_archiver.records.vectors import ByteArray, bounds, indices, slices
 from kafka_archiver.values.columns import Int64s
 
 SIZE = 5
 NO_FRAME = "the bytes do not start with the registry's frame: byte 0, then a schema id in four bytes"
 _NONE = -1
+
+
+def schema_id(data: bytes) -> int | None:
+    """The schema id of framed bytes; None if the bytes do not look framed."""
+    return int.from_bytes(data[1:SIZE]) if data[:1] == b"\0" and len(data) >= SIZE else None
 
 
 class Framed:

@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.records.decode.frames import NO_FRAME, SIZE, schema_ids
-from kafka_archiver.records.decode.slices import bounds, indices, slices
-from kafka_archiver.records.decode.wire import schema_id
+from kafka_archiver.records.decode.frames import NO_FRAME, SIZE, schema_id, schema_ids
+from kafka_archiver.records.vectors import bounds, indices, slices
 from kafka_archiver.values.columns import Int64s
 
 # Of a header with a schema's id: byte 0 and the id, or byte 1 and a GUID, which is the same in every registry.

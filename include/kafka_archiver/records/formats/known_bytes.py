@@ -19,7 +19,7 @@ from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import RECORD, SCHEMAS, Target
 from kafka_archiver.records.formats.registry import get_format, resolve
 from kafka_archiver.records.formats.shared.columns import VALUE_DECODED, schema_of, shaped
-from kafka_archiver.records.formats.vectors import binaries, vector
+from kafka_archiver.records.vectors import binaries, numbers
 
 # The libraries that write the bytes, and the versions that give the known checksums (tested on x86-64).
 _RIGHT = {
@@ -104,16 +104,16 @@ def _decoded(records: pa.RecordBatch) -> pa.RecordBatch:
 
 def _records(content: Content) -> pa.RecordBatch:
     noise = hashlib.shake_256(b"kafka-archiver").digest(8 * _ROWS)
-    numbers = np.frombuffer(noise, "<u4").reshape(-1, 2).astype(np.int64)
+    table = np.frombuffer(noise, "<u4").reshape(-1, 2).astype(np.int64)
     form = b'{"id":%d,"customer":"customer %d","amount":%d.%02d,"state":"%s","note":"%s"}'
     words = [noise[i : i + 2 + i % 7].hex().encode() for i in range(300)]
     values = [
         form % (n, m % 500, n % 9973, m % 100, words[m % 5], b" ".join(words[n % 290 : n % 290 + n % 9]))
-        for n, m in numbers.tolist()
+        for n, m in table.tolist()
     ]
     values[-3:] = [b'"%s"' % noise.hex().encode(), b'"%s"' % (b"a" * 50_000), b""]
-    offsets = vector(np.cumsum(1 + numbers[:, 0] % 3))
-    times = vector(1_763_700_000_000 + numbers[:, 1] % 3_600_000)
+    offsets = numbers(np.cumsum(1 + table[:, 0] % 3))
+    times = numbers(1_763_700_000_000 + table[:, 1] % 3_600_000)
     if content == "value":
         return pa.record_batch([offsets, times, binaries(values)], ["offset", "timestamp", "value"])
     # Binary values and nulls too.
@@ -121,8 +121,8 @@ def _records(content: Content) -> pa.RecordBatch:
     columns = {
         "offset": offsets,
         "timestamp": times,
-        "timestamp_type": pa.array((numbers[:, 0] % 2).astype(np.int32)),
-        "key": pa.array([words[m % 300] if m % 10 else None for m in numbers[:, 1].tolist()], pa.binary()),
+        "timestamp_type": pa.array((table[:, 0] % 2).astype(np.int32)),
+        "key": pa.array([words[m % 300] if m % 10 else None for m in table[:, 1].tolist()], pa.binary()),
         "value": pa.array([value if n % 50 else None for n, value in enumerate(values, 1)], pa.binary()),
         "headers": pa.array(
             [[{"key": f"h{k % 3}", "value": words[k] if k % 4 else None} for k in range(n % 3)] for n in range(_ROWS)],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
 # Below the package.
-SOURCES = ("kafka/drain/drain.c", "records/decode/rows/rows.c")
+SOURCES = ("kafka/drain/drain.c", "records/rows/rows.c")
 # They link to nothing, not to a libc either: any process that loads them has memcpy.
 _FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", *(("-nostdlib",) if sys.platform == "linux" else ()))
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
@@ -69,3 +70,10 @@ class Stage(Protocol):
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks, /) -> pa.RecordBatch:
         """Return the batch for the next stage; `batch` itself, at no cost, if nothing changes."""
+
+
+def rows_where(batch: pa.RecordBatch, mask: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """The rows at which `mask` is true."""
+    # pa.array() would import pandas: half a CPU second a process.
+    bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
+    return batch.filter(pa.Array.from_buffers(pa.bool_(), len(mask), [None, bits]))

@@ -16,7 +16,7 @@ from kafka_archiver.model.plan import Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.base import Decoded, Decoder
 from kafka_archiver.records.decode.decoders import decoder
-from kafka_archiver.records.decode.wire import schema_id
+from kafka_archiver.records.decode.frames import schema_id
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.shared.columns import HEADER, schema_of

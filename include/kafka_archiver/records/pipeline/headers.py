@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.model.plan import TopicSchemas
-from kafka_archiver.records.decode.slices import indices
+from kafka_archiver.records.vectors import indices
 
 # Confluent's: a byte, then the schema's GUID (byte 1) or its id (byte 0); for Protobuf, then the message's indexes.
 SCHEMA_ID = "__{}_schema_id"

@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.records.pipeline.base import Marks, Stage
-from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.values.columns import Int64s, column
 
 

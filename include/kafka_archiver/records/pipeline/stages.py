@@ -12,17 +12,15 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.base import COLUMNS, is_typed
 from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.formats.shared.columns import needed
-from kafka_archiver.records.pipeline.aside import Aside
 from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, Stage
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decode_stages, fields_of
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.filing.stage import File
-from kafka_archiver.records.pipeline.too_large import TooLarge
+from kafka_archiver.records.pipeline.refusals import Aside, TooLarge, Unread
 from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 from kafka_archiver.records.pipeline.transform.from_spark import of_spark
-from kafka_archiver.records.pipeline.unread import Unread
 from kafka_archiver.values.columns import column
 
 

@@ -17,12 +17,11 @@ from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Chunk, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.frames import schema_ids
-from kafka_archiver.records.pipeline.aside import Aside
-from kafka_archiver.records.pipeline.base import Marks
+from kafka_archiver.records.pipeline.base import Marks, rows_where
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decodings, storable
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.headers import SchemaIds
-from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.pipeline.refusals import Aside
 from kafka_archiver.records.pipeline.runner import Runner
 from kafka_archiver.records.pipeline.stages import stages_of
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-from pathlib import Path
 from typing import Self
 
 from kafka_archiver.messages.errors import IntegrityError
@@ -12,13 +11,10 @@ from kafka_archiver.values.checksum import crc32, spelt
 
 
 class Copies:
-    """A temporary file without a name, which disappears with the process.
+    """A temporary file without a name, which disappears with the process."""
 
-    :param directory: where the file is; None: where Python's temporary files are.
-    """
-
-    def __init__(self, directory: Path | None = None) -> None:
-        self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._end = 0
 
     def __enter__(self) -> Self:
@@ -26,6 +22,14 @@ class Copies:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+    def clear(self) -> None:
+        """Forget the copies, which nobody may read any more: the next ones overwrite them.
+
+        The kernel has the file's pages already; those of a new file cost more than the copying itself.
+        """
+        self._file.seek(0)
+        self._end = 0
 
     def add(self, item: Promised, fetch: Fetch) -> Fetch:
         """Copy an object; return what reads ranges of the copy.

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from kafka_archiver.model.keys import is_dead_letter, schemas_in
-from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import RECORD, SCHEMAS, Target, is_typed
 from kafka_archiver.records.pipeline.variants import columns_by_suffix
+from kafka_archiver.values.columns import Int64s
+from kafka_archiver.values.gaps import unpack
 
 
 def target_of(entry: ObjectEntry, plan: Plan, schemas: Mapping[str, Schema]) -> Target:
@@ -26,3 +30,21 @@ def target_of(entry: ObjectEntry, plan: Plan, schemas: Mapping[str, Schema]) -> 
         own = columns.get(schemas_in(entry.key), columns[""])
         schema = own if is_typed(own) else SCHEMAS[settings.content]
     return Target(topic=entry.topic, partition=entry.partition, key=entry.key, settings=settings, schema=schema)
+
+
+def account_of(manifest: Manifest, entry: ObjectEntry) -> ChunkAccount | None:
+    """Return the account of an object's chunk."""
+    place = (entry.topic, entry.partition, entry.chunk_start)
+    return next((a for a in manifest.chunks if (a.topic, a.partition, a.start) == place), None)
+
+
+def offsets_of(manifest: Manifest, entry: ObjectEntry) -> Int64s | None:
+    """Return the offset of each row, if no other records lie between them; else None."""
+    if entry.records is not None:
+        return None
+    present = np.ones(entry.last_offset + 1 - entry.first_offset, bool)
+    if account := account_of(manifest, entry):
+        for start, end in unpack(account.start, account.end, account.absent_ranges).tolist():
+            present[max(0, start - entry.first_offset) : max(0, end - entry.first_offset)] = False
+    offsets: Int64s = np.flatnonzero(present) + entry.first_offset
+    return offsets if len(offsets) == entry.rows else None

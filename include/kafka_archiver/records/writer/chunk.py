@@ -6,18 +6,19 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount, Witness
 from kafka_archiver.model.plan import Chunk
+from kafka_archiver.records.pipeline.base import rows_where
 from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.bad_records import BadRecords
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
 from kafka_archiver.records.writer.disk import working_directory
-from kafka_archiver.records.writer.offsets import OffsetTally
+from kafka_archiver.records.writer.offset_tally import OffsetTally
 from kafka_archiver.records.writer.openers import archived
-from kafka_archiver.records.writer.rejected import rejected
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 from kafka_archiver.records.writer.split import blocks, gathered
 from kafka_archiver.records.writer.upload import Sender
@@ -143,3 +144,21 @@ def _fault(chunk: Chunk, what: str) -> IntegrityError:
     return IntegrityError(
         f"{chunk}: {what}. Nothing of this chunk is stored; this is a fault of the writer, please report it."
     )
+
+
+def rejected(chunk: Chunk, batches: Iterable[pa.RecordBatch], jobs: Sequence[WriteJob]) -> Iterator[pa.RecordBatch]:
+    """The records that every one of the jobs rejects, as they came. Some batches may be empty.
+
+    :param batches: whole records, as readers give them.
+    """
+    pipelines = [
+        Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, aside=job.set_aside(chunk))
+        for job in jobs
+    ]
+    for batch in batches:
+        kept = batch
+        for pipeline in pipelines:
+            if kept.num_rows:
+                reasons = pipeline.run(kept).rejected
+                kept = rows_where(kept, np.isin(column(kept, "offset"), list(reasons)))
+        yield kept

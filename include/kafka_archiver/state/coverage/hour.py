@@ -9,8 +9,7 @@ from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.proof import Contribution, HourProof
 from kafka_archiver.state.coverage.damage import DamagedEntry, read_damage
-from kafka_archiver.state.coverage.dead_letter_reasons import Reason, reasons_of
-from kafka_archiver.state.coverage.dead_letter_runs import dead_letter_objects, dead_letter_runs
+from kafka_archiver.state.coverage.dead_letters import Reason, dead_letter_objects, dead_letter_runs, reasons_of
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, to_hour
 

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.keys import probe_prefix
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
@@ -14,6 +15,25 @@ from kafka_archiver.values.checksum import crc32
 
 # S3 refuses signed requests if the clocks differ by 15 minutes.
 SKEW_NOTED, SKEW_TOO_MUCH = timedelta(seconds=30), timedelta(minutes=5)
+NAME = "encryption"
+
+
+def check_encryption(ledger: Ledger) -> Iterator[Finding]:
+    """Check that new plans get data keys, and that those before them can be opened.
+
+    :raises ArchiverError: the master key is missing or wrong, or KMS refuses it.
+    """
+    keyring = ledger.keyring
+    if keyring is None:
+        return
+    key, document = keyring.new(ledger.archive, datetime.now(UTC))
+    if keyring.open(document) != key:
+        yield problem(NAME, "the master key opens a data key to another one", "nobody could read the objects")
+        return
+    existing = ledger.data_keys()
+    if existing:
+        ledger.open_key(existing[-1])
+    yield ok(NAME, f"master key {document.wrapped.master} wraps and opens data keys; the ledger has {len(existing):,}")
 
 
 def check_store(store: Store, archive: str) -> Iterator[Finding]:

@@ -1,7 +1,6 @@
 """Health: whether an archive is well, by the facts of a snapshot and the limits in its YAML. Pure."""
 
 from kafka_archiver.state.health.judge import judge
-from kafka_archiver.state.health.plugins import HealthCheck
-from kafka_archiver.state.health.verdict import VERDICTS, Verdict, as_check, verdict_of
+from kafka_archiver.state.health.plugins import VERDICTS, HealthCheck, Verdict, as_check, verdict_of
 
 __all__ = ["VERDICTS", "HealthCheck", "Verdict", "as_check", "judge", "verdict_of"]

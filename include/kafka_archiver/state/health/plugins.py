@@ -1,4 +1,4 @@
-"""Checks of other distributions: entry points of the group `kafka_archiver.checks`.
+"""The words of health, and checks of other distributions: entry points of the group `kafka_archiver.checks`.
 
 Each is a function of the archive, its snapshot and the time (UTC), which returns checks. It must not block: a page
 waits for it.
@@ -8,17 +8,29 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import words
-from kafka_archiver.model.findings import Finding, Severity
+from kafka_archiver.model.findings import Finding, Severity, worst
 from kafka_archiver.state.health.judge import judge
-from kafka_archiver.state.health.verdict import VERDICTS, Verdict
 from kafka_archiver.state.overview.snapshot import Snapshot
 
 GROUP = "kafka_archiver.checks"
 PluginCheck: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
+# failing: the archive is not healthy. warning: it is, but look at it. unknown: nobody knows, so it is not healthy.
+Verdict = Literal["ok", "warning", "unknown", "failing"]
+VERDICTS: dict[Severity, Verdict] = {"ok": "ok", "warning": "warning", "unknown": "unknown", "problem": "failing"}
+
+
+def verdict_of(checks: Iterable[Finding]) -> Verdict:
+    """Return the worst verdict of some checks; ok if there are none."""
+    return VERDICTS[worst(check.severity for check in checks)]
+
+
+def as_check(check: Finding) -> dict[str, Any]:
+    """Return a check for programs."""
+    return {"name": check.kind, "verdict": VERDICTS[check.severity], "found": check.text, "do": check.steps}
 
 
 def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ()) -> Finding:  # noqa: N802 - see below

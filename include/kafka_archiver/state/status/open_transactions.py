@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from kafka_archiver.messages.actions import command
 from kafka_archiver.model.findings import Finding, problem
-from kafka_archiver.model.progress import Mark
+from kafka_archiver.model.marks import Mark
 from kafka_archiver.planning.partition_state import PartitionState
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import TopicPartition

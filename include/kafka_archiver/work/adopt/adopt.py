@@ -19,9 +19,9 @@ from kafka_archiver.model.adopted import (
 )
 from kafka_archiver.values.threads import each
 from kafka_archiver.work.adopt.account import PartitionAccount
-from kafka_archiver.work.adopt.books import Books
 from kafka_archiver.work.adopt.listing import frozen_listing, part_of
 from kafka_archiver.work.adopt.names import EXPECTED
+from kafka_archiver.work.adopt.object_table import ObjectTable
 from kafka_archiver.work.adopt.offsets import placed
 from kafka_archiver.work.adopt.read_object import read_object
 
@@ -61,16 +61,16 @@ def adopt(
         if len(examples) < EXAMPLES:
             examples.append(item)
 
-    with Books.open() as books:
+    with ObjectTable.open() as table:
         for number in range(len(begun.digests)):
             reading = _reading(ledger, begun, number)
-            books.add_read(_unclaimed(ledger, reading.objects, leave_out))
+            table.add_read(_unclaimed(ledger, reading.objects, leave_out))
             for item in reading.left_out:
                 leave_out(item)
             tell(f"{ledger.archive}: {number + 1:,} of {len(begun.digests):,} parts of the listing read")
-        for chain in books.chains():
-            books.add_placed(placed(chain))
-        partitions = tuple(_partitions(ledger, books, leave_out))
+        for chain in table.chains():
+            table.add_placed(placed(chain))
+        partitions = tuple(_partitions(ledger, table, leave_out))
     if not partitions:
         raise ConfigError(
             f"{ledger.store.url}/{folder} has no object of {tool}: expected keys like {EXPECTED[tool]}; found "
@@ -144,7 +144,7 @@ def _unclaimed(
             leave_out(LeftOut(key=item.key, reason=f"archive {owner} has its topic here, and wrote it or may have"))
 
 
-def _partitions(ledger: Ledger, books: Books, leave_out: Callable[[LeftOut], None]) -> Iterator[AdoptedPartition]:
+def _partitions(ledger: Ledger, table: ObjectTable, leave_out: Callable[[LeftOut], None]) -> Iterator[AdoptedPartition]:
     def write(page: AdoptedPage) -> None:
         if not ledger.create_page(page):
             raise IntegrityError(
@@ -153,7 +153,7 @@ def _partitions(ledger: Ledger, books: Books, leave_out: Callable[[LeftOut], Non
                 f"{ledger.store.url}/_ledger/{ledger.archive}/adopted/ and adopt again"
             )
 
-    for topic, partition, items in books.partitions():
+    for topic, partition, items in table.partitions():
         account = PartitionAccount(ledger.archive, topic, partition, write, leave_out).take(items)
         if account:
             yield account

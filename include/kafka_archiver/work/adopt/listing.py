@@ -1,16 +1,46 @@
 """List the folder of another tool once, and freeze the listing until all of its objects are read."""
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.model.adopted import AdoptedListing, AdoptionBegun, ListedObject, Tool
+from kafka_archiver.model.adopted import AdoptedListing, AdoptionBegun, LeftOut, ListedObject, Tool
 from kafka_archiver.model.keys import is_reserved
 from kafka_archiver.store import Store
+from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.adopt.names import PARSERS, Ignored
 
-_PART = 500
+_PART, _EXAMPLES = 500, 20
+
+
+@dataclass(slots=True)
+class Preview:
+    """Objects and bytes of each partition; how many keys would be left out, by reason, and some of them."""
+
+    objects: Counter[TopicPartition] = field(default_factory=Counter)
+    bytes: Counter[TopicPartition] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    examples: list[LeftOut] = field(default_factory=list)
+
+
+def preview(store: Store, folder: str, tool: Tool, topic: str | None) -> Preview:
+    """List the folder, and parse its keys."""
+    outlook = Preview()
+    for item in listed(store, folder):
+        named = PARSERS[tool](item.key, topic)
+        if isinstance(named, Ignored):
+            outlook.left_out[named.reason] += 1
+            if len(outlook.examples) < _EXAMPLES:
+                outlook.examples.append(LeftOut(key=item.key, reason=named.reason))
+        else:
+            name = TopicPartition(named.topic, named.partition)
+            outlook.objects[name] += 1
+            outlook.bytes[name] += item.bytes
+    return outlook
 
 
 def listed(store: Store, folder: str) -> Iterator[ListedObject]:

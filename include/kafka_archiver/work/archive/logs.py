@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.kafka.identity import changed, cuts, is_known
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.model.plan import PartitionPlan, Plan
@@ -67,11 +67,12 @@ def _ask_once(
     starts, highs = cluster.log_starts(mine), cluster.high_watermarks(mine)
     asked = {} if replayed else {name: p for name, p in mine.items() if p.ranges}
     cut = cuts(cluster, {name: LogEnd(p.end, p.leader_epoch) for name, p in asked.items()}, highs)
+    progresses = progress.by_name() if progress else {}
     witnesses = [
         known
         for name, p in asked.items()
         if name not in cut and not is_known(p.topic_id, p.leader_epoch, highs[name].leader_epoch)
-        if progress and (known := progress.partition(name)) and not p.anew
+        if (known := progresses.get(name)) and not p.anew
         if (known.generation, known.topic_id) == (p.generation, p.topic_id)
     ]
     other = changed(cluster, witnesses, starts)

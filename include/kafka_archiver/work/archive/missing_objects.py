@@ -24,8 +24,7 @@ from kafka_archiver.values.threads import each
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters
 from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.logs import read_logs
-from kafka_archiver.work.archive.read_policies import policies_of_run
-from kafka_archiver.work.archive.readable_chunks import readable_chunks
+from kafka_archiver.work.archive.readable_chunks import policies_of_run, readable_chunks
 from kafka_archiver.work.archive.replay import matching_entry, replay
 from kafka_archiver.work.archive.set_aside import set_aside_of
 

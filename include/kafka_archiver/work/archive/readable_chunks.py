@@ -1,9 +1,12 @@
 """The chunks of a run that Kafka still has."""
 
+from dataclasses import asdict
+
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import choose, clean
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.messages.policies import ReadPolicies
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.archive.logs import Logs
@@ -51,3 +54,15 @@ def _explain_gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> tupl
         choose(plan.archive, "lost_offsets", "record_loss"),
         " (policies.lost_offsets: fail)",
     )
+
+
+def policies_of_run(present: ReadPolicies, plan: Plan, stored: Manifest | None) -> ReadPolicies:
+    """Return the policies for a run: those of its manifest, if it has one.
+
+    A rebuild loses nothing, whatever the policy.
+
+    :param present: the archive's.
+    """
+    choices = {**asdict(present), **(stored.policies if stored else {})}
+    loses_nothing = plan.supersedes and not plan.takes_over
+    return ReadPolicies.of({**choices, **({"lost_offsets": "fail"} if loses_nothing else {})})

@@ -22,8 +22,7 @@ from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.finish import finish_run, intended_manifest
 from kafka_archiver.work.archive.logs import Logs, read_logs
 from kafka_archiver.work.archive.missing_objects import require_encoding, write_missing_objects
-from kafka_archiver.work.archive.read_policies import policies_of_run
-from kafka_archiver.work.archive.readable_chunks import readable_chunks
+from kafka_archiver.work.archive.readable_chunks import policies_of_run, readable_chunks
 from kafka_archiver.work.archive.set_aside import freeze_fatal_records, set_aside_of
 
 log = logging.getLogger(__name__)

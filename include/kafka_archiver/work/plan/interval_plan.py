@@ -17,12 +17,12 @@ from kafka_archiver.planning.handover import check_handover, live_members_messag
 from kafka_archiver.planning.interval_offsets import interval_offsets
 from kafka_archiver.planning.left_out import left_out, still_true, with_older
 from kafka_archiver.planning.partition_state import Known
-from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.schemas import FrozenSchemas, freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.snapshots import Snapshots, with_snapshots
 from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.planning.survey import TRIES, OvertakenError, Survey, survey
+from kafka_archiver.planning.taken_and_lost import plan_backfill, plan_forward
 from kafka_archiver.planning.time_index import prove_older
 from kafka_archiver.planning.time_settings import with_wall_clock
 from kafka_archiver.values.intervals import Interval
@@ -124,7 +124,7 @@ def count_left_out(context: Context, since: datetime | None) -> dict[TopicPartit
     line = read_line(context)
     expected = line.expected(context.ledger)
     observed = survey(context, line, expected)
-    known = {p.name: p for p in expected.partitions}
+    known = expected.by_name()
     return {p.name: p.count for p in _plan_fill(context, observed, known, Fill(since), None) if p.count}
 
 
@@ -139,7 +139,7 @@ def _propose(
         raise PolicyError(live_members_message(archive.group, members), kinds=("group in use",))
     expected = line.expected(context.ledger)
     observed = survey(context, line, expected)
-    known = {p.name: p for p in expected.partitions}
+    known = expected.by_name()
     if origin != "backfill":
         check_handover(context, observed.states, known)
     assumed = None
@@ -211,7 +211,9 @@ def _plan_backfill(
             candidates.unordered[0],
         )
     partitions = plan_backfill(observed.states, known, candidates.ranges)
-    return partitions, None if candidates.unordered else _declared_disorder(archive)
+    # Without a majority, one answer about the time index may be of a broker that leads no more, and the next is not.
+    is_sure = not candidates.unordered and not any(state.unsure for state in observed.states)
+    return partitions, _declared_disorder(archive) if is_sure else None
 
 
 def _declared_disorder(archive: Archive) -> int | None:

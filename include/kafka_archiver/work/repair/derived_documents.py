@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from kafka_archiver.audit.derived import facts, settled_runs
-from kafka_archiver.audit.inspection.books import Books
+from kafka_archiver.audit.inspection.promise_table import PromiseTable
 from kafka_archiver.audit.inspection.replay import Replay
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
@@ -30,12 +30,12 @@ def derive_documents(ledger: Ledger) -> list[str]:
 def _derive_each(ledger: Ledger) -> Iterator[str]:
     before = ledger.store.version(progress_document(ledger.archive))
     stored = _parsed_progress(ledger, before and before.data)
-    with Books.open() as books:
-        replay = Replay(ledger.archive, books)
+    with PromiseTable.open() as table:
+        replay = Replay(ledger.archive, table)
         for number in range(1, _count_settled(ledger, stored) + 1):
             yield from _settle_again(ledger, replay, number)
-        for hour in sorted({*ledger.hours(), *books.hours()}, key=lambda hour: -1 if hour is None else hour):
-            yield from _mend_proof(ledger, books, hour, replay.progress.settled)
+        for hour in sorted({*ledger.hours(), *table.hours()}, key=lambda hour: -1 if hour is None else hour):
+            yield from _mend_proof(ledger, table, hour, replay.progress.settled)
     if replay.progress.settled and stored != replay.progress:
         key, data = progress_document(ledger.archive), replay.progress.to_json()
         if ledger.store.create(key, data) if before is None else ledger.store.replace(key, data, before.etag):
@@ -80,7 +80,7 @@ def _settle_again(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
         yield key
 
 
-def _mend_proof(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Iterator[str]:
+def _mend_proof(ledger: Ledger, table: PromiseTable, hour: int | None, settled: int) -> Iterator[str]:
     key = hour_document(ledger.archive, hour)
     version = ledger.store.version(key)
     try:
@@ -92,13 +92,13 @@ def _mend_proof(ledger: Ledger, books: Books, hour: int | None, settled: int) ->
             return
     except (DocumentError, IntegrityError, ValidationError):
         present = None
-    proof = books.proof(hour)
+    proof = table.proof(hour)
     if proof is None:
         if version:
             ledger.store.delete(key)
             yield key
         return
-    derived = (proof, books.contributions(proof))
+    derived = (proof, table.contributions(proof))
     if present and facts(present) == facts(derived):
         return
     # First without pages, because the stored proof may name the old ones; then the pages, beside a sound proof.

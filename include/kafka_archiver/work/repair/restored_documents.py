@@ -18,7 +18,7 @@ from kafka_archiver.store.base import Store
 
 if TYPE_CHECKING:
     # Not at runtime: it loads the HTTP client.
-    from kafka_archiver.records.decode.registry import Registry
+    from kafka_archiver.records.decode.schema_registry import Registry
 
 OpenRegistry: TypeAlias = "Callable[[], Registry] | None"
 Item = TypeVar("Item")

@@ -12,11 +12,10 @@ from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.formats.base import HasSidecar
-from kafka_archiver.records.formats.vectors import vector
 from kafka_archiver.records.reading.files import fetch_from
-from kafka_archiver.records.reading.offsets import offsets_of
 from kafka_archiver.records.reading.opener import missing, open_object
-from kafka_archiver.records.reading.targets import target_of
+from kafka_archiver.records.reading.targets import offsets_of, target_of
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.records.writer.disk import working_directory
 from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.upload import Sender
@@ -86,7 +85,7 @@ def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> 
         if "offset" in batch.schema.names or offsets is None:
             yield batch
         else:
-            own = vector(offsets[row : row + batch.num_rows])
+            own = numbers(offsets[row : row + batch.num_rows])
             yield pa.RecordBatch.from_arrays([own, *batch.columns], ["offset", *batch.schema.names])
             row += batch.num_rows
 

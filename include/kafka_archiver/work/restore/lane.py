@@ -112,14 +112,17 @@ class Lane:
         :raises IntegrityError: an object or a document is missing, damaged, or another one.
         :raises NotExactError: records would be changed, and that is not allowed.
         """
-        for index, source in enumerate(self.sources):
-            if index < place.source:
-                continue
-            start = place.offset if index == place.source else 0
-            for batch in self._of_source(source, start, Counter() if lost is None else lost):
-                yield batch if batch is None else LaneBatch(index, batch)
+        with Copies() as copies:
+            for index, source in enumerate(self.sources):
+                if index < place.source:
+                    continue
+                start = place.offset if index == place.source else 0
+                for batch in self._of_source(source, start, Counter() if lost is None else lost, copies):
+                    yield batch if batch is None else LaneBatch(index, batch)
 
-    def _of_source(self, source: RestoreSource, start: int, lost: Lost) -> Iterator[pa.RecordBatch | None]:
+    def _of_source(
+        self, source: RestoreSource, start: int, lost: Lost, copies: Copies
+    ) -> Iterator[pa.RecordBatch | None]:
         last: tuple[str, Written] | None = None
         for page in self.ledger.restore_pages(self.plan.restore, source, start):
             for first, end, number in page.slices:
@@ -134,7 +137,7 @@ class Lane:
                 if last is None or last[0] != run:
                     yield None
                     last = (run, self._written(run, digest))
-                yield from self._of_slice(source, last[1], Range(first, end), start, lost)
+                yield from self._of_slice(source, last[1], Range(first, end), start, lost, copies)
 
     def _written(self, run: str, digest: str) -> Written:
         plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
@@ -146,7 +149,7 @@ class Lane:
         return Written(self.ledger, plan, manifest)
 
     def _of_slice(
-        self, source: RestoreSource, written: Written, part: Range, start: int, lost: Lost
+        self, source: RestoreSource, written: Written, part: Range, start: int, lost: Lost, copies: Copies
     ) -> Iterator[pa.RecordBatch | None]:
         place = (source.topic, source.partition, source.generation)
         selection = self._selection(source, max(start, part.start), part.end)
@@ -162,7 +165,8 @@ class Lane:
                 raise refusal("lost", account.lost, str(account.chunk))
             lost[source.partition] += account.lost
             yield None
-            yield from self._of_chunk(source, written, account, selection)
+            copies.clear()
+            yield from self._of_chunk(source, written, account, selection, copies)
 
     def _of_adopted(self, source: RestoreSource, digest: str, offsets: Range) -> Iterator[pa.RecordBatch | None]:
         for batch in adopted_rows(self.ledger, source, digest, offsets, self.allowed):
@@ -182,7 +186,7 @@ class Lane:
         )
 
     def _of_chunk(
-        self, source: RestoreSource, written: Written, account: ChunkAccount, selection: Selection
+        self, source: RestoreSource, written: Written, account: ChunkAccount, selection: Selection, copies: Copies
     ) -> Iterator[pa.RecordBatch]:
         entries = [entry for entry in objects_of(written, account, self.plan) if selection.may_have(entry)]
         for entry in entries:
@@ -190,12 +194,11 @@ class Lane:
             if kind and kind not in self.allowed:
                 raise refusal(kind, entry.rows, entry.key)
         entries.sort(key=lambda entry: entry.first_offset)
-        with Copies() as copies:
-            parts = [self._rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
-            for batch in merged(parts, "offset"):
-                records = self._selected(source, batch)
-                if records.num_rows:
-                    yield records
+        parts = [self._rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
+        for batch in merged(parts, "offset"):
+            records = self._selected(source, batch)
+            if records.num_rows:
+                yield records
 
     def _rows(
         self, written: Written, entry: ObjectEntry, selection: Selection, batches: Iterator[pa.RecordBatch]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.model.restore import Partitioner
-from kafka_archiver.records.formats.vectors import text_of
+from kafka_archiver.records.vectors import text_of
 from kafka_archiver.values.columns import Int64s
 
 # Bytes of a word; a key of more words is hashed alone.

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from kafka_archiver.kafka.cluster import Topic
-from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.model.restore import (
@@ -59,11 +59,11 @@ def plan_restore(
     """
     require_name(request.restore)
     if known := ledger.restore_plan(request.restore):
-        return _same(known, request)
+        return plan_of(known, request)
     plan = outline(
         ledger, cluster, request, prepare, lambda page: ledger.put_restore_page(request.restore, page), clock
     )
-    return _same(ledger.create_restore_plan(plan), request)
+    return plan_of(ledger.create_restore_plan(plan), request)
 
 
 def outline(
@@ -180,8 +180,11 @@ def _require_partitions(sources: Sequence[RestoreSource], topics: Sequence[Targe
             )
 
 
-def _same(plan: RestorePlan, request: RestoreRequest) -> RestorePlan:
-    """Return the plan if it is that of the request."""
+def plan_of(plan: RestorePlan, request: RestoreRequest) -> RestorePlan:
+    """Return the plan if it is that of the request.
+
+    :raises ConfigError: it selects something else, or is of other topics.
+    """
     names = {topic.source: topic.topic for topic in plan.topics}
     expected = {topic: request.target_of(topic) for topic in request.selection.topics}
     partitioners = {topic.partitioner for topic in plan.topics}

@@ -25,7 +25,7 @@ from kafka_archiver.model.schemas import Schema, SubjectVersion
 
 if TYPE_CHECKING:
     # Not at runtime: it loads the HTTP client.
-    from kafka_archiver.records.decode.registry_writer import RegistryWriter
+    from kafka_archiver.records.decode.schema_registry_writer import RegistryWriter
 
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -86,8 +86,8 @@ class SchemaRegistration:
         return document
 
     def _set_back(self, known: SubjectMode) -> None:
-        from kafka_archiver.records.decode.registry_requests import RefusedError
-        from kafka_archiver.records.decode.registry_writer import has_no_modes
+        from kafka_archiver.records.decode.schema_registry_requests import RefusedError
+        from kafka_archiver.records.decode.schema_registry_writer import has_no_modes
 
         try:
             if self.writer.mode(known.subject) == "IMPORT" and known.mode != "IMPORT":
@@ -98,7 +98,7 @@ class SchemaRegistration:
                 raise
 
     def _with_new_ids(self, document: RestoreSchemas, texts: Mapping[str, Schema]) -> RestoreSchemas:
-        from kafka_archiver.records.decode.registry_requests import RefusedError
+        from kafka_archiver.records.decode.schema_registry_requests import RefusedError
 
         registered = []
         for schema in document.schemas:
@@ -170,8 +170,8 @@ class SchemaRegistration:
             raise self._no_modes()
 
     def _if_it_has_modes(self, ask: Callable[[], Answer]) -> Answer:
-        from kafka_archiver.records.decode.registry_requests import RefusedError
-        from kafka_archiver.records.decode.registry_writer import has_no_modes
+        from kafka_archiver.records.decode.schema_registry_requests import RefusedError
+        from kafka_archiver.records.decode.schema_registry_writer import has_no_modes
 
         try:
             return ask()

@@ -17,6 +17,7 @@ from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreReport
 from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.store import open_store
+from kafka_archiver.values.collecting import seldom_collecting
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
@@ -73,13 +74,15 @@ class PartitionWork:
         lanes, target = list(map(self.lane, group)), KafkaTarget(self.endpoints.kafka)
         pace = Pace.share(lanes[0].plan.limits, self.writers)
         writers = [PartitionWriter(target, lane, pace, stop) for lane in lanes]
-        return write_together(writers) if len(writers) > 1 else [writers[0].run()]
+        with seldom_collecting():
+            return write_together(writers) if len(writers) > 1 else [writers[0].run()]
 
     def verify(self, group: Group, _: Stop) -> list[Verified]:
         """Read target partitions back."""
         target = KafkaTarget(self.endpoints.kafka)
         readers = [PartitionReader(target, lane, time.sleep) for lane in map(self.lane, group)]
-        return list(verify_together(readers)) if len(readers) > 1 else [readers[0].run()]
+        with seldom_collecting():
+            return list(verify_together(readers)) if len(readers) > 1 else [readers[0].run()]
 
 
 def groups_of(plan: RestorePlan, tasks: int) -> list[Group]:

@@ -12,7 +12,7 @@ from kafka_archiver.records.decode.json_text.nodes import (
     List,
     Struct,
 )
-from kafka_archiver.records.decode.rows.filled import (
+from kafka_archiver.records.rows.filled import (
     DEEPEST,
     Column,
     CompiledRows,
@@ -24,7 +24,7 @@ from kafka_archiver.records.decode.rows.filled import (
     struct,
     text,
 )
-from kafka_archiver.records.decode.rows.library import Kind, library
+from kafka_archiver.records.rows.library import Kind, library
 
 
 def compiled(node: JsonNode) -> CompiledRows | None:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.fields import field
 from kafka_archiver.records.decode.json_text.columns import DECIMAL, FORMAT, TYPE, TYPES, is_decimal
 from kafka_archiver.records.decode.json_text.nodes import (
     ArrowValues,
@@ -26,6 +25,7 @@ from kafka_archiver.records.decode.json_text.nodes import (
     List,
     Struct,
 )
+from kafka_archiver.records.fields import field
 
 Found = tuple[pa.Field, JsonNode]
 # Alternatives may name the same columns again and again.

@@ -11,8 +11,8 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.records.decode.base import Decoded, Read
-from kafka_archiver.records.decode.fields import field
 from kafka_archiver.records.decode.json_text.nodes import JsonMap, JsonNode, List, Struct
+from kafka_archiver.records.fields import field
 
 # The column that `unknown: column` adds.
 COLUMN = "unknown_properties"

@@ -1,26 +1,62 @@
 """The decoder of Protobuf."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from ptars import HandlerPool, PtarsConfig
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.decode.halves import decode_in_halves
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
-from kafka_archiver.records.decode.protobuf.frames import indexes, without_indexes
-from kafka_archiver.records.decode.protobuf.packed import wrong_lengths
+from kafka_archiver.records.decode.protobuf.frames import indexes, varint, without_indexes
 from kafka_archiver.records.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
-from kafka_archiver.records.decode.slices import indices
+from kafka_archiver.records.vectors import indices
+
+_F = FieldDescriptor
+_WIDTHS = {
+    **dict.fromkeys((_F.TYPE_FIXED32, _F.TYPE_SFIXED32, _F.TYPE_FLOAT), 4),
+    **dict.fromkeys((_F.TYPE_FIXED64, _F.TYPE_SFIXED64, _F.TYPE_DOUBLE), 8),
+}
+_BYTES = 2
+
+
+def wrong_lengths(message: Descriptor) -> str:
+    """A regular expression for messages with repeated numbers in one piece of bytes that is no multiple of their width.
+
+    ptars leaves out the rest of such bytes; Protobuf's own library refuses the message. All such messages match, and
+    few others; empty if none can have such a piece.
+
+    :param message: does not contain itself.
+    """
+    tags = [*_tags(message)]
+    return "|".join(
+        f"(?:{'|'.join(sorted({tag for tag, its in tags if its == width}))})[^{_escaped(range(0, 256, width))}]"
+        for width in sorted({width for _, width in tags})
+    )
+
+
+def _tags(message: Descriptor) -> Iterator[tuple[str, int]]:
+    """The tag of each such field, and the width of its numbers. The first byte of a length has its lowest bits."""
+    for member in message.fields:
+        if member.is_repeated and (width := _WIDTHS.get(member.type)):
+            *first, last = varint(member.number << 3 | _BYTES)
+            # It may have more bytes than it needs.
+            yield f"{_escaped(first)}(?:{_escaped([last])}|{_escaped([last | 0x80])}\\x80*\\x00)", width
+        if member.message_type:
+            yield from _tags(member.message_type)
+
+
+def _escaped(numbers: Iterable[int]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in numbers)
+
 
 _CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nullable=True)
 # ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;

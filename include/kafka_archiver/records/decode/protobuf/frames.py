@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import Descriptor
 
-from kafka_archiver.records.decode.slices import bounds, slices
+from kafka_archiver.records.vectors import bounds, slices
 
 _DEEPEST = 64
 

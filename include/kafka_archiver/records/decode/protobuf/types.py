@@ -7,9 +7,9 @@ import pyarrow.compute as pc
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.decode.fields import SET, field
 from kafka_archiver.records.decode.protobuf import structs
 from kafka_archiver.records.decode.protobuf.files import PLAIN, WRAPPERS
+from kafka_archiver.records.fields import SET, field
 
 TIMESTAMP = f"{PLAIN}.Timestamp"
 _WRAPPERS = frozenset(f"{PLAIN}.{name}" for name in WRAPPERS)

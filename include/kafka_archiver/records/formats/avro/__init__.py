@@ -89,6 +89,6 @@ class Avro:
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the file's schema, and the records."""
-        from kafka_archiver.records.formats.avro.alone import read_alone
+        from kafka_archiver.records.formats.avro.reader import read_alone
 
         return read_alone(source, target)

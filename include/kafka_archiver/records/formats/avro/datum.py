@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.avro.schema import entries, symbols
 from kafka_archiver.records.formats.shared.records import is_place, kafkas
 from kafka_archiver.records.formats.shared.texts import uuids
-from kafka_archiver.records.formats.vectors import (
+from kafka_archiver.records.vectors import (
     Piece,
     fixed,
     grouped,

@@ -22,7 +22,7 @@ from kafka_archiver.records.formats.shared.cuts import cuts
 from kafka_archiver.records.formats.shared.deflate import Deflate
 from kafka_archiver.records.formats.shared.index import EXTENSION, Index, Part
 from kafka_archiver.records.formats.shared.records import encoder_schema, normalised
-from kafka_archiver.records.formats.vectors import text_of
+from kafka_archiver.records.vectors import text_of
 from kafka_archiver.values.columns import Int64s, column
 
 _MAGIC = b"Obj\x01"

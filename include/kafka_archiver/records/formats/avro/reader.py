@@ -3,18 +3,43 @@
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from decimal import Context, Decimal
 from typing import Any, BinaryIO
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import ArchiverError, IntegrityError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.avro.schema import parse
+from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.formats.avro.plain import plain_records
 from kafka_archiver.records.formats.avro.schema import schema_of, stored
-from kafka_archiver.records.formats.avro.values import leaf
 from kafka_archiver.records.formats.base import RECORD, Target
-from kafka_archiver.records.formats.shared.back import record
-from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
+from kafka_archiver.records.formats.shared.back import Back, record
+from kafka_archiver.records.formats.shared.file_schema import with_kafkas
+from kafka_archiver.records.formats.shared.plain_types import bare, plain, seen_as
+
+# More digits than a decimal of 256 bits has.
+_EXACT = Context(prec=80)
+
+
+def leaf(kind: pa.DataType) -> Back | None:
+    """The function that makes a value of the type; None if the value needs no change."""
+    if kind == pa.uuid():
+        return lambda text: UUID(text).bytes
+    if pa.types.is_uint64(kind):
+        return _number
+    if pa.types.is_decimal(kind):
+        return lambda data: Decimal(_number(data)).scaleb(-kind.scale, _EXACT)
+    return None
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "big", signed=True)
+
 
 # By codec: its name in Avro.
 CODECS = {
@@ -99,3 +124,21 @@ def _batch(
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in schema.items() if name != "logicalType"}
+
+
+def read_alone(source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns of a file's schema, and its records.
+
+    :raises IntegrityError: `source` is no Avro file of records.
+    """
+    try:
+        written: Any = fastavro.reader(source).writer_schema
+        record = arrow_field("", parse(Schema(kind="AVRO", text=json.dumps(written)))).type
+        # The decoder's types may all be null.
+        required = [not isinstance(field["type"], list) for field in written["fields"]]
+        fields = [plain(field).with_nullable(not must) for field, must in zip(record, required, strict=True)]
+    except (ValueError, EOFError, LookupError, TypeError, ConfigError) as error:
+        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error}") from error
+    source.seek(0)
+    schema = with_kafkas(pa.schema(fields))
+    return schema, read_records(source, replace(target, schema=schema), written)

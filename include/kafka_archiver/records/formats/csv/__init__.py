@@ -96,7 +96,7 @@ class Csv:
         """With `content: value`, every value is text. Decoded values need no such stage."""
         if settings.content != "value":
             return None
-        from kafka_archiver.records.formats.csv.values import text_only
+        from kafka_archiver.records.formats.csv.cells import text_only
 
         return text_only
 
@@ -108,6 +108,6 @@ class Csv:
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the header, as text unless they are those of `content: record`, and the records."""
-        from kafka_archiver.records.formats.csv.alone import read_alone
+        from kafka_archiver.records.formats.csv.reader import read_alone
 
         return read_alone(source, target)

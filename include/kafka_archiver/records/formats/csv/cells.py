@@ -1,4 +1,4 @@
-"""The text of a column's values, and the way back."""
+"""The columns of a CSV file, the text of their values, and the way back."""
 
 from base64 import b64decode
 from collections.abc import Callable
@@ -9,14 +9,29 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.records.formats.base import VALUE, Rejections
 from kafka_archiver.records.formats.csv.style import Style
 from kafka_archiver.records.formats.jsonl.objects import column, headers
 from kafka_archiver.records.formats.jsonl.records import bytes_of
 from kafka_archiver.records.formats.jsonl.typed_reader import value_of
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.plain_types import bare
-from kafka_archiver.records.formats.shared.utf8 import is_binary
-from kafka_archiver.records.formats.vectors import Piece, joined, spread, valid
+from kafka_archiver.records.formats.shared.records import kafkas
+from kafka_archiver.records.formats.shared.utf8 import is_binary, not_utf8
+from kafka_archiver.records.vectors import Piece, joined, spread, valid
+
+_NOT_TEXT = (
+    "the value is not UTF-8, so it cannot be text of a CSV file; set `store.content: record`, which has base64 for it, "
+    "or another `store.format`"
+)
+
+
+def text_only(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
+    """Reject values that are not UTF-8."""
+    bad = not_utf8(batch.column("value"))
+    if len(bad):
+        marks.reject(dict.fromkeys(batch.column("offset").take(pa.array(bad)).to_pylist(), _NOT_TEXT))
+    return batch
 
 
 class Cells(NamedTuple):
@@ -119,3 +134,25 @@ def cells_of(kind: pa.DataType) -> Cells:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return QUOTED
     return MOMENT if is_moment(kind) else BARE
+
+
+class CsvColumn(NamedTuple):
+    """A column of the file; `source`: the field of the object's schema."""
+
+    name: str
+    source: pa.Field
+    cells: Cells
+
+
+def columns_of(schema: pa.Schema) -> list[CsvColumn]:
+    """The columns of an object's schema. Kafka's key and value have two each."""
+    if schema.equals(VALUE):
+        return [CsvColumn("value", VALUE.field("value"), QUOTED)]
+    columns = [CsvColumn(field.name, field, _cells(field)) for field in schema]
+    raw = [field for field in schema if kafkas(field) in ("key", "value")]
+    return columns + [CsvColumn(f"{field.name}_base64", field, BASE64) for field in raw]
+
+
+def _cells(field: pa.Field) -> Cells:
+    kafka = {"key": QUOTED, "value": QUOTED, "headers": HEADERS}
+    return kafka.get(kafkas(field) or "") or cells_of(field.type)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.records.formats.vectors import Piece, large_binaries, text_of, valid, wrapped
+from kafka_archiver.records.vectors import Piece, large_binaries, text_of, valid, wrapped
 
 
 class Style(NamedTuple):

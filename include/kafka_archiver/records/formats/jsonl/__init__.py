@@ -70,7 +70,7 @@ class JsonLines:
             from kafka_archiver.records.formats.shared.blocks import BlockEncoder
 
             return BlockEncoder(target, checksums=True)
-        from kafka_archiver.records.formats.jsonl.encoder import lines_of
+        from kafka_archiver.records.formats.jsonl.objects import lines_of
         from kafka_archiver.records.formats.shared.stream import StreamEncoder
 
         return StreamEncoder(target, lines_of(target))

@@ -13,20 +13,22 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.records.formats.base import PLACE, Buffer, Target
+from kafka_archiver.records.formats.base import PLACE, VALUE, Buffer, Target
+from kafka_archiver.records.formats.jsonl.values import value_lines
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
+from kafka_archiver.records.formats.shared.stream import Pieces
 from kafka_archiver.records.formats.shared.utf8 import is_binary, utf8_and_others
-from kafka_archiver.records.formats.vectors import (
+from kafka_archiver.records.vectors import (
     Piece,
     grouped,
     joined,
     large_binaries,
     large_binary,
+    numbers,
     spread,
     text_of,
     valid,
-    vector,
     wrapped,
 )
 from kafka_archiver.values.columns import Int64s
@@ -188,4 +190,9 @@ def _last_of_each(maps: pa.Array) -> tuple[pa.Array, pa.Array, Int64s]:
     _, from_end = np.unique(names[::-1], return_index=True)
     order = np.argsort(first)
     first, last = first[order], (len(names) - 1 - from_end)[order]
-    return keys.take(vector(first)), items.take(vector(last)), np.bincount(rows[first], minlength=len(maps))
+    return keys.take(numbers(first)), items.take(numbers(last)), np.bincount(rows[first], minlength=len(maps))
+
+
+def lines_of(target: Target) -> Pieces:
+    """The function that makes the lines of an object."""
+    return (lambda batch, _: [value_lines(batch)]) if target.schema.equals(VALUE) else object_lines

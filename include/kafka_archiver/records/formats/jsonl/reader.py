@@ -10,8 +10,7 @@ from kafka_archiver.records.formats.base import VALUE, Target, is_typed
 from kafka_archiver.records.formats.jsonl.records import records_of
 from kafka_archiver.records.formats.jsonl.typed_reader import typed_of
 from kafka_archiver.records.formats.jsonl.values import values_of
-from kafka_archiver.records.formats.shared.decompress import decompressed
-from kafka_archiver.records.formats.shared.pieces import whole
+from kafka_archiver.records.formats.shared.decompress import decompressed, whole
 
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
 

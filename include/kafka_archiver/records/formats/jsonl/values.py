@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import Buffer, Rejections
 from kafka_archiver.records.formats.json_text import is_json
-from kafka_archiver.records.formats.vectors import Bytes, large_binaries, large_binary, text_of
+from kafka_archiver.records.vectors import ByteArray, large_binaries, large_binary, text_of
 from kafka_archiver.values.columns import Int64s
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
@@ -65,7 +65,7 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
     return batch.set_column(column, batch.schema.field(column), _with_text(values, text, ends))
 
 
-def _with_text(values: pa.Array, text: Bytes, ends: Int64s) -> pa.Array:
+def _with_text(values: pa.Array, text: ByteArray, ends: Int64s) -> pa.Array:
     """The same array with other bytes."""
     nulls = values.buffers()[0]
     if nulls is not None:
@@ -74,13 +74,13 @@ def _with_text(values: pa.Array, text: Bytes, ends: Int64s) -> pa.Array:
     return pa.Array.from_buffers(values.type, len(values), [nulls, pa.py_buffer(ends), pa.py_buffer(text)])
 
 
-def _places(text: Bytes) -> Int64s:
+def _places(text: ByteArray) -> Int64s:
     """The positions of the line breaks."""
     pieces = [np.flatnonzero(_breaks(text[i : i + _PIECE])) + i for i in range(0, len(text), _PIECE)]
     return np.concatenate(pieces)
 
 
-def _breaks(text: Bytes) -> Mask:
+def _breaks(text: ByteArray) -> Mask:
     """True for each newline and carriage return."""
     either: Mask = (text == _NEWLINE) | (text == _RETURN)
     return either

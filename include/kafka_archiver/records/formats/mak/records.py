@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import Buffer
-from kafka_archiver.records.formats.vectors import fixed, grouped, joined, text_of
+from kafka_archiver.records.vectors import fixed, grouped, joined, text_of
 from kafka_archiver.values.columns import Int64s, column
 
 # The first bytes of a file, by version.

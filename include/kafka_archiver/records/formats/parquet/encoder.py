@@ -20,7 +20,7 @@ from kafka_archiver.records.formats.shared.buffered_rows import BufferedRows
 from kafka_archiver.records.formats.shared.cuts import cuts
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised
-from kafka_archiver.records.formats.vectors import lengths, text_of
+from kafka_archiver.records.vectors import lengths, text_of
 from kafka_archiver.values.columns import Int64s
 
 # Bytes in memory: 27,000 records of 1.2 KB, or 160,000 of 140 B. Encoding takes about the same memory again.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kafka_archiver.records.formats.parquet import ParquetOptions
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.plain_types import bare, rebuilt, seen_as
-from kafka_archiver.records.formats.vectors import joined
+from kafka_archiver.records.vectors import joined
 
 _MOST_DIGITS = 38
 _NUMBER = re.compile(r"-?\d+")

@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import Buffer
 from kafka_archiver.records.formats.shared.joined import values_of
-from kafka_archiver.records.formats.vectors import fixed, joined, lengths, text_of
+from kafka_archiver.records.vectors import fixed, joined, lengths, text_of
 
 _HEAD = 4
 

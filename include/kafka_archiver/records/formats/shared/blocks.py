@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.records.formats.base import Buffer, Target
-from kafka_archiver.records.formats.jsonl.encoder import lines_of
+from kafka_archiver.records.formats.jsonl.objects import lines_of
 from kafka_archiver.records.formats.shared.compress import compressed
 from kafka_archiver.records.formats.shared.index import EXTENSION, Index, Part
 from kafka_archiver.values.columns import Int64s, column

@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.records.formats.vectors import (
+from kafka_archiver.records.vectors import (
     Piece,
     fixed,
     joined,

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from kafka_archiver.model.layouts.read_times import Parser, UnreadableTimeError
 from kafka_archiver.model.plan import EventTime, Settings
-from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.texts import in_iso_years, units
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
 from kafka_archiver.records.pipeline.transform.from_spark import COUNT, RAISED_TIME, SPARK_TIME
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.values.columns import Int64s, column
 
 # Where another engineer adds a source: its times of a batch, `NONE` for none, and by row why one cannot be read.

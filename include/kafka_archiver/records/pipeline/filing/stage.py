@@ -2,10 +2,9 @@
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.slices import numbers
-from kafka_archiver.records.pipeline.base import HOUR, PART, Marks
+from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, rows_where
 from kafka_archiver.records.pipeline.filing.paths import NOWHERE, Paths, hours_of, times_of
-from kafka_archiver.records.pipeline.rows import rows_where
+from kafka_archiver.records.vectors import numbers
 
 
 class File:

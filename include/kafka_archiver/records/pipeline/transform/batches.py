@@ -7,13 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.foreign_text import foreign
-from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.columns import HEADER
 from kafka_archiver.records.formats.shared.utf8 import broken_texts
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.transform.code import one_line_of
-from kafka_archiver.records.pipeline.transform.outputs import STAYS, is_async
-from kafka_archiver.records.pipeline.transform.python_mapper import PythonMapper
+from kafka_archiver.records.pipeline.transform.python_mapper import STAYS, PythonMapper, is_async
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.values.columns import column
 
 

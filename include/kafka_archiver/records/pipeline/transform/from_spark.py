@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.model.transforms import Sql, Transform
-from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.columns import VALUE_DECODED
 from kafka_archiver.records.formats.shared.utf8 import broken_texts
 from kafka_archiver.records.pipeline.base import NONE, Marks
 from kafka_archiver.records.pipeline.transform.base import Fields
 from kafka_archiver.records.pipeline.transform.spark_types import field_of
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.values.columns import column
 
 # The columns: how many rows Spark made of a record, or what else became of it; and the rows as a list.

@@ -10,13 +10,12 @@ import pyarrow as pa
 
 from kafka_archiver.mapper import Record
 from kafka_archiver.messages.foreign_text import foreign, foreign_beside_values
-from kafka_archiver.records.decode.slices import numbers
 from kafka_archiver.records.formats.shared.columns import HEADER
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.transform.code import one_line_of
-from kafka_archiver.records.pipeline.transform.outputs import STAYS, Outputs, is_async
-from kafka_archiver.records.pipeline.transform.python_mapper import PythonMapper
+from kafka_archiver.records.pipeline.transform.python_mapper import STAYS, Outputs, PythonMapper, is_async
 from kafka_archiver.records.pipeline.transform.python_values import Unreadable, python
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.values.columns import column
 
 

@@ -38,7 +38,7 @@ class Avro:
 
 
 def _avro_alone(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-    from kafka_archiver.records.formats.avro.alone import read_alone
+    from kafka_archiver.records.formats.avro.reader import read_alone
 
     return read_alone(source, target)[1]
 

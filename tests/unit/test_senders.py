@@ -1,0 +1,135 @@
+"""drain.c's sender beside the one that makes an object of each record: one sends what the other sends."""
+
+from ctypes import POINTER, Structure, addressof, byref, c_void_p, cast, string_at
+from itertools import chain, repeat
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.kafka import sending
+from kafka_archiver.kafka.drain import library as native
+from kafka_archiver.kafka.drain.library import Answers, Position
+from kafka_archiver.kafka.drain.sender import DrainSender
+from kafka_archiver.kafka.sending import Answer, ObjectSender
+from kafka_archiver.kafka.transactional import OnItsWay
+from kafka_archiver.records.formats.shared.records import COLUMNS
+from kafka_archiver.values.ranges import TopicPartition
+from tests.support.fake_librdkafka import Laid
+from tests.support.fake_producer import QUEUE_FULL, FakeConfluentProducer, FakeProducer, Sent
+
+needs_binary = pytest.mark.skipif(native.library() is None, reason=native.why_not())
+NAME = TopicPartition("t", 3)
+BYTES = st.none() | st.binary(max_size=20) | st.binary(min_size=2000, max_size=2000)
+TIMES = st.integers(-1, 2**62)
+HEADER = st.fixed_dictionaries({"key": st.text(st.characters(codec="utf-8", exclude_characters="\0")), "value": BYTES})
+ROW = st.fixed_dictionaries(
+    {"timestamp": TIMES, "key": BYTES, "value": BYTES, "headers": st.lists(HEADER, max_size=3)},
+)
+
+
+def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [{"offset": n, "timestamp_type": 0, **row} for n, row in enumerate(rows)], COLUMNS
+    )
+
+
+def drained(fake: FakeProducer) -> DrainSender:
+    sender = object.__new__(DrainSender)
+    sender._library, sender._kafka, sender._name = fake.library, fake.library.kafka, NAME
+    sender._answers, sender._sent, sender._producer, sender._topic = Answers(), 0, 1, 17
+    return sender
+
+
+@needs_binary
+@given(st.lists(ROW, max_size=12), st.lists(st.sampled_from([0, 0, QUEUE_FULL]), max_size=20), st.data())
+def test_both_send_the_same_of_odd_records(
+    rows: list[dict[str, Any]], refusals: list[int], data: st.DataObject
+) -> None:
+    batch = batch_of(rows)
+    start, end = sorted(data.draw(st.tuples(st.integers(0, len(rows)), st.integers(0, len(rows)))))
+    pieces = [batch.slice(0, start), batch.slice(start, end - start), batch.slice(end)]
+    fake = FakeProducer(chain(refusals, repeat(0)))
+    confluent = FakeConfluentProducer(chain(refusals, repeat(0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sending.confluent_kafka, "Producer", lambda _: confluent)
+        objects, sender = ObjectSender({}, print, NAME, ""), drained(fake)
+        for piece in pieces:
+            objects.send(piece)
+            sender.send(piece)
+    expected = [
+        Sent(3, row["value"], row["key"], row["timestamp"], [(h["key"].encode(), h["value"]) for h in row["headers"]])
+        for row in rows
+    ]
+    assert fake.sent == confluent.sent == expected
+    assert fake.numbers == list(range(1, len(rows) + 1))
+    # What librdkafka did not take over is given back.
+    assert not fake.headers
+    assert not fake.errors
+
+
+@needs_binary
+def test_an_error_of_librdkafka_is_raised_and_given_back() -> None:
+    fake = FakeProducer(iter([0, KafkaError.MSG_SIZE_TOO_LARGE]))
+    rows = [{"timestamp": 1, "key": None, "value": b"1", "headers": [{"key": "h", "value": b""}]}] * 3
+    with pytest.raises(KafkaException) as raised:
+        drained(fake).send(batch_of(rows))
+    assert raised.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
+    assert len(fake.sent) == 1
+    assert not fake.headers
+    assert not fake.errors
+
+
+@needs_binary
+@given(st.lists(st.tuples(st.sampled_from([0, 0, 0, 7]), st.integers(-1, 50)), max_size=8))
+def test_an_answer_says_where_the_first_and_the_last_record_are_or_that_one_failed(
+    answers: list[tuple[int, int]],
+) -> None:
+    sender = drained(FakeProducer(repeat(0)))
+    sender._sent = len(answers)
+    real = native.library()
+    assert real is not None
+    for number, (error, offset) in enumerate(answers, 1):
+        record: Structure = Laid(error, 17, 3, None, 0, None, 0, offset, number)
+        real.drain.answer(1, addressof(record), byref(sender._answers))
+    assert sender.waiting() == 0
+    if errors := [error for error, _ in answers if error]:
+        assert sender.answer().error.code() == errors[0]  # type: ignore[union-attr]
+    elif answers:
+        assert sender.answer() == Answer(answers[0][1], answers[-1][1], None)
+    else:
+        assert sender.answer() == Answer(None, None, None)
+
+
+@needs_binary
+def test_a_stamp_ends_with_nul_without_which_confluent_kafka_reads_on() -> None:
+    real, sent = native.library(), []
+    assert real is not None
+
+    def send_offsets(producer: int, places: int, group: int, timeout: int) -> None:
+        # `rd_kafka_topic_partition_list_t`: two ints, and the places.
+        place = cast(c_void_p.from_address(places + 8).value, POINTER(Position))[0]
+        sent.append((place.topic, place.partition, place.offset, string_at(place.metadata, place.metadata_size)))
+
+    sender = drained(FakeProducer(repeat(0)))
+    sender._kafka = SimpleNamespace(**vars(real.kafka) | {"send_offsets_to_transaction": send_offsets})
+    sender.send_offset("g", 7, "stämp", 1)
+    assert sent == [(b"t", 3, 7, "stämp".encode() + b"\0")]
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), max_size=10), st.data())
+def test_what_is_on_its_way_is_the_pieces_without_all_answers(
+    pieces: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    on_its_way, answered = OnItsWay(), 0
+    for count, (rows, size) in enumerate(pieces, 1):
+        on_its_way.add(rows, size)
+        sent = sum(rows for rows, _ in pieces[:count])
+        answered = data.draw(st.integers(answered, sent))
+        ends = [sum(rows for rows, _ in pieces[: n + 1]) for n in range(count)]
+        expected = sum(size for (_, size), end in zip(pieces, ends, strict=False) if end > answered)
+        assert on_its_way.size(sent - answered) == expected
