@@ -308,3 +308,15 @@ def test_what_retention_overtakes_is_lost_only_when_told_to_and_shown_for_ever()
     # It was known in the hour after the run's, and what is gone may have been of that hour, too.
     proofs = [log.ledger.hour(to_hour(hour(number).start)) for number in range(4)]
     assert [proof and proof.status for proof in proofs] == ["complete", "incomplete", "incomplete", "complete"]
+
+
+def test_a_broker_that_may_lead_no_more_takes_nothing_away_and_lets_what_is_there_be_planned() -> None:
+    logged = Logged()
+    logged.produce("abc")
+    twin: Any = logged.twin
+    highs = twin.high_watermarks
+    twin.high_watermarks = lambda names: {n: LogEnd(*end[:2], "others say so") for n, end in highs(names).items()}
+    logged.run(0)
+    twin.high_watermarks = lambda names: {n: LogEnd(1, None, "others say so") for n in names}
+    with pytest.raises(TransientError, match="seems to have lost records, but others say so"):
+        logged.run(1)

@@ -223,12 +223,17 @@ def test_a_small_slice_does_not_pin_what_it_was_cut_from(case: Case) -> None:
     del kept
 
 
+def some_places(length: int) -> list[int]:
+    """The places near both ends, and forty between them."""
+    ends = {*range(min(12, length)), *range(max(0, length - 12), length)}
+    return sorted({*ends, *range(0, length, max(1, length // 40))})
+
+
 @few_typed_too
 def test_damage_is_noticed_or_harmless(case: Case) -> None:
     rows = fit_for(case, ODD[:12]) * 20
     data = case.encode([batch(rows)])
-    step = max(1, len(data) // 150)
-    for at in range(0, len(data), step):
+    for at in some_places(len(data)):
         damaged = bytearray(data)
         damaged[at] ^= 1 << at % 8
         try:
@@ -245,7 +250,7 @@ def test_damage_is_noticed_or_harmless(case: Case) -> None:
 def test_a_cut_off_object_is_noticed_or_ends_behind_a_record(case: Case) -> None:
     rows = fit_for(case, ODD[:12]) * 20
     data = case.encode([batch(rows)])
-    for length in range(0, len(data), max(1, len(data) // 150)):
+    for length in some_places(len(data)):
         try:
             outcome = read(case, data[:length])
         except IntegrityError:

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafka_archiver.kafka import cluster
-from kafka_archiver.model import settling
+from kafka_archiver.model import marks, proof, settling
 from kafka_archiver.planning import interval_offsets, time_boundary
 from kafka_archiver.records.writer.commit import complete
 from kafka_archiver.work import close_hours, verify
@@ -35,7 +35,7 @@ from tests.support.worlds import RealWorld, ThreeBrokerWorld
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """No thread pools, for a reproducible sequence; a guard, a search's end and stretches that are short."""
+    """No thread pools, for a reproducible sequence; short guards, searches' ends, stretches, pages, marks."""
     with (
         patch.object(interval_offsets, "GUARD", 2),
         patch.object(time_boundary, "SMALL", 1),
@@ -46,6 +46,8 @@ def one_thread() -> Iterator[None]:
         patch.object(verify, "THREADS", 1),
         patch.object(close_hours, "THREADS", 1),
         patch.object(settling, "LONG", 2),
+        patch.object(proof, "PAGE", 2),
+        patch.object(marks, "MARKS", 3),
     ):
         yield
 

@@ -55,8 +55,9 @@ from tests.support.restore_attempts import Attempt, ForkedAttempt, SparkAttempt,
 from tests.support.topics import DAY, Record, new_topic, produce
 
 RESTORES_OF_AN_ARCHIVE = 4
-# Of an attempt that nobody disturbs any more.
-PATIENCE = 240.0
+# Of an attempt that nobody disturbs any more; more for each partition of a pass, whose commit may have no answer for
+# so long (`kafka.transactional`), one after the other.
+PATIENCE, NO_ANSWER = 240.0, 95.0
 # By weight.
 MOVES = {
     "kill": 6, "terminate": 2, "freeze": 3, "overtake": 6, "run_beside": 2,
@@ -284,7 +285,7 @@ class Ordeal:
 
         :raises FaultError: it does not end, or ended by something that nobody has done to it.
         """
-        code = attempt.code(PATIENCE)
+        code = attempt.code(PATIENCE + NO_ANSWER * (len(self.expected) - 1))
         if code is None:
             send_signal(attempt.processes(), signal.SIGKILL)
             raise self.fault("an attempt that did not end", attempt)

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka_archiver.kafka import admin_requests
 from kafka_archiver.kafka.admin_requests import Asking
 from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.leaders import BrokerNode
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -86,6 +87,7 @@ def test_brokers_that_cannot_tell_the_latest_time_know_none(monkeypatch: pytest.
             return {place: answered(refusal) for place in requests}
 
     monkeypatch.setattr(admin_requests, "AdminClient", Old)
+    monkeypatch.setattr(Cluster, "nodes", lambda _: [BrokerNode(1, "b:9092")])
     name, cluster = TopicPartition("orders", 0), Cluster({"bootstrap.servers": "b:9092"})
     if refusal == KafkaError.UNSUPPORTED_VERSION:
         assert cluster.latest_times([name]) == {name: -1}

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.kafka import cluster
 from kafka_archiver.kafka import leaders as module
-from kafka_archiver.kafka.leaders import BrokerNode, at_leaders, leaders, majority_of
+from kafka_archiver.kafka.leaders import BrokerNode, Leader, ask_leaders, at_leaders, leaders, majority_of
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -64,6 +65,29 @@ def test_a_newer_epoch_of_another_leader_makes_the_answer_unsure(
     assert answer.offset_info.offset == 10
     assert answer.unsure.startswith(unsure)
     assert bool(answer.unsure) == bool(unsure)
+
+
+def test_each_leader_is_asked_by_a_client_that_knows_no_other_broker() -> None:
+    names = [TopicPartition("orders", number) for number in range(4)]
+    leading = dict(zip(names, [Leader(ONE), Leader(TWO), Leader(ONE), Leader(None, "unsure")], strict=True))
+    servers = "broker1:9092,broker2:9092,broker3:9092"
+    answers = ask_leaders(
+        {"bootstrap.servers": servers}, leading, lambda of, some: dict.fromkeys(some, of["bootstrap.servers"])
+    )
+    assert answers == dict(zip(names, [ONE.address, TWO.address, ONE.address, servers], strict=True))
+
+
+def test_a_broker_that_knows_only_itself_is_not_the_cluster_if_the_connection_names_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = SimpleNamespace(nodes=[SimpleNamespace(id=1, host="broker1", port=9092)])
+    monkeypatch.setattr(cluster.Cluster, "_description", lambda _: alone)
+    asked: list[str] = []
+    monkeypatch.setattr(cluster, "nodes_by_each", lambda _, addresses: asked.extend(addresses) or NODES)
+    assert cluster.Cluster({"bootstrap.servers": "broker1:9092"}).nodes() == [ONE]
+    assert not asked
+    assert cluster.Cluster({"bootstrap.servers": "broker1:9092, broker2:9092"}).nodes() == NODES
+    assert asked == [ONE.address, TWO.address]
 
 
 def topic(identity: str, partitions: int = 1) -> Any:

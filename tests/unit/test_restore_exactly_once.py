@@ -2,6 +2,7 @@
 
 import uuid
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import event, example, given, settings
@@ -20,7 +21,7 @@ from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import Lake
-from tests.support.restore_twin import Fate, FatedTarget, KilledError, TwinTarget
+from tests.support.restore_twin import Fate, FatedTarget, KilledError, TwinTarget, TwinWriter
 from tests.support.topics import Record
 
 pytestmark = pytest.mark.unit
@@ -144,6 +145,37 @@ def test_a_record_of_another_producer_behind_the_progress_is_named() -> None:
     at = world.twin.log(NAME).high - 1
     with pytest.raises(PermanentError, match=rf"t\[0\] offset {at} is not a record of this restore"):
         PartitionWriter(world.target, world.lane, Pace(), sleep=lambda _: None).run()
+
+
+@pytest.mark.parametrize("call", ["send", "commit"])
+def test_a_record_of_another_producer_between_those_of_the_restore_ends_it(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, method = World(frozenset()), getattr(TwinWriter, call)
+
+    def disturbed(*arguments: Any) -> Any:
+        result = method(*arguments)
+        if not world.foreign:
+            world.foreign_write()
+        return result
+
+    monkeypatch.setattr(TwinWriter, call, disturbed)
+    with pytest.raises(PermanentError, match=r"another producer writes to t\[0\]: its records are at or behind offset"):
+        PartitionWriter(world.target, world.lane, Pace(), sleep=lambda _: None).run()
+
+
+def test_no_transaction_is_open_during_a_wait_for_the_limit_that_is_longer_than_it_may_be() -> None:
+    world, present = World(frozenset()), [0.0]
+
+    def sleep(seconds: float) -> None:
+        assert len({*world.target.ends(NAME)}) == 1
+        present[0] += seconds
+
+    # A record in 80 seconds.
+    pace = Pace(bytes_per_second=0.1, clock=lambda: present[0], sleep=sleep)
+    PartitionWriter(world.target, world.lane, pace, clock=lambda: present[0]).run()
+    assert world.values() == world.expected
+    assert present[0] >= 7 * 80
 
 
 def test_an_open_transaction_of_another_producer_is_waited_for_and_named() -> None:

@@ -166,6 +166,11 @@ def test_a_selection_takes_the_records_that_it_says_each_once_and_in_order(asked
     assert plan.records == total if plan.exact else plan.records >= total
 
 
+def test_a_partition_that_the_archive_lacks_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"has no partition 7, 9 of t; it has 0, 1$"):
+        planned(archive(), RestoreSelection(topics=("t",), partitions=(0, 7, 9)))
+
+
 @pytest.mark.parametrize(
     ("key", "hashed"),
     [

@@ -18,10 +18,9 @@ from kafka_archiver.model.restore import (
     RestoreSelection,
     SelectedHeader,
 )
-from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.model.restore_request import RestoreRequest, require_name
 from kafka_archiver.orchestration.dag_run.params import utc
 from kafka_archiver.values.intervals import MS_PER_HOUR, to_ms
-from kafka_archiver.work.restore.plan import require_name
 
 _TEXT, _NUMBER = {"type": ["null", "string"]}, {"type": ["null", "integer"], "minimum": 0}
 _LIST = {"type": ["null", "array"], "items": {"type": "string"}}

@@ -219,17 +219,23 @@ def _manifest(ledger: Ledger, run: str) -> Manifest:
 
 
 def _require_something(gathered: Gathered, plans: Plans, adoption: Adoption | None) -> None:
-    known = {p.topic for p in plans.progress.partitions} | {
-        p.topic for plan in plans.unsettled for p in plan.partitions
-    }
-    known |= {p.topic for p in adoption.partitions} if adoption else set()
-    if unknown := sorted(set(gathered.selection.topics) - known):
+    archive, selection = gathered.ledger.archive, gathered.selection
+    places = {(p.topic, p.partition) for p in plans.progress.partitions}
+    places |= {(p.topic, p.partition) for plan in plans.unsettled for p in plan.partitions}
+    places |= {(p.topic, p.partition) for p in adoption.partitions} if adoption else set()
+    topics = {topic for topic, _ in places}
+    if unknown := sorted(set(selection.topics) - topics):
         raise ConfigError(
-            f"archive {gathered.ledger.archive} has no topic {', '.join(unknown)}; it has "
-            f"{', '.join(sorted(known)) or 'none yet'}"
+            f"archive {archive} has no topic {', '.join(unknown)}; it has {', '.join(sorted(topics)) or 'none yet'}"
+        )
+    partitions = {partition for topic, partition in places if topic in selection.topics}
+    if missing := sorted(set(selection.partitions) - partitions):
+        raise ConfigError(
+            f"archive {archive} has no partition {', '.join(map(str, missing))} of {', '.join(selection.topics)}; it "
+            f"has {', '.join(map(str, sorted(partitions)))}"
         )
     if not any(counts.records for counts in gathered.counts.values()):
         raise ConfigError(
-            f"nothing in archive {gathered.ledger.archive} is selected: no committed run has a record of these topics, "
+            f"nothing in archive {archive} is selected: no committed run has a record of these topics, "
             "partitions, hours and offsets"
         )

@@ -55,3 +55,8 @@ class Pace:
             self.sleep(self._due - moment)
         # Time in which nothing was sent is not saved up.
         self._due = max(self._due, moment) + cost
+
+    @property
+    def wait(self) -> float:
+        """The seconds until more may be sent."""
+        return max(0.0, self._due - self.clock()) if self._due else 0.0

@@ -1,6 +1,5 @@
 """Plan a restore: freeze what goes where, before the first record is written."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
@@ -17,12 +16,10 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     TargetTopic,
 )
-from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.model.restore_request import RestoreRequest, require_name
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.exact import refusal
 from kafka_archiver.work.restore.gather import gather
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class TargetCluster(Protocol):
@@ -109,17 +106,6 @@ def outline(
 def group_of(archive: str, restore: str) -> str:
     """Return the group of the target whose offsets are a restore's progress."""
     return f"kafka-archiver-restore-{archive}-{restore}"
-
-
-def require_name(restore: str) -> None:
-    """Check the name of a restore.
-
-    :raises ConfigError: it is none.
-    """
-    if not _NAME.fullmatch(restore):
-        raise ConfigError(
-            f"{restore[:100]!r} is not the name of a restore; expected letters, digits, '.', '_' and '-', up to 100"
-        )
 
 
 def target_topics(cluster: TargetCluster, request: RestoreRequest) -> tuple[TargetTopic, ...]:

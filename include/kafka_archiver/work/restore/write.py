@@ -185,7 +185,7 @@ class Session:
         pace = self.owner.pace
         for piece in cut(batch, pace.most_rows, pace.most_bytes):
             if self.is_boundary(piece.batch):
-                self.commit_if_due(is_waiting=False)
+                self.commit_if_due(is_waiting=False, wait=pace.wait)
             self.send(*piece)
 
     def finish(self) -> RestoreProgress:
@@ -206,11 +206,14 @@ class Session:
         self.sent, self.size, self.last = self.sent + batch.records.num_rows, self.size + size, last_place(batch)
         self.tally.add(batch, size)
 
-    def commit_if_due(self, is_waiting: bool) -> None:
-        """Commit a transaction that is large or old enough, or all if the process shall end."""
+    def commit_if_due(self, is_waiting: bool, wait: float = 0.0) -> None:
+        """Commit a transaction that is large or old enough, or all if the process shall end.
+
+        :param wait: seconds until more may be sent. The brokers abort a transaction that is open for too long.
+        """
         stopping, limits = self.owner.stop(), self.owner.plan.limits
         if self.began is not None:
-            age = self.owner.clock() - self.began
+            age = self.owner.clock() - self.began + wait
             # Before a wait of unknown length, a transaction need not be old.
             patience = limits.transaction_seconds / 10 if is_waiting else limits.transaction_seconds
             if stopping or self.size >= limits.transaction_bytes or age >= patience:
