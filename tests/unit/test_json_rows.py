@@ -42,6 +42,13 @@ NUMBERS = st.one_of(
     st.sampled_from(["01", "1.", "-", ".5", "+1", "1e", "0x1", "NaN", "9007199254740993", "0.1000000000000000055"]),
     st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
 )
+# Digits that a double or an integer of 64 bits has just, or just not; powers of ten that a double has just, or not.
+BOUNDS = [
+    *("0", "0.0", "0e1", "9007199254740992", "9007199254740993", "900719925474099.3", "999999999999999999"),
+    *("2147483647", "2147483648", "2147483649", "9223372036854775807", "9223372036854775808", "9223372036854775809"),
+    *("18446744073709551615", "18446744073709551616", "99999999999999999999", "1e22", "1e23", "3e-22", "3e-23", "7e-1"),
+    *("0.100000000000000001", "0.1000000000000000055", "1234567890123456789e-18", "16777217", "3.4028235677973366e38"),
+]
 TEXTS = st.one_of(
     st.text(max_size=20).map(json.dumps),
     st.text(max_size=20).map(lambda text: json.dumps(text, ensure_ascii=False)),
@@ -90,8 +97,8 @@ def documents(draw: st.DrawFn) -> bytes:
     )
 
 
-@given(st.lists(documents(), min_size=1, max_size=6))
-def test_both_give_the_same_of_odd_documents(rows: list[bytes]) -> None:
+def compare(rows: list[bytes]) -> None:
+    """Decode both ways. Each row's result must be the same."""
     in_c = json_decoder(SCHEMA, {}, False, "value")
     with mock.patch.object(decoding, "compiled", return_value=None):
         in_python = json_decoder(SCHEMA, {}, False, "value")
@@ -104,6 +111,16 @@ def test_both_give_the_same_of_odd_documents(rows: list[bytes]) -> None:
     assert column.to_string(window=1000) == expected.column.to_string(window=1000)
     # -0.0 is written otherwise than 0.0.
     assert repr(column.to_pylist()) == repr(expected.column.to_pylist())
+
+
+@given(st.lists(documents(), min_size=1, max_size=6))
+def test_both_give_the_same_of_odd_documents(rows: list[bytes]) -> None:
+    compare(rows)
+
+
+def test_both_give_the_same_of_numbers_at_the_bounds_of_what_c_reads() -> None:
+    numbers = [f"{sign}{digits}" for digits in BOUNDS for sign in ("", "-")]
+    compare([f'{{"{name}":{number}}}'.encode() for number in numbers for name in ("i", "small", "f", "narrow")])
 
 
 def test_c_reads_plain_documents_and_none_of_odd_ones() -> None:
