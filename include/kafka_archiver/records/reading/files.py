@@ -29,6 +29,16 @@ def fetch_from(store: Store, key: str, gone: Callable[[str], ArchiverError]) -> 
     return fetch
 
 
+class MemoryCopy:
+    """An object's bytes in memory. Called, it is a `Fetch`."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __call__(self, start: int, length: int) -> bytes:
+        return self.data[start : start + max(0, length)]
+
+
 class ObjectFile(Segmented):
     """An object as a file. Pieces that are read in order count for the checksum at once, also with reads in between.
 
