@@ -1,6 +1,6 @@
 """Copies of objects, in memory or in one temporary file. Each is compared with its checksum before anybody reads it."""
 
-import os
+import mmap
 import tempfile
 from contextlib import ExitStack
 from typing import IO, Self
@@ -42,13 +42,15 @@ class Copies:
         """
         if self._in_memory + item.bytes > MOST_IN_MEMORY:
             return self._in_file(item, fetch)
-        copy = MemoryCopy(fetch(0, item.bytes) if item.bytes else b"")
-        _compare(item, len(copy.data), crc32(copy.data))
+        data = fetch(0, item.bytes) if item.bytes else b""
+        _compare(item, len(data), crc32(data))
         self._in_memory += item.bytes
-        return copy
+        return MemoryCopy(data)
 
     def _in_file(self, item: Promised, fetch: Fetch) -> Fetch:
         file = self._file = self._file or self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        # A mapping begins at a page.
+        self._end += -self._end % mmap.ALLOCATIONGRANULARITY
         file.seek(self._end)
         begin, crc = self._end, 0
         for start in range(0, item.bytes, PIECE):
@@ -59,7 +61,7 @@ class Copies:
         size = self._end - begin
         _compare(item, size, crc)
         file.flush()
-        return lambda start, length: os.pread(file.fileno(), max(0, min(length, size - start)), begin + start)
+        return MemoryCopy(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ, offset=begin))
 
 
 def _compare(item: Promised, size: int, crc: int) -> None:
