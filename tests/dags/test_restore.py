@@ -111,3 +111,14 @@ def test_the_command_has_every_field_of_the_form(tmp_path: Any) -> None:
     conf = conf_of_arguments(Namespace(**{**arguments, **asked}))
     assert conf == {"restore": "r", "topics": ["orders"], "keys": ["a", "b\u2028", "c"], "start": 0, "create": True}
     assert {*arguments, "from"} >= KEYS
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\r\n", b"\xff"])
+def test_a_file_without_a_key_is_refused_and_does_not_mean_all_keys(tmp_path: Any, content: bytes) -> None:
+    file = tmp_path / "keys"
+    file.write_bytes(content)
+    arguments: dict[str, Any] = {
+        (arg.kwargs.get("dest") or arg.flags[-1].lstrip("-").replace("-", "_")): None for arg in RESTORE.args
+    }
+    with pytest.raises(ConfigError, match=r"--keys-file .*keys: expected keys"):
+        conf_of_arguments(Namespace(**{**arguments, "keys_file": str(file)}))

@@ -2,6 +2,7 @@
 
 import uuid
 from functools import cache
+from threading import Barrier
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.restore import RestoreLimits, RestorePlan, RestoreSelection
+from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
@@ -20,7 +22,7 @@ from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.step import groups_of
 from kafka_archiver.work.restore.together import write_together
 from kafka_archiver.work.restore.verify import PartitionReader, verify_together
-from kafka_archiver.work.restore.write import PartitionWriter
+from kafka_archiver.work.restore.write import PartitionWriter, Session
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import Lake
 from tests.support.restore_twin import Fate, FatedTarget, KilledError, TwinTarget
@@ -167,3 +169,16 @@ def test_groups_are_as_many_as_tasks_and_no_pass_has_too_many_writers() -> None:
         assert len(groups) == expected
         assert max(map(len, groups)) <= 8
         assert sorted(name for group in groups for name in group) == list(many.targets())
+
+
+def test_the_last_commits_wait_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A barrier that only all of them pass stands for brokers that do not answer."""
+    world, barrier, finish = World(), Barrier(PARTITIONS), Session.finish
+
+    def waiting(session: Session) -> RestoreProgress:
+        barrier.wait(10)
+        return finish(session)
+
+    monkeypatch.setattr(Session, "finish", waiting)
+    assert world.attempt({})
+    assert [world.values(partition) for partition in range(PARTITIONS)] == [*map(world.expected, range(PARTITIONS))]

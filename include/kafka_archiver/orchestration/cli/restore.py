@@ -161,9 +161,15 @@ def _keys_in(file: str) -> list[str]:
     try:
         # Not by splitlines(): a key may have its other ends of lines, like U+2028.
         lines = Path(file).read_bytes().decode("utf-8-sig").split("\n")
-        return [key for line in lines if (key := line.removesuffix("\r"))]
+        keys = [key for line in lines if (key := line.removesuffix("\r"))]
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--keys-file {file}: expected keys in UTF-8, or base64:…, one in a line ({error})") from None
+    if not keys:
+        raise ConfigError(
+            f"--keys-file {file}: expected keys, one in a line, found none. For the empty key write base64: alone; to "
+            "restore all keys, leave the option out"
+        )
+    return keys
 
 
 def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args: Namespace) -> None:

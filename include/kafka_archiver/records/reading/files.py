@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from mmap import mmap
 from typing import Any
 
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError
@@ -27,6 +28,16 @@ def fetch_from(store: Store, key: str, gone: Callable[[str], ArchiverError]) -> 
         return data
 
     return fetch
+
+
+class MemoryCopy:
+    """An object's bytes in memory, or in a mapped file. Called, it is a `Fetch`."""
+
+    def __init__(self, data: bytes | mmap) -> None:
+        self.data = data
+
+    def __call__(self, start: int, length: int) -> bytes:
+        return self.data[start : start + max(0, length)]
 
 
 class ObjectFile(Segmented):
@@ -91,3 +102,11 @@ class Sips(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return at most `most` bytes."""
         return self._file.read(self._most if size < 0 else min(size, self._most)) or b""
+
+
+class CopyFile(io.BufferedReader):
+    """A copy as a file. Who can decode `data` in place need not read it."""
+
+    def __init__(self, copy: MemoryCopy) -> None:
+        super().__init__(RangeFile(copy, len(copy.data)), PIECE >> 3)
+        self.data = copy.data

@@ -14,7 +14,7 @@ from kafka_archiver.model.keys import SEALED, is_dead_letter
 from kafka_archiver.records.formats import dead_letter, get_format
 from kafka_archiver.records.formats.base import PLACE, JoinsValues, Target
 from kafka_archiver.records.formats.shared.records import kafkas
-from kafka_archiver.records.reading.files import PIECE, Fetch, ObjectFile, RangeFile, Sips
+from kafka_archiver.records.reading.files import PIECE, CopyFile, Fetch, MemoryCopy, ObjectFile, RangeFile, Sips
 
 if TYPE_CHECKING:
     from kafka_archiver.encryption.opened import OpenedObject
@@ -64,7 +64,9 @@ def open_object(
     rows = 0
     with naming(item):
         content: io.RawIOBase = unsealed(item, whole.range, find_key) if item.key.endswith(SEALED) else whole
-        source = Sips(content, most) if most else io.BufferedReader(content, _READ)
+        source: io.IOBase = Sips(content, most) if most else io.BufferedReader(content, _READ)
+        if is_compared and content is whole and isinstance(fetch, MemoryCopy):
+            source = CopyFile(fetch)
         for batch in _decoded(cast(BinaryIO, source), target):
             _require_place(batch, target)
             rows += batch.num_rows

@@ -1,7 +1,7 @@
 """A lane: the records of one target partition, from the archive, in the order in which they are written.
 
 The order depends on the plan alone: one source partition after the other, each by offset. Only one chunk's objects are
-open at a time, as a copy on disk that was compared with the manifest before its first record is given.
+open at a time, as copies that were compared with the manifest before their first record is given.
 """
 
 import base64

@@ -6,6 +6,7 @@ sure, goes on alone behind it: the pass saves reading, and no more.
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.messages.errors import UncertainError
 from kafka_archiver.model.restore_progress import RestoreProgress
@@ -30,9 +31,12 @@ def write_together(writers: Sequence[PartitionWriter]) -> list[RestoreProgress]:
             except UncertainError as error:
                 _go_alone(writer, error)
         _pass(writers, sessions)
-        for number in list(sessions):
+        # Side by side: brokers that do not answer take as long for all as for one.
+        with ThreadPoolExecutor(max(1, len(sessions))) as pool:
+            finished = {number: pool.submit(session.finish) for number, session in sessions.items()}
+        for number, future in finished.items():
             try:
-                progress[number] = sessions[number].finish()
+                progress[number] = future.result()
             except UncertainError as error:
                 _go_alone(writers[number], error)
     finally:

@@ -64,6 +64,9 @@ def read_from(
 
 
 def _file(source: BinaryIO, pre_buffer: bool = False) -> pq.ParquetFile:
+    if (data := getattr(source, "data", None)) is not None:
+        # Of a `CopyFile`: pages are decoded where they are, without a copy.
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), page_checksum_verification=True, pre_buffer=False)
     # pyarrow takes a short read for the end.
     whole = io.BufferedReader(source, _READ) if isinstance(source, io.RawIOBase) and not pre_buffer else source
     # Without `buffer_size`, each column of a row group is in memory as a whole, which is new memory each time.
