@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -197,10 +198,13 @@ def test_the_clock_of_the_store(seconds: int, state: str, text: str) -> None:
     assert text in check.observed
 
 
+@pytest.mark.parametrize("part", [spark.drain, spark.rows])
 def test_a_job_that_reads_in_python_is_a_warning_with_the_command_that_changes_it(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, part: ModuleType
 ) -> None:
-    monkeypatch.setattr(spark, "why_not", lambda: "this installation has no drain.so")
+    for each in (spark.drain, spark.rows):
+        monkeypatch.setattr(each, "why_not", lambda: "")
+    monkeypatch.setattr(part, "why_not", lambda: "this installation has no drain.so")
     [*_, finding] = check_submit("spark-submit", {"PATH": ""})
     assert states([finding]) == {"reader": "warning"}
     assert "no drain.so" in finding.observed
@@ -208,7 +212,8 @@ def test_a_job_that_reads_in_python_is_a_warning_with_the_command_that_changes_i
 
 
 def test_what_submits_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark, "why_not", lambda: "")
+    for part in (spark.drain, spark.rows):
+        monkeypatch.setattr(part, "why_not", lambda: "")
 
     def program(name: str, text: str) -> None:
         (tmp_path / "bin").mkdir(exist_ok=True)

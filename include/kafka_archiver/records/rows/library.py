@@ -42,10 +42,19 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@cache
 def library() -> SimpleNamespace | None:
-    """Return the functions of rows.c; None: this process decodes without them."""
+    """Return the functions of rows.c; None: this process decodes without them, and `why_not` says why."""
+    return _load()[0]
+
+
+def why_not() -> str:
+    """Return the reason why this process decodes without rows.c, or ""."""
+    return _load()[1]
+
+
+@cache
+def _load() -> tuple[SimpleNamespace | None, str]:
     try:
-        return functions(load(__package__, "rows.c"), "rows_", _FUNCTIONS)
-    except OSError:
-        return None
+        return functions(load(__package__, "rows.c"), "rows_", _FUNCTIONS), ""
+    except OSError as error:
+        return None, str(error)

@@ -6,7 +6,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 
 from kafka_archiver.context.local_spark import java_program
-from kafka_archiver.kafka.drain.library import why_not
+from kafka_archiver.kafka.drain import library as drain
+from kafka_archiver.records.rows import library as rows
 from kafka_archiver.state.doctor.check import Finding, ok, problem, warning
 
 
@@ -27,16 +28,17 @@ def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> It
     else:
         yield ok("spark-submit", path)
     yield _java(environment)
-    yield _batch_reader()
+    yield _compiled()
 
 
-def _batch_reader() -> Finding:
-    """Return how jobs of this installation read records, if their executors are of this platform."""
-    if not (reason := why_not()):
-        return ok("reader", "jobs copy records in C")
+def _compiled() -> Finding:
+    """Return how jobs of this installation read and decode records, if their executors are of this platform."""
+    reasons = dict.fromkeys(filter(None, (drain.why_not(), rows.why_not())))
+    if not reasons:
+        return ok("reader", "jobs read and decode records in C")
     return warning(
         "reader",
-        f"jobs read records in Python: {reason}",
+        f"jobs read or decode records in Python: {'; '.join(reasons)}",
         "what they write is the same; they take more CPU",
         "with a C compiler on a machine like the executors: python -m kafka_archiver.records.native.compile",
     )
