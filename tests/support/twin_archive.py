@@ -58,7 +58,7 @@ class TwinArchive:
         self.now = max(self.now + 60_000, DAY + (number + 1) * HOUR + 60_000)
         context = self.context
         work = plan(context, hour(number), origin, fill)
-        choice = ReadPolicies(self.archive.policies.lost_offsets, "fail")
+        choice = ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
         job = ArchiveStep(context.cluster, self.world.store, self.ledger, self, choice)
         archive_runs(context, work, job.run)
         verify(context, work.runs)
