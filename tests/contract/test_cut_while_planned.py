@@ -310,6 +310,22 @@ def test_what_retention_overtakes_is_lost_only_when_told_to_and_shown_for_ever()
     assert [proof and proof.status for proof in proofs] == ["complete", "incomplete", "incomplete", "complete"]
 
 
+def test_what_the_next_leader_has_again_of_a_run_is_read_and_not_called_absent() -> None:
+    log = Logged()
+    log.choose(lost_offsets="record_loss")
+    log.produce("abcdefgh")
+    work, kept = log.plan(0), log.twin.log(NAME)
+    kept.start = 5
+    # Retention follows at replicas a little later.
+    log.meanwhile = lambda: setattr(kept, "start", 2)
+    with pytest.raises(
+        TransientError, match=r"orders\[0\] has offsets of run .* that it did not have when the run was"
+    ):
+        log.finish(work)
+    log.finish(work)
+    assert (log.values, log.account(0)) == ("cdefgh", {"archived": 6, "lost": 2})
+
+
 def test_a_broker_that_may_lead_no_more_takes_nothing_away_and_lets_what_is_there_be_planned() -> None:
     logged = Logged()
     logged.produce("abc")

@@ -29,6 +29,24 @@ class Logs:
         """
         return (self.ids, self.doubts) == (earlier.ids, earlier.doubts)
 
+    def regained(self, earlier: "Logs", plan: Plan) -> list[TopicPartition]:
+        """Return the partitions whose logs have offsets of the run that they lacked earlier.
+
+        The next leader may begin at a lower offset than the one before, and so may a broker that is cut off. What was
+        not read because it seemed to be gone is not absent.
+        """
+        return [
+            partition.name
+            for partition in plan.partitions
+            for offsets in partition.offset_ranges
+            for gone in earlier.lacks(partition.name, offsets)
+            if self.lacks(partition.name, gone) != (gone,)
+        ]
+
+    def lacks(self, name: TopicPartition, offsets: Range) -> tuple[Range, ...]:
+        """Return which of these offsets the log does not have."""
+        return subtract(offsets, (self.ranges[name],))
+
 
 def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool) -> Logs:
     """Ask the brokers; a second time, if a log seems to have lost records: the first answer may be an old one.
@@ -55,7 +73,7 @@ def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed:
 def _lacking_partitions(logs: Logs, plan: Plan) -> list[TopicPartition]:
     """Return the partitions whose logs do not have all that the run reads."""
     ranges = {p.name: p.offset_ranges for p in plan.partitions}
-    return [n for n, log in logs.ranges.items() if any(subtract(each, (log,)) for each in ranges[n])]
+    return [n for n in logs.ranges if any(logs.lacks(n, each) for each in ranges[n])]
 
 
 def _ask_once(

@@ -85,6 +85,11 @@ class ArchiveStep:
                     f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt reads "
                     "the remaining offsets, and `policies.lost_offsets` decides about the others"
                 )
+            if regained := logs_after.regained(logs, plan):
+                raise TransientError(
+                    f"{regained[0]} has offsets of run {run} that it did not have when the run was read: another "
+                    "broker leads, or one that may lead no more has answered; the next attempt reads them"
+                )
             manifest = finish_run(plan, stored, results, logs_after.ranges, policies, self.store, self.ledger, aside)
         except ArchiverError:
             abort(results, self.store)
