@@ -20,7 +20,7 @@ from kafka_archiver.records.formats.shared.buffered_rows import BufferedRows
 from kafka_archiver.records.formats.shared.cuts import cuts
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised
-from kafka_archiver.records.vectors import lengths, text_of
+from kafka_archiver.records.vectors import lengths
 from kafka_archiver.values.columns import Int64s
 
 # Bytes in memory: 27,000 records of 1.2 KB, or 160,000 of 140 B. Encoding takes about the same memory again.
@@ -97,35 +97,29 @@ class ParquetEncoder:
 
 def _sizes(batch: pa.RecordBatch, fields: list[pa.Field]) -> Int64s:
     """The bytes that each record of a normalised batch counts for its row group: those of `fields`, plus `_FIXED`."""
-    ends = np.arange(batch.num_rows + 1) * _FIXED
+    sizes = np.full(batch.num_rows, _FIXED, np.int64)
     for field in fields:
         try:
-            ends += _ends(batch.column(field.name))
+            sizes += _sizes_of(batch.column(field.name))
         except pa.ArrowNotImplementedError as error:
             raise ConfigError(f"store.format: parquet cannot store column {field.name} of type {field.type}") from error
-    return np.diff(ends)
+    return sizes
 
 
-def _ends(values: pa.Array) -> Int64s:
-    """Where the bytes of each value end, if they are in a row; first 0. A null of fixed width counts like a value."""
+def _sizes_of(values: pa.Array) -> Int64s:
+    """The bytes of each value. A null of a type of fixed width counts like a value."""
     kind = values.type
     if pa.types.is_struct(kind):
-        return reduce(np.add, map(_ends, values.flatten()))
+        return reduce(np.add, map(_sizes_of, values.flatten()))
     if pa.types.is_map(kind):
-        return _ends(values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))))
+        return _sizes_of(values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        items = np.zeros(len(values) + 1, np.int64)
-        np.cumsum(values.value_lengths().fill_null(0).to_numpy(), out=items[1:])
-        of_items: Int64s = _ends(values.flatten())[items]
-        return of_items
-    ends = np.zeros(len(values) + 1, np.int64)
+        ends = np.concatenate([[0], np.cumsum(_sizes_of(values.flatten()))])
+        last = np.cumsum(values.value_lengths().fill_null(0).to_numpy())
+        sizes: Int64s = np.diff(ends[last], prepend=0)
+        return sizes
     if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
-        ends += np.arange(len(ends)) * max(1, kind.bit_width // 8)
-    elif pa.types.is_fixed_size_binary(kind):
-        ends += np.arange(len(ends)) * kind.byte_width
-    elif values.null_count or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        np.cumsum(lengths(values), out=ends[1:])
-    else:
-        _, places = text_of(values)
-        ends += places - places[0]
-    return ends
+        return np.full(len(values), max(1, kind.bit_width // 8), np.int64)
+    if pa.types.is_fixed_size_binary(kind):
+        return np.full(len(values), kind.byte_width, np.int64)
+    return lengths(values)
