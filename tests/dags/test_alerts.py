@@ -318,8 +318,8 @@ def test_the_texts_are_the_golden_ones(tell: Any, archive: MakeArchive) -> None:
     sent.alerts.task_retried(retried)
     sent.audits.task_failed(audits("one", "5"))
     sent.audits.audited(audits())
-    sent.messages.append(callbacks.texts.lag("orders", "begins", 1_000_000, 5, "http://airflow/log"))
-    sent.messages.append(callbacks.texts.lag("orders", "over", 4, 5, "http://airflow/log"))
+    sent.messages.append(callbacks.state_texts.lag("orders", "begins", 1_000_000, 5, "http://airflow/log"))
+    sent.messages.append(callbacks.state_texts.lag("orders", "over", 4, 5, "http://airflow/log"))
     since = [message.fields["since"] for message in sent.messages if "since" in message.fields]
     texts = "\n\n".join(message.text for message in sent.messages) + "\n"
     for moment in since:

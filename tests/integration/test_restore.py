@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from collections import Counter
 
 import pytest
 
@@ -182,10 +183,15 @@ def start(archiver: Archiver, step: str) -> "subprocess.Popen[str]":
     )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_restores_under_real_kills_keep_every_promise() -> None:
     """`make attack` does this for longer, with other seeds, and with Spark's processes."""
-    counts = run_for(0.25, seed=4, at_once=4, spark_share=0)
-    assert not counts["faults"]
+    counts = Counter[str]()
+    # On a busy machine a round may end before its first kill.
+    for seed in (4, 5, 6):
+        counts += run_for(0.25, seed=seed, at_once=4, spark_share=0)
+        assert not counts["faults"]
+        if counts["attempts killed"] + counts["attempts frozen"] and counts["verified"]:
+            break
     assert counts["attempts killed"] or counts["attempts frozen"]
     assert counts["verified"]

@@ -9,13 +9,14 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from kafka_archiver.kafka import cluster
 from scripts.stack.s3 import S3
 from tests.support.model import ALL_GOES, Model
 from tests.support.model_run import cut, one_thread
 from tests.support.three_brokers import SESSION_SECONDS, ThreeBrokers
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -44,12 +45,19 @@ def model(stack_directory: Path, s3: S3) -> Iterator[Model]:
 
 
 def end_by(brokers: str, topic: str) -> int:
-    """The end of partition 0 by the leader that these brokers name."""
-    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "end"})
-    try:
-        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1]
-    finally:
-        consumer.close()
+    """Return the end of partition 0 by the leader that these brokers name."""
+
+    def end() -> int | None:
+        consumer = Consumer({"bootstrap.servers": brokers, "group.id": "end"})
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1]
+        except KafkaException:
+            # The client may lose its broker while it learns of the others.
+            return None
+        finally:
+            consumer.close()
+
+    return until(end, 60) or 0
 
 
 def test_a_leader_that_is_cut_off_completes_no_hour_and_loses_nothing(model: Model) -> None:
