@@ -787,6 +787,9 @@ class Model(RuleBasedStateMachine):
                 complaint = str(error)
                 # Give up objects that cannot be written again by name, as the message advises.
                 gone |= {shlex.split(key)[0] for key in re.findall(r"--lost ([^`]+)`", str(error))}
+                if "not have the start" in complaint and self.twin.can_cut_leaders:
+                    # A leader that is cut off lacks the run's offsets at each repair.
+                    self.twin.heal()
                 self._excused(error)
                 continue
             self._check()
