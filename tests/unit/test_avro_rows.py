@@ -1,8 +1,6 @@
 """rows.c: `test_decode_avro` compares what it gives with Python; here is what it does to memory."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,11 @@ from kafka_archiver.records.avro.compiled import compiled
 from kafka_archiver.records.avro.resolve import resolve
 from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.decode.avro import avro_decoder
-from kafka_archiver.records.native.compile import compile_source
 from kafka_archiver.records.rows import filled
 from kafka_archiver.records.rows.filled import CompiledRows
 from kafka_archiver.records.rows.library import library
 from kafka_archiver.records.vectors import bounds
+from tests.support import sanitized
 from tests.unit.test_decode_avro import encode, written
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(library() is None, reason="rows.c is not compiled")]
@@ -87,40 +85,9 @@ def test_of_entries_with_one_key_the_last_one_counts_however_many_there_are(coun
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD")
 def test_no_sanitizer_complains(tmp_path: Path) -> None:
-    """The same properties, with memory of the system's malloc, whose ends the address sanitizer guards."""
-    compiler = os.environ.get("CC") or "cc"
-    preload = subprocess.check_output([compiler, "-print-file-name=libasan.so"], text=True).strip()
-    (tmp_path / "rows.c").write_bytes(ROWS.read_bytes())
-    flags = ["-std=c99", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
-    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    try:
-        compile_source(tmp_path / "rows.c", flags)
-    except OSError as error:
-        pytest.skip(str(error))
-    (tmp_path / "sanitized.py").write_text(
-        "from pathlib import Path\nfrom kafka_archiver.records.native import load\n"
-        f"load.files = lambda _: Path({str(tmp_path)!r})\n"
-    )
-    environment = os.environ | {
-        "LD_PRELOAD": preload,
-        "ASAN_OPTIONS": "detect_leaks=0",
-        "PYTHONMALLOC": "malloc",
-        "ARROW_DEFAULT_MEMORY_POOL": "system",
-        "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}",
-    }
-    # -s: what the sanitizer says before the process ends.
-    options = [
-        "-q",
-        "-s",
-        "-p",
-        "sanitized",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "too_small or one_key or no_record or both_give",
-    ]
+    """The same properties, with a sanitized binary."""
     others = [str(Path(__file__).with_name(f"test_{name}.py")) for name in ("decode_avro", "json_rows")]
-    command = [sys.executable, "-m", "pytest", *options, __file__, *others]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    chosen = "too_small or one_key or no_record or both_give"
+    done = sanitized.run_tests(ROWS, tmp_path, chosen, [__file__, *others])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "7 passed" in done.stdout

@@ -1,6 +1,5 @@
 """drain.c beside the Python that makes an object of each message: one gives what the other gives."""
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -27,6 +26,7 @@ from kafka_archiver.kafka.messages import Messages
 from kafka_archiver.records import vectors
 from kafka_archiver.records.native import load as loading
 from kafka_archiver.records.native.compile import compile_source
+from tests.support import sanitized
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
 
@@ -216,36 +216,13 @@ def test_what_needs_python_of_confluent_kafka_is_left_to_it(properties: dict[str
 @needs_binary
 @pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD")
 def test_no_sanitizer_complains(tmp_path: Path) -> None:
-    """The same properties, with memory of the system's malloc, whose ends the address sanitizer guards."""
-    compiler = os.environ.get("CC") or "cc"
-    preload = subprocess.check_output([compiler, "-print-file-name=libasan.so"], text=True).strip()
-    (tmp_path / "drain.c").write_bytes(Path(native.__file__).with_name("drain.c").read_bytes())
-    flags = ["-std=c99", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
-    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    try:
-        binary = compile_source(tmp_path / "drain.c", flags)
-    except OSError as error:
-        pytest.skip(str(error))
-    plugin = tmp_path / "sanitized.py"
-    plugin.write_text(
-        "from pathlib import Path\nfrom kafka_archiver.records.native import load\n"
-        f"load.files = lambda _: Path({str(tmp_path)!r})\n"
-    )
-    environment = os.environ | {
-        "LD_PRELOAD": preload,
-        "ASAN_OPTIONS": "detect_leaks=0",
-        "PYTHONMALLOC": "malloc",
-        "ARROW_DEFAULT_MEMORY_POOL": "system",
-        "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}",
-    }
+    """The same properties, with a sanitized binary."""
     chosen = "same_of_odd or cannot_hold or too_small or another_partition or given_back or where_the_first"
-    # -s: what the sanitizer says before the process ends.
-    options = ["-q", "-s", "-p", "sanitized", "-p", "no:cacheprovider", "-k", chosen]
     files = [__file__, str(Path(__file__).with_name("test_senders.py"))]
-    command = [sys.executable, "-m", "pytest", *options, *files]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = sanitized.run_tests(Path(native.__file__).with_name("drain.c"), tmp_path, chosen, files)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "7 passed" in done.stdout
+    [binary] = tmp_path.glob("drain-*.so")
     assert binary.exists()
 
 

@@ -49,7 +49,7 @@ class PromiseTable:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Self]:
-        """Empty table, deleted at the end."""
+        """Open an empty table, deleted at the end."""
         with TemporaryDirectory(prefix="kafka-archiver-audit-") as directory:
             connection = sqlite3.connect(f"{directory}/table", isolation_level=None, check_same_thread=False)
             try:
