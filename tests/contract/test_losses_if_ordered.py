@@ -98,6 +98,25 @@ def test_a_record_that_contradicts_it_voids_it_also_if_its_run_did_not_declare_i
     assert complete(archive) == {0: None, 1: None}
 
 
+@pytest.mark.parametrize(("minutes", "assumes"), [([30, 10], None), ([10, 30], ASSUMED)])
+def test_a_record_of_a_log_that_is_gone_voids_it_too(minutes: list[int], assumes: str | None) -> None:
+    archive = TwinArchive(1, 8, "5m", {**LOSS, "recreated_topic": "new_generation"})
+    produce(archive, *minutes)
+    archive.run(0, "scheduled")
+    archive.twin.delete_topic("orders")
+    archive.twin.create_topic("orders")
+    produce(archive, 70)
+    archive.run(1, "scheduled")
+    produce(archive, 140)
+    archive.twin.delete_records(LOG, 2)
+    produce(archive, 260, 300)
+    archive.run(5, "scheduled")
+    # Without the declaration, hours are unsure until the loss was found, in hour 6.
+    assert complete(archive).get(5) == assumes
+    former = archive.ledger.progress().former_disorder
+    assert former == (20 * MINUTE if assumes is None else 0)
+
+
 def test_a_later_loss_that_is_not_declared_counts_whole() -> None:
     archive = lost_at(90, [130, 200])
     declare(archive, None)

@@ -366,7 +366,8 @@ class Plan(Document):
     run that it would replace. Plans without it do not.
     `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
     more than 48 hours at once, those without a record are a stretch in the progress. 3: and the progress knows by what
-    the offsets that no run has are older, because another `settings.time` needs another proof.
+    the offsets that no run has are older, because another `settings.time` needs another proof. 4: and it keeps the
+    disorder of a log that is gone: an assumed order that this log contradicts shortens nothing.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     `topics_snapshot`, `groups_snapshot`: the fingerprints of the snapshots that were taken at planning; null if none
     was taken.
@@ -393,7 +394,7 @@ class Plan(Document):
     # Not written if they are the first: such a plan keeps its earlier bytes.
     refuses_fewer: bool = Field(default=False, exclude_if=lambda refuses: not refuses)
     loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
-    hour_rules: Literal[1, 2, 3] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    hour_rules: Literal[1, 2, 3, 4] = Field(default=1, exclude_if=lambda rules: rules == 1)
     planned_at: UtcTime
     at_latest: UtcTime | None = None
     cluster_id: str

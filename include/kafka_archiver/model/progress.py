@@ -3,6 +3,7 @@
 The first n plans of an archive's line, and how their runs ended, give this document.
 """
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Literal, Self
 
@@ -31,7 +32,8 @@ class Progress(Document):
     what the archive assumes about the order of times. `lost`: the number of all offsets ever lost;
     `lost_by`: the last of the runs, by its number, that lost some. `dead_letters`: the records that are dead letters
     now; `dead_lettered_by`: the last run that added some. (Runs that an earlier release settled are not in the last
-    three.) `stretches`: the verdict on hours without a proof of their own, in order.
+    three.) `former_disorder`: the most milliseconds by which a record of a log that is gone was older than an earlier
+    one. `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
@@ -52,6 +54,8 @@ class Progress(Document):
     dead_lettered_by: int = Field(default=0, exclude_if=lambda number: not number)
     marks: tuple[Mark, ...] = ()
     partitions: tuple[PartitionProgress, ...] = ()
+    # Only if a topic was made again, for archives that assume an order.
+    former_disorder: int = Field(default=0, exclude_if=lambda disorder: not disorder)
     stretches: tuple[Stretch, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
 
     def by_name(self) -> dict[TopicPartition, PartitionProgress]:
@@ -110,8 +114,11 @@ class Progress(Document):
         begun, taken = {}, {}
         knows_order = bool(plan.max_disorder_ms or plan.ordered_within_ms) or (
             # What contradicts the declaration does so, too, in a run that was planned while it was not in the YAML.
-            plan.hour_rules >= 2 and any(p.order for p in self.partitions)
+            plan.hour_rules >= 2 and (self.former_disorder or any(p.order for p in self.partitions))
         )
+        former_disorder = self.former_disorder
+        if plan.hour_rules >= 4:
+            former_disorder = max([former_disorder, *_former_disorders(known, plan, manifest if knows_order else None)])
         for planned in plan.partitions:
             before = known.get(planned.name)
             if before and before.generation > planned.generation:
@@ -137,7 +144,7 @@ class Progress(Document):
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
         new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out)]
-        disorder = max((p.order.disorder for p in partitions if p.order), default=0)
+        disorder = max([former_disorder, *(p.order.disorder for p in partitions if p.order)])
         return self.model_copy(
             update={
                 "settled": plan.number,
@@ -155,8 +162,23 @@ class Progress(Document):
                 else self.dead_lettered_by,
                 "marks": fewest(tuple(m for m in waiting if as_of is None or m.as_of > as_of)),
                 "partitions": partitions,
+                "former_disorder": former_disorder,
             }
         )
+
+
+def _former_disorders(
+    known: Mapping[TopicPartition, PartitionProgress], plan: Plan, manifest: Manifest | None
+) -> Iterator[int]:
+    """Yield the disorder of each log that ends with this plan, or that a late run of an earlier generation read."""
+    for planned in plan.partitions:
+        before = known.get(planned.name)
+        if before is None:
+            continue
+        if before.generation > planned.generation and manifest:
+            yield Order().after(planned.name, manifest).disorder
+        elif before.generation < planned.generation and planned.anew and before.order:
+            yield before.order.disorder
 
 
 def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> int:

@@ -176,7 +176,7 @@ def _propose(
         max_disorder_ms=assumed,
         ordered_within_ms=_declared_disorder(archive),
         loss_rules=2,
-        hour_rules=3,
+        hour_rules=4,
         planned_at=observed.at.earliest,
         at_latest=observed.at.latest,
         cluster_id=context.cluster.cluster_id(),
