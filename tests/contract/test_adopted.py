@@ -16,7 +16,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.model.adopted import Adoption, Tool
-from kafka_archiver.model.keys import adoption_document
+from kafka_archiver.model.object_keys import adoption_document
 from kafka_archiver.model.restore import RestoreOptions, RestoreSelection
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lines import json_lines

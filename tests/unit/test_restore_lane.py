@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.keys import restore_document
+from kafka_archiver.model.object_keys import restore_document
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.records.formats.shared.records import COLUMNS

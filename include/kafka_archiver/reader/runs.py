@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.keys import split_run
+from kafka_archiver.model.object_keys import split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import Range, TopicPartition

@@ -17,7 +17,7 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.orchestration.metadata.triggering import note
 from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_act, shows_records
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.views import require_hour, require_visible, visitor
@@ -33,7 +33,7 @@ RECORDS, LONG = 20, 4000
 _READ, _TEXT = 1 << 18, 1 << 22
 
 
-def look_router(observatory: Observatory, details: Details) -> APIRouter:
+def look_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of records."""
     router = APIRouter()
 
@@ -88,13 +88,13 @@ def look_router(observatory: Observatory, details: Details) -> APIRouter:
 
 
 def _records(
-    observatory: Observatory, archive: Archive, place: TopicPartition, offset: int, count: int
+    observatory: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
 ) -> Iterator[str]:
     for batch in Lookup(observatory.open(archive).ledger, place).records(offset, count):
         yield from map(_readable, json_lines(batch, place).splitlines())
 
 
-def _letters(observatory: Observatory, archive: Archive, entry: ObjectEntry) -> Iterator[str]:
+def _letters(observatory: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[str]:
     head = observatory.open(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")

@@ -9,7 +9,7 @@ from itertools import islice
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.adopted import AdoptedListing, AdoptionBegun, LeftOut, ListedObject, Tool
-from kafka_archiver.model.keys import is_reserved
+from kafka_archiver.model.object_keys import is_reserved
 from kafka_archiver.store import Store
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.adopt.names import PARSERS, Ignored

@@ -15,8 +15,8 @@ import numpy as np
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
-from kafka_archiver.model.keys import split_run
 from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.object_keys import split_run
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.restore import (
     Inexact,

@@ -17,7 +17,7 @@ from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreReport
 from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.store import open_store
-from kafka_archiver.values.collecting import seldom_collecting
+from kafka_archiver.values.garbage_collector import seldom_collecting
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
