@@ -3,7 +3,8 @@
 import base64
 import uuid
 import zlib
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,12 +17,15 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.keys import restore_document
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
 from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.reader.metered import Metered
+from kafka_archiver.reader.runs import Plans, runs_of_hours
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.digests import RunningDigest, StrongDigest, payload_bytes
 from kafka_archiver.work.restore.exact import NotExactError
+from kafka_archiver.work.restore.gather import _slices
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.partitioners import murmur2, partition_of, partitions_of
 from kafka_archiver.work.restore.plan import plan_restore
@@ -314,3 +318,15 @@ def test_digests_do_not_depend_on_batches_and_differ_for_other_records(
         for each in some
     ]
     assert payload_bytes(whole).tolist() == sizes
+
+
+def test_the_proofs_of_many_hours_are_listed_and_not_asked_for_one_by_one() -> None:
+    lake, first = archive(), START // HOUR
+    store = Metered(lake.store)
+    plans = Plans(replace(lake.ledger, store=store))  # type: ignore[arg-type]
+    select = partial(_slices, RestoreSelection(topics=("t",)))
+    before = store.ledger.requests
+    many = runs_of_hours(plans, range(first - 4000, first + 4000), select)
+    assert store.ledger.requests - before < 1000
+    assert many == runs_of_hours(plans, range(first, first + LAST), select)
+    assert sum(part.offsets.size for run in many for part in run.slices) == LAST + LAST - 2

@@ -14,6 +14,8 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 THREADS = 16
 # Plans in a row that are no scheduled run, before a search goes on elsewhere.
 _AROUND = 64
+# More hours are not asked for one by one: as many as one listing names.
+_MANY = 1000
 
 
 class Plans:
@@ -156,8 +158,13 @@ def counting_runs(plans: Plans, select: Select) -> list[Run]:
 
 
 def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
-    """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled."""
+    """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled.
+
+    Of many hours those with a proof of their own are listed: nobody asks for each hour since 1970.
+    """
     ledger = plans.ledger
+    known = hours if len(hours) <= _MANY else ledger.hours(hours)
+    proved = [hour for hour in known if hour is not None and hour in hours]
     names = {plan.run for plan in plans.unsettled}
 
     def of_hour(hour: int) -> list[str]:
@@ -165,7 +172,7 @@ def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
         return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for runs in pool.map(of_hour, hours):
+        for runs in pool.map(of_hour, proved):
             names.update(runs)
     last = filter(None, map(ledger.last_committed, sorted({name.partition("+")[0] for name in names})))
     of_plans = filter(None, map(ledger.plan, last))
