@@ -608,6 +608,16 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
     assert 'action="/archiver/archives/orders/do/dead-letters"' in text
 
 
+def test_an_hour_leads_to_the_hours_beside_it_that_there_are(page: Page) -> None:
+    def linked(start: datetime) -> list[str]:
+        text = page.user("viewer").get(f"/archiver/archives/orders/hours/{start:%Y-%m-%dT%H}").text
+        return re.findall(r'<a href="([^"]+)">(?:Earlier|Later) hour</a>', text)
+
+    assert linked(datetime(2026, 11, 20, 2, tzinfo=UTC)) == ["2026-11-20T01", "2026-11-20T03"]
+    assert linked(datetime(1970, 1, 1, tzinfo=UTC)) == ["1970-01-01T01"]
+    assert len(linked(datetime.now(UTC))) == 1
+
+
 @pytest.mark.parametrize("lost", [0, 5])
 def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objects_are_gone(
     page: Page, monkeypatch: pytest.MonkeyPatch, lost: int

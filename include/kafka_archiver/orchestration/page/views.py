@@ -200,6 +200,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             name=name,
             dag=dag_id(name),
             start=start,
+            neighbours=_neighbours(start, datetime.now(UTC)),
             detail=value,
             **freshness(answer),
             error=answer.error if answer else None,
@@ -287,6 +288,13 @@ def visitor(request: Request, user: Any) -> Any:
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
     return user
+
+
+def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]:
+    """Return the hours before and after this one, as far as there are any."""
+    step, first = timedelta(hours=1), datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC)
+    before = [("Earlier hour", start - step)] if first < start else []
+    return [*before, ("Later hour", start + step)] if start < moment - step else before
 
 
 def _missing(name: str, hour: HourDetail | None) -> list[Action]:
