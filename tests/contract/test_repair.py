@@ -14,7 +14,13 @@ from kafka_archiver.audit.inspection import publish
 from kafka_archiver.audit.report import Mended, Report
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
-from kafka_archiver.model.keys import audit_document, hour_document, line_document, progress_document, run_document
+from kafka_archiver.model.object_keys import (
+    audit_document,
+    hour_document,
+    line_document,
+    progress_document,
+    run_document,
+)
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.status.damage import of_audit

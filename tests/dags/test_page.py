@@ -25,7 +25,7 @@ from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import problem
-from kafka_archiver.model.keys import audit_document
+from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.model.restore import (
     PartitionReport,
     RestorePlan,

@@ -13,7 +13,7 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.driver.watchdog import TASK_PID
+from kafka_archiver.driver.end_with_parent import TASK_PID
 from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.advice import once

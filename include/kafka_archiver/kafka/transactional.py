@@ -17,7 +17,7 @@ from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.sending import PAUSE, ObjectSender, Sender
 from kafka_archiver.messages.errors import ArchiverError, FencedError, PermanentError, TransientError, UncertainError
 from kafka_archiver.messages.foreign_text import foreign

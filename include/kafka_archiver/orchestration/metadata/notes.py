@@ -65,12 +65,12 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
 
 def _failed(dag_run: "DagRun", session: "Session") -> None:
     from kafka_archiver.orchestration.alerts.cause import CAUSE, NO_EXCEPTION
-    from kafka_archiver.state.status.facts import place
+    from kafka_archiver.state.status.facts import task_order
 
     tasks = [ti for ti in dag_run.get_task_instances(session=session) if ti.state == "failed"]
     if not tasks:
         return
-    task = min((ti.task_id for ti in tasks), key=place)
+    task = min((ti.task_id for ti in tasks), key=task_order)
     cause = _xcoms([dag_run.run_id], dag_run.dag_id, (CAUSE,), session).get((dag_run.run_id, task, CAUSE), {})
     _write(dag_run, failed(task, cause.get("cause") or NO_EXCEPTION))
 

@@ -15,7 +15,7 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.orchestration.metadata.triggering import note
 from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_act, shows_records
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.shown_record import ShownRecord
@@ -32,7 +32,7 @@ RECORDS = 20
 _READ, _TEXT = 1 << 18, 1 << 22
 
 
-def look_router(observatory: Observatory, details: Details) -> APIRouter:
+def look_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of records."""
     router = APIRouter()
 
@@ -97,13 +97,13 @@ def _address(place: TopicPartition, offset: int) -> str:
 
 
 def _records(
-    observatory: Observatory, archive: Archive, place: TopicPartition, offset: int, count: int
+    observatory: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
 ) -> Iterator[ShownRecord]:
     for batch in Lookup(observatory.open(archive).ledger, place).records(offset, count):
         yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
 
 
-def _letters(observatory: Observatory, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
+def _letters(observatory: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
     head = observatory.open(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")

@@ -18,7 +18,7 @@ from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_declare, may_edit, shows_records, visible
 from kafka_archiver.orchestration.page.actions import choices
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.buttons import buttons_of, steps_of
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
@@ -83,7 +83,7 @@ class ArchiveRow(NamedTuple):
         return next(bad, None)
 
 
-def pages_router(observatory: Observatory, details: Details) -> APIRouter:
+def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of the pages."""
     router = APIRouter()
 
@@ -242,7 +242,9 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive], patience: float | None = None) -> list[ArchiveRow]:
+def rows_of(
+    observatory: ArchiveSnapshots, archives: dict[str, Archive], patience: float | None = None
+) -> list[ArchiveRow]:
     """Return the archives with their checks, those with problems first.
 
     :param patience: seconds to wait for archives that nobody has looked at yet.
@@ -268,7 +270,7 @@ def require_hour(text: str) -> datetime:
         raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
 
 
-def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:
+def require_visible(observatory: ArchiveSnapshots, user: Any, name: str) -> Archive:
     """Return the archive.
 
     :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
