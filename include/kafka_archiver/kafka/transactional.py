@@ -54,11 +54,17 @@ LARGEST_BATCH = 1_000_000
 # which doubled the CPU time of a writer: so no further piece is sent while more than so many bytes have no answer.
 MOST_ON_ITS_WAY = 3 * LARGEST_BATCH
 _FENCED = {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
+_REFUSED_WITH_OTHERS = (
+    "the broker refuses it, or another record of its batch (a compacted topic takes no record without a key, and one "
+    "with message.timestamp.before.max.ms or after.max.ms none that is older or later)"
+)
 _REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than the topic's max.message.bytes; raise it",
     KafkaError.INVALID_TIMESTAMP: "its timestamp is out of the topic's message.timestamp.before.max.ms or "
     "after.max.ms; raise them for the time of the restore",
-    KafkaError.INVALID_RECORD: "the broker refuses it (a compacted topic takes no record without a key)",
+    # Brokers and client name the reason for some records of a batch, and say these of the others.
+    KafkaError.INVALID_RECORD: _REFUSED_WITH_OTHERS,
+    KafkaError._INVALID_DIFFERENT_RECORD: _REFUSED_WITH_OTHERS,
     KafkaError.POLICY_VIOLATION: "a policy of the broker refuses it",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "the credentials may not write; grant them Write on the topic",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "grant the credentials Write and Describe on the "
