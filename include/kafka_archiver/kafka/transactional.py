@@ -37,6 +37,8 @@ SECONDS, MORE, CLOSE = 60.0, 30.0, 10.0
 TRANSACTION_MS = 300_000
 # Less than this, the brokers would abort them, and it would look like another attempt's doing.
 LEAST_TRANSACTION_MS = 30_000
+# Waits of `PAUSE` for the answer about a record that was refused.
+_REFUSAL_TRIES = 40
 _TUNING = {
     # A commit does not wait for it.
     "linger.ms": 200,
@@ -168,8 +170,16 @@ class TransactionalWriter:
                 self._on_its_way.add(piece.num_rows, piece.nbytes)
         except KafkaException as error:
             # Behind a record that was refused, the client says no more than that it is.
-            refusal = self._sender.answer().error or error.args[0]
-            self._raise(refusal, f"write a record to {self._name}", error)
+            refusal = self._refusal() if error.args[0].code() == KafkaError._STATE else None
+            self._raise(refusal or error.args[0], f"write a record to {self._name}", error)
+
+    def _refusal(self) -> KafkaError | None:
+        """Return the answer about a record that was refused, which may come a moment later; None: there is none."""
+        for _ in range(_REFUSAL_TRIES):
+            if refusal := self._sender.answer().error:
+                return refusal
+            self._sender.poll(PAUSE)
+        return None
 
     def commit(self, group: str, stamp: str) -> Range:
         """Commit the open transaction, and with it the offset behind its last record as the progress of the group.
