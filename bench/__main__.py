@@ -69,6 +69,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--no-bare", action="store_true", help="leave the bare program out")
     parser.add_argument("--cores", type=_at_least(1), default=2, help="Spark's cores, in the driver's JVM")
+    parser.add_argument("--master", help="of a Spark cluster, whose CPU counts as that of the machine (default: local)")
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument("--conf", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
@@ -101,7 +102,9 @@ def main() -> int:
 
     results: dict[str, list[Result]] = {name: [] for name in chosen}
     with services(options.fresh, needed) as running:
-        settings = JobSettings(cores=options.cores, store={}, conf=options.conf, reader=options.reader)
+        settings = JobSettings(
+            cores=options.cores, store={}, conf=options.conf, reader=options.reader, master=options.master
+        )
         bench = Bench(running, settings, options.records, say)
         # Turn by turn, so that a slow spell of the machine meets all scenarios.
         for _ in range(options.repeat):

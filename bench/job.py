@@ -12,7 +12,7 @@ from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.driver.watchdog import TASK_PID
+from kafka_archiver.driver.end_with_parent import TASK_PID
 from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.orchestration.submit.package import build_package
@@ -34,13 +34,14 @@ class JobSettings:
 
     :param store: keys of the archive's section `store`. :param transform: those of its section `transform`.
     :param conf: further settings for spark-submit.
-    :param reader: `source.reader`.
+    :param reader: `source.reader`. :param master: of a cluster; None: local, with the cores.
     """
 
     cores: int
     store: Mapping[str, str | int]
     conf: Sequence[str]
     reader: str = "auto"
+    master: str | None = None
     transform: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -77,9 +78,10 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     # Spark's settings of `make up`, with other directories.
     defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), class_data(find_java()))
     (conf / "spark-defaults.conf").write_text(defaults)
-    command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
+    master = settings.master or f"local[{settings.cores}]"
+    command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.log.level=WARN"]
     package = build_package(services.directory)
-    daemon = local_daemon({}, "local", package)
+    daemon = local_daemon({}, master, package)
     command += [part for pair in (*map("=".join, daemon.items()), *settings.conf) for part in ("--conf", pair)]
     command += ["--py-files", str(package)]
     command += [str(ROOT / "spark_jobs" / "archive.py"), ArchiveJob.of(archive, work.archive).to_argument()]

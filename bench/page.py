@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
-from kafka_archiver.model.keys import encode, hour_document, split_hour_document
 from kafka_archiver.model.manifest import ChunkAccount, Commit, Manifest, ObjectEntry
+from kafka_archiver.model.object_keys import encode, hour_document, split_hour_document
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress

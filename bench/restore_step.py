@@ -17,7 +17,14 @@ from kafka_archiver.model.restore import RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.store import open_store
 from kafka_archiver.work.restore.plan import plan_restore
-from kafka_archiver.work.restore.step import PartitionWork, frozen_plan, groups_of, publish, require_verified
+from kafka_archiver.work.restore.step import (
+    PartitionWork,
+    frozen_plan,
+    groups_of,
+    publish,
+    published,
+    require_verified,
+)
 
 
 def main(step: str, archive: str, url: str, source: str, target: str) -> None:
@@ -34,8 +41,9 @@ def main(step: str, archive: str, url: str, source: str, target: str) -> None:
             for group in groups_of(plan, 1):
                 work.write(group, lambda: False)
         else:
+            before = published(work.ledger, plan)
             results = [result for group in groups_of(plan, 1) for result in work.verify(group, lambda: False)]
-            require_verified(publish(work.ledger, plan, results))
+            require_verified(publish(work.ledger, plan, results, before))
     usage = {"cpu": time.process_time() - began, "wall": time.monotonic() - wall}
     print(json.dumps(usage | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}))
 

@@ -13,7 +13,7 @@ from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.acknowledged import Acknowledgement, checked_name
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import acknowledged_document, acknowledged_prefix, split_acknowledged_document
+from kafka_archiver.model.object_keys import acknowledged_document, acknowledged_prefix, split_acknowledged_document
 from kafka_archiver.state.acknowledge import accept, open_findings, take_back
 from kafka_archiver.state.doctor.condition import check_condition
 from kafka_archiver.state.health import judge

@@ -16,7 +16,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.model.adopted import Adoption, Tool
-from kafka_archiver.model.keys import adoption_document
+from kafka_archiver.model.object_keys import adoption_document
 from kafka_archiver.model.restore import RestoreOptions, RestoreSelection
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lines import json_lines
@@ -428,3 +428,60 @@ def test_a_restore_takes_the_rows_with_known_offsets_if_it_may() -> None:
     avro, _ = adopted(store_of(*(confluent("avro", records) for records in files)), "confluent")
     with pytest.raises(ConfigError, match=r"has columns \(avro\), not the bytes of values: it cannot be restored"):
         restored(avro, allow=("values_only", "lost"))
+
+
+def test_a_restore_refuses_envelopes_between_lines_that_are_values() -> None:
+    values, envelopes = sent(range(3)), [enveloped(record, "orders", 0) for record in sent(range(2, 5))]
+    files = [("demo/orders/0/2.json", encoded("json", [record.value for record in values]))]
+    files += [("demo/orders/0/4_of_another_connector.json", encoded("json", envelopes))]
+    ledger, adoption = adopted(store_of(*files), "lenses")
+    assert adoption.partitions[0].placed == 6
+    with pytest.raises(ConfigError, match="has lines of an envelope, not the bytes of values: it cannot be restored"):
+        restored(ledger, allow=("values_only", "lost"))
+
+
+def of_lenses(offset: Any = 7, timestamp: Any = 1, partition: int = 0, name: str = "7") -> tuple[str, bytes]:
+    metadata = {"topic": "orders", "partition": partition, "offset": offset, "timestamp": timestamp}
+    return f"demo/orders/{partition}/{name}.json", encoded("json", [{"metadata": metadata}])
+
+
+# A schema with a field that has no type.
+WITHOUT_A_TYPE = confluent("avro", sent([7]))[1].replace(b'"n", "type"', b'"n", "typo"')
+
+
+@pytest.mark.parametrize(
+    ("tool", "key", "data", "reason"),
+    [
+        ("lenses", *of_lenses(offset=-1), "offsets or times that Kafka has not"),
+        ("lenses", *of_lenses(offset=2**63), "offsets or times that Kafka has not"),
+        ("lenses", *of_lenses(timestamp=2**64 - 1), "offsets or times that Kafka has not"),
+        ("lenses", *of_lenses(partition=2**31), "Kafka has no such partition"),
+        ("lenses", *of_lenses(name=f"7_1_{10**19 - 1}"), "Kafka has no such partition, offset or time"),
+        ("lenses", *of_lenses(name=f"{2**63}"), "Kafka has no such partition, offset or time"),
+        ("confluent", "topics/orders/x/orders+0+7.avro", WITHOUT_A_TYPE, "is not a complete Avro file"),
+    ],
+)
+def test_an_object_with_impossible_numbers_is_left_out_and_the_others_are_adopted(
+    tool: Tool, key: str, data: bytes, reason: str
+) -> None:
+    good = lenses("json", sent(range(4))) if tool == "lenses" else confluent("json", sent(range(1)))
+    ledger, adoption = adopted(store_of((key, data), good), tool)
+    assert adoption.objects == 1
+    [left_out] = adoption.examples
+    assert left_out.key == key
+    assert reason in left_out.reason
+    assert len(values(read(ledger))) == adoption.rows
+
+
+def test_true_is_no_offset() -> None:
+    ledger, adoption = adopted(store_of(of_lenses(offset=True)), "lenses")
+    assert adoption.partitions[0].placed == 1
+    assert numbers(read(ledger), "offset") == [7]
+
+
+@pytest.mark.parametrize("index", [b'{"chunks": [{"num_records": Infinity}]}', b"[" * 100_000])
+def test_an_index_that_is_none_counts_nothing(index: bytes) -> None:
+    base = f"pre/2026-11-20/orders-00000-{0:012d}"
+    data, _ = blocks(0, [b"{}"] * 3, 2)
+    _, adoption = adopted(store_of((f"{base}.gz", data), (f"{base}.index.json", index)), "deviantart")
+    assert (adoption.rows, adoption.partitions[0].placed) == (3, 0)

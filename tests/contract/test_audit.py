@@ -11,8 +11,14 @@ import pytest
 from kafka_archiver.audit.inspection import listing, publish
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import claim_document, hour_document, line_document, progress_document, run_document
 from kafka_archiver.model.leftovers import place_of
+from kafka_archiver.model.object_keys import (
+    claim_document,
+    hour_document,
+    line_document,
+    progress_document,
+    run_document,
+)
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
@@ -388,7 +394,7 @@ class TestDocuments:
             lake.store.delete(stat.key)
 
     def test_a_takeover_whose_place_another_one_has(self, lake: Lake) -> None:
-        """Older code left such a takeover: nobody has the offsets."""
+        """LeftOutOffsets code left such a takeover: nobody has the offsets."""
         lake.logs[P0] = Range(0, 9)
         given_up = lake.run(8, until="planned")
         ghost = lake.rebuild(given_up, until="planned")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_archiver.messages.errors import IntegrityError, PolicyError, TransientError
-from kafka_archiver.model.keys import run_document
+from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range, TopicPartition

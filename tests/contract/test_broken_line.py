@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.context.run_documents import write_repair_manifest
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import line_document
+from kafka_archiver.model.object_keys import line_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.commit import commit

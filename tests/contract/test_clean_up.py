@@ -8,9 +8,9 @@ import pytest
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.model.keys import LEDGER, ObjectName, object_key, probe_prefix, run_document
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import Intent
+from kafka_archiver.model.object_keys import LEDGER, ObjectName, object_key, probe_prefix, run_document
 from kafka_archiver.store import Store
 from kafka_archiver.values.checksum import crc32
 from kafka_archiver.values.intervals import to_ms

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
-from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.coverage import read_hour
 from kafka_archiver.store.memory import MemoryStore

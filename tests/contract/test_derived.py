@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from kafka_archiver.model import proof as proofs
-from kafka_archiver.model.keys import run_document
+from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.repair import Repairs, derive_documents, find_repairs

@@ -15,7 +15,7 @@ import pytest
 from kafka_archiver.config import parse_archive
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
-from kafka_archiver.model.keys import key_document
+from kafka_archiver.model.object_keys import key_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.paths import ROOT

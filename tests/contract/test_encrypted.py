@@ -11,7 +11,7 @@ from kafka_archiver.context.print_object import from_store, lines
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
-from kafka_archiver.model.keys import is_dead_letter, key_document
+from kafka_archiver.model.object_keys import is_dead_letter, key_document
 from kafka_archiver.state.doctor.check import tried
 from kafka_archiver.state.doctor.store import check_encryption
 from kafka_archiver.store import Store

@@ -20,8 +20,8 @@ from kafka_archiver.records.formats.base import RECORD, Target
 from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.pipeline import variants
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.filing.stage import File
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.pipeline.filing.stage import LayoutStage
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 from tests.support.chunks import Row as Record
@@ -266,7 +266,7 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
             SCHEMA.field("rate"), rows.column("value").cast(pa.string()).cast(pa.float64())
         )
 
-    monkeypatch.setattr(variants, "stages_of", lambda *arguments: [rates, File(arguments[3], hours=False)])
+    monkeypatch.setattr(variants, "stages_of", lambda *arguments: [rates, LayoutStage(arguments[3], hours=False)])
     monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Record(n, n % 2 * HOUR, value=b"%d.5" % n) for n in range(100)]
     store = new_store()

@@ -28,8 +28,8 @@ from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.formats.shared.columns import needed, schema_of, shaped
 from kafka_archiver.records.pipeline import variants
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.pipeline.filing.stage import File
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.pipeline.filing.stage import LayoutStage
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.ranges import Range
 from tests.support.chunks import HOUR, Row, chunk_of, new_store, write
@@ -342,7 +342,7 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         item = batch.append_column("value_decoded", column_of(field, values).column(0))
         return item.select(needed(schema))
 
-    monkeypatch.setattr(variants, "stages_of", lambda *arguments: [decode, File(arguments[3], hours=False)])
+    monkeypatch.setattr(variants, "stages_of", lambda *arguments: [decode, LayoutStage(arguments[3], hours=False)])
     monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Row(n, n % 2 * HOUR, key=b"%d" % n, value=b"%d" % n if n % 3 else None) for n in range(100)]
     target = target_of(name, schema, content="value", metadata=("offset", "key"), metadata_prefix="kafka_")

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, PermanentError, TransientError
-from kafka_archiver.model.keys import schema_document
+from kafka_archiver.model.object_keys import schema_document
 from kafka_archiver.records.pipeline import decode
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.context.history import last_runs, run_details
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, PolicyError
-from kafka_archiver.model.keys import line_document, run_document
+from kafka_archiver.model.object_keys import line_document, run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.close_hours import ClosedHours, close_hours

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
-from kafka_archiver.model.keys import split_object_key
+from kafka_archiver.model.object_keys import split_object_key
 from kafka_archiver.model.plan import Evolution, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema, SubjectVersion
 from kafka_archiver.planning.schema_versions import subject_writers
 from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.records.writer.chunk import write_chunk
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms

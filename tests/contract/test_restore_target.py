@@ -19,7 +19,7 @@ from kafka_archiver.work.restore.target import Target, Writer
 from scripts.stack.kafka import Kafka
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.restore_twin import TwinTarget
-from tests.support.topics import DAY, new_topic, produce_raw
+from tests.support.topics import DAY, Record, delete_records, new_topic, produce, produce_raw
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.contract
@@ -186,6 +186,11 @@ def test_a_refusal_of_the_broker_says_what_to_change(kafka: Kafka) -> None:
         with pytest.raises(PermanentError, match=words):
             writer.commit("g", "s")
         writer.close()
+        # The refusal may come while more is sent.
+        writer = target.writer(uuid.uuid4().hex, name)
+        with pytest.raises(PermanentError, match=words):
+            until(lambda: writer.send(records))  # noqa: B023 - called at once
+        writer.close()
 
 
 def test_small_records_fit_a_topic_of_small_batches(kafka: Kafka) -> None:
@@ -204,3 +209,11 @@ def test_a_header_that_is_not_utf_8_is_not_of_a_restore(kafka: Kafka) -> None:
     target = KafkaTarget({"bootstrap.servers": brokers}, patience=20)
     with pytest.raises(PermanentError, match="not UTF-8"):
         list(target.read(TopicPartition(topic, 0), Range(0, 1), "read_committed"))
+
+
+def test_a_target_whose_records_were_removed_is_named_and_not_asked_again(kafka: Kafka) -> None:
+    world = real_world(kafka)
+    produce(kafka.bootstrap_servers, world.name.topic, [Record(0, DAY, b"%d" % n) for n in range(5)])
+    delete_records(kafka.bootstrap_servers, world.name.topic, 2)
+    with pytest.raises(PermanentError, match=r"begins at offset 2, and the restore's records begin at 0: retention"):
+        list(world.target.read(world.name, Range(0, 5), "read_committed"))

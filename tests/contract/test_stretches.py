@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.model.keys import hour_document, progress_document
+from kafka_archiver.model.object_keys import hour_document, progress_document
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.coverage import ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview.incomplete import incomplete_hours

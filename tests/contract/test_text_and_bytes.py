@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.messages.errors import BadRecordError, ConfigError, IntegrityError
-from kafka_archiver.model.keys import split_object_key
+from kafka_archiver.model.object_keys import split_object_key
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats import get_format, resolve
 from kafka_archiver.records.formats.base import SCHEMAS, Target
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from tests.support.chunks import Row, batch, chunk_of, cut, new_store, write
 
 pytestmark = pytest.mark.contract

@@ -14,8 +14,8 @@ import pytest
 from kafka_archiver.config import parse_archive
 from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.layouts.registry import resolve
+from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Sql, Transform
 from kafka_archiver.records.pipeline.decode import storable

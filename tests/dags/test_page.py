@@ -25,7 +25,7 @@ from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import problem
-from kafka_archiver.model.keys import audit_document
+from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.model.restore import (
     PartitionReport,
     RestorePlan,
@@ -518,7 +518,9 @@ def test_an_archive_shows_what_it_has_adopted_and_that_nobody_proved_it(page: Pa
         )
     )
     text = page.user("viewer").get("/archiver/archives/orders").text
-    assert "<dt>Adopted from lenses</dt><dd>40 rows in 3 objects, unproven: in no hour</dd>" in text
+    assert (
+        '<dt>Adopted from lenses</dt><dd>40 rows</dd><dd class="more">in 3 objects, unproven: in no hour</dd>' in text
+    )
 
 
 def test_the_list_has_the_figures_and_links_to_each_archive(
@@ -606,6 +608,34 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
     assert 'action="/archiver/archives/orders/do/dead-letters"' in text
 
 
+def test_an_hour_leads_to_the_hours_beside_it_that_there_are(page: Page) -> None:
+    def linked(start: datetime) -> list[str]:
+        text = page.user("viewer").get(f"/archiver/archives/orders/hours/{start:%Y-%m-%dT%H}").text
+        return re.findall(r'<a href="([^"]+)">(?:Earlier|Later) hour</a>', text)
+
+    assert linked(datetime(2026, 11, 20, 2, tzinfo=UTC)) == ["2026-11-20T01", "2026-11-20T03"]
+    assert linked(datetime(1970, 1, 1, tzinfo=UTC)) == ["1970-01-01T01"]
+    assert len(linked(datetime.now(UTC))) == 1
+
+
+@pytest.mark.parametrize("lost", [0, 5])
+def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objects_are_gone(
+    page: Page, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    read, reason = details.read_hour, "orders[0] 0-5 may be of 2026-11-20T02:00:00Z; `airflow archive fill orders`"
+
+    def incomplete(*arguments: Any) -> HourDetail:
+        hour_in_store = read(*arguments)
+        assert hour_in_store.proof
+        update = {"status": "incomplete", "reason": reason, "lost_rows": lost}
+        return hour_in_store.model_copy(update={"proof": hour_in_store.proof.model_copy(update=update)})
+
+    monkeypatch.setattr(details, "read_hour", incomplete)
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert "<p>orders[0] 0-5 may be of 2026-11-20 02:00; <code>airflow archive fill orders</code></p>" in text
+    assert ('action="/archiver/archives/orders/do/fill"' in text) == (not lost)
+
+
 def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(page: Page, context: Context) -> None:
     run = hour(2).id
     for document in ("plan", "manifest"):
@@ -648,7 +678,7 @@ def test_an_hour_that_is_none_is_not_found(page: Page, name: str) -> None:
 
 def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     at, last = datetime.now(UTC), "/archiver/archives/orders"
-    assert re.search(r"<dt>Last run</dt><dd>\d+ rows, ", page.user("viewer").get(last).text)
+    assert re.search(r"<dt>Last run</dt><dd>\d+ rows</dd><dd class=.more.>\d", page.user("viewer").get(last).text)
     done = DagRun(
         run_id="a", state="success", forward=True, date=at, due=at, begun=at, ended=at, finished=(hour(2).id,),
         wrote=Written(runs=2, records=50, bytes=1000),
@@ -656,7 +686,8 @@ def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkey
     facts = Facts(dag_id="archive_orders", runs=(done,))
     known_facts(monkeypatch, facts)
     page.refresh("orders")
-    assert "<dt>Last run</dt><dd>50 records, 1 kB: with 1 earlier run</dd>" in page.user("viewer").get(last).text
+    shown = '<dt>Last run</dt><dd>50 records</dd><dd class="more">1 kB, with 1 earlier run</dd>'
+    assert shown in page.user("viewer").get(last).text
 
 
 def test_what_is_wrong_is_shown_with_its_commands(page: Page, context: Context) -> None:
@@ -701,7 +732,9 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     text = client.get("/archiver/archives/orders").text
     assert text.count("3 offsets of orders[0] are gone") == text.count("3 offsets of orders[1] are gone") == 1
     assert "run scheduled__3 failed in task plan, because of: lost offsets" in text
-    assert '<dd>never; <a data-airflow href="/dags/audit_orders">its DAG</a> is paused</dd>' in text
+    assert (
+        '<dd>never</dd>\n<dd class="more"><a data-airflow href="/dags/audit_orders">its DAG</a> is paused</dd>' in text
+    )
     assert "correct the cause" not in text
     field = '<input type="hidden" name="policy.lost_offsets" value="record_loss">'
     button = f'{field}<button class="danger">Run now with lost_offsets'
@@ -845,7 +878,7 @@ def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
     # The cause once, with the failed run and a link to it.
     assert text.count("no store answers") == 1
     assert "run scheduled__3 failed in task plan, because of: answers" in text
-    assert '/dags/archive_orders/runs/scheduled__3">' in text
+    assert '/dags/archive_orders/runs/scheduled__3"' in text
     assert re.search("Unknown</span> lag, age, hours, records, plans, brokers, audit .*</h3>", text)
     for name in ("Last run", "Last audit", "Lost for ever"):
         assert f"<dt>{name}</dt><dd>unknown</dd>" in text
@@ -905,7 +938,7 @@ def test_the_figures_never_deny_what_the_table_of_hours_shows(
         page.refresh()
         text = client.get("/archiver/archives/orders?last=2026-11-20").text
         [repairs] = re.findall(r'<div id="to-repair" data-live>(.*?)</div>', text, re.DOTALL)
-        shown = "<dd>damaged" in text, '<td class="damaged">' in text, "found the archive damaged" in text
+        shown = '<dd class="bad">damaged' in text, '<td class="damaged">' in text, "found the archive damaged" in text
         states = (*shown, 'name="run"' in repairs)
         assert len(set(states)) == 1, states
         seen.add(states)

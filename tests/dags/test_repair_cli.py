@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.keys import progress_document, run_document
+from kafka_archiver.model.object_keys import progress_document, run_document
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.values.ranges import Range
 from tests.dags.conftest import Call, Session, confs, pause

@@ -1,6 +1,7 @@
 """`airflow archive requirements`: what Spark's executors need, in the versions of this environment."""
 
 import re
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -16,7 +17,8 @@ PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_te
 
 def test_it_lists_what_the_guide_says_that_executors_need_with_the_locked_versions(call: Call) -> None:
     shown = call("requirements").out.splitlines()
-    assert shown[0] == "# For the executors of a Spark 4.2.0 with Python 3.11, which brings pyspark itself."
+    python = ".".join(map(str, sys.version_info[:2]))
+    assert shown[0] == f"# For the executors of a Spark 4.2.0 with Python {python}, which brings pyspark itself."
     packages = dict(line.split("==") for line in shown[1:])
     assert {"fastavro", "ptars", "jsonschema-rs", "cryptography", "pandas"} < packages.keys()
     assert documented("each executor's Python needs", "`requirements.txt`") <= {n.replace("-", "_") for n in packages}

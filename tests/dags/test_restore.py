@@ -90,7 +90,7 @@ def test_a_form_becomes_a_request() -> None:
         ({"keys": ["base64:?"]}, "expected base64"),
         ({"keys": ["\udcff"]}, r"keys: '\\udcff' is not UTF-8: give its bytes as base64"),
         ({"headers": ["h=\udcff"]}, "is not UTF-8"),
-        ({"headers": ["=v"]}, "headers: expected NAME or NAME=VALUE, found '=v'"),
+        ({"headers": ["=v"]}, "headers: expected NAME or NAME=VALUE without NUL, found '=v'"),
         ({"allow": ["all"]}, "allow: expected values_only, rows, lost, timestamps, headers; found all"),
         ({"as_of": "noon"}, "as_of: expected a time like"),
     ],
@@ -102,14 +102,15 @@ def test_a_wrong_parameter_says_what_was_expected(params: dict[str, Any], messag
 
 def test_the_command_has_every_field_of_the_form(tmp_path: Any) -> None:
     file = tmp_path / "keys"
-    # As Windows' Notepad writes it; U+2028 does not end a line.
-    file.write_bytes("\ufeffb\u2028\r\n\r\nc".encode())
+    # As Windows' Notepad writes it; U+2028 does not end a line, and PostgreSQL keeps no NUL in a conf.
+    file.write_bytes("\ufeffb\u2028\r\n\r\nc\r\n\0".encode())
     arguments: dict[str, Any] = {
         (arg.kwargs.get("dest") or arg.flags[-1].lstrip("-").replace("-", "_")): None for arg in RESTORE.args
     }
     asked = {"restore": "r", "topics": ["orders"], "keys": ["a"], "keys_file": str(file), "start": 0, "create": True}
     conf = conf_of_arguments(Namespace(**{**arguments, **asked}))
-    assert conf == {"restore": "r", "topics": ["orders"], "keys": ["a", "b\u2028", "c"], "start": 0, "create": True}
+    keys = ["a", "b\u2028", "c", "base64:AA=="]
+    assert conf == {"restore": "r", "topics": ["orders"], "keys": keys, "start": 0, "create": True}
     assert {*arguments, "from"} >= KEYS
 
 

@@ -13,13 +13,13 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.driver.watchdog import TASK_PID
+from kafka_archiver.driver.end_with_parent import TASK_PID
 from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.dag_run.note import CPU
+from kafka_archiver.orchestration.dag_run.xcom_keys import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.operator import JOB
 from kafka_archiver.spark.failures import MARK

@@ -19,8 +19,8 @@ from kafka_archiver.orchestration.alerts import reporting
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.dags import watchdog as dag_module
-from kafka_archiver.orchestration.dags import watchdog_dag, watching
-from kafka_archiver.orchestration.dags.watching import FOLDER, Memory, Watchdog
+from kafka_archiver.orchestration.dags import watchdog_dag, watchdog_looks
+from kafka_archiver.orchestration.dags.watchdog_looks import FOLDER, Memory, Watchdog
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range
@@ -134,7 +134,7 @@ class TestPaused:
         assert world.look() == []
         lake.brokers.failure = None
         with monkeypatch.context() as store_is_down:
-            store_is_down.setattr(watching, "open_ledger", Mock(side_effect=silent))
+            store_is_down.setattr(watchdog_looks, "open_ledger", Mock(side_effect=silent))
             assert world.look() == []
         assert world.look() == []
         world.paused["archive_orders"] = False
@@ -326,7 +326,7 @@ def test_what_it_remembers_is_a_variable_of_airflow(world: World, monkeypatch: p
     variable = SimpleNamespace(
         get=lambda key, **_: kept.get(key), set=lambda key, value, **_: kept.__setitem__(key, value)
     )
-    monkeypatch.setattr("kafka_archiver.orchestration.dags.watching.Variable", variable)
+    monkeypatch.setattr("kafka_archiver.orchestration.dags.watchdog_looks.Variable", variable)
     assert Memory.read() == Memory()
     world.look()
     world.memory.write()
@@ -350,7 +350,7 @@ class TestDag:
             set=lambda key, value, **_: kept.__setitem__(key, value),
             delete=lambda key: kept.pop(key, None),
         )
-        for module in ("dags.watching", "alerts.incidents"):
+        for module in ("dags.watchdog_looks", "alerts.incidents"):
             monkeypatch.setattr(f"kafka_archiver.orchestration.{module}.Variable", variable)
 
         def get_dag(dag: str) -> Any:

@@ -1,25 +1,20 @@
-"""The page in a real browser, on the real stack, through Airflow's real login.
-
-With ARCHIVER_SCREENSHOTS=docs/images, the pictures of the README are made anew.
-"""
+"""The page in a real browser, on the real stack, through Airflow's real login."""
 
 import json
-import os
 import re
-import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from playwright.sync_api import Browser, Locator, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_archiver.audit.inspection import audit, publish
@@ -27,29 +22,20 @@ from kafka_archiver.config import parse_archive
 from kafka_archiver.store import Store, open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
-from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
-from tests.support.api_server import api_server_with_login, password
+from tests.support.browser import CHROMIUM, PHONE, chromium, log_in, reloaded, serious, settled, site_of
 from tests.support.prometheus import PROMETHEUS, prometheus
 from tests.support.schedules import quiet_hours
 from tests.support.topics import Record, new_topic, produce
 from tests.support.waiting import until
 
-CHROMIUM = shutil.which("chromium")
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
     pytest.mark.timeout(600),
     pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
-PHONE = {"width": 390, "height": 844}
-
-
-@dataclass(frozen=True)
-class OnePort:
-    BASE = 18_180
-    web: int
 
 
 @dataclass(frozen=True)
@@ -100,9 +86,7 @@ def scene(airflow: Airflow, kafka: Kafka, s3: S3, tmp_path_factory: pytest.TempP
     airflow.pause(dag, False)
     assert set(airflow.wait_for_runs(dag, 1).values()) == {"success"}
     store = open_store(f"s3://archive/{name}", s3.options())
-    settings = {k: v for k, v in airflow._environment.items() if k.startswith(("AIRFLOW", "ARCHIVER", "JAVA"))}
-    directory = tmp_path_factory.mktemp("api") / "server"
-    with api_server_with_login(directory, free_ports(OnePort).web, settings) as url:
+    with site_of(airflow, tmp_path_factory.mktemp("api")) as url:
         yield Scene(url, name, topic, yaml, corrected, early, lettered, kafka.bootstrap_servers, store)
     airflow.remove_archive(name)
 
@@ -113,64 +97,16 @@ def record(moment: datetime) -> Record:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture
 def visit(browser: Browser, scene: Scene) -> Iterator[Any]:
-    """Opens a browser in which somebody is logged in by Airflow's own form."""
-    contexts = []
-
-    def log_in(who: str, path: str = "/archiver/", **options: Any) -> Page:
-        contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}))
-        page = contexts[-1].new_page()
-        page.goto(f"{scene.url}{path}")
-        page.fill("input[name=username]", who)
-        page.fill("input[name=password]", password(who))
-        page.keyboard.press("Enter")
-        page.wait_for_url(f"{scene.url}{path}")
-        settled(page)
-        return page
-
-    yield log_in
-    for context in contexts:
+    """Opens a browser in which somebody is logged in."""
+    yield partial(log_in, browser, scene.url)
+    for context in browser.contexts:
         context.close()
-
-
-def picture(page: Page, name: str, height: int = 900) -> None:
-    """Draw a picture for the docs, if ARCHIVER_SCREENSHOTS asks for them."""
-    if folder := os.environ.get("ARCHIVER_SCREENSHOTS"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        shown = page.viewport_size or PHONE
-        page.set_viewport_size({"width": shown["width"], "height": height})
-        page.screenshot(path=Path(folder) / f"{name}.png")
-        page.set_viewport_size(shown)
-
-
-def settled(page: Page) -> None:
-    """Wait until the page shows fresh figures, so that it no longer loads itself again."""
-    expect(page.locator("[data-refresh]")).to_have_count(0, timeout=60_000)
-
-
-def reloaded(page: Page, selector: str, seconds: float = 60) -> None:
-    """Reload until the page shows this, and fresh figures."""
-
-    def is_shown() -> bool:
-        page.reload()
-        settled(page)
-        return page.locator(selector).count() > 0
-
-    until(is_shown, seconds=seconds, every=1)
-
-
-def serious(page: Page) -> list[str]:
-    """Return what axe calls serious or critical."""
-    violations = Axe().run(page).response["violations"]
-    bad = [violation for violation in violations if violation["impact"] in ("serious", "critical")]
-    return [f"{violation['id']}: {node['html'][:200]}" for violation in bad for node in violation["nodes"]]
 
 
 def started(page: Page, airflow: Airflow, scene: Scene) -> None:
@@ -242,7 +178,6 @@ def test_a_healthy_archive_then_a_backfill_whose_hour_turns(visit: Any, scene: S
     started(page, airflow, scene)
     reloaded(page, f"td.complete {scene.cell(scene.early)}")
     reloaded(page, "h1 .pill.healthy, h1 .pill.warning")
-    picture(page, "archive", 1030)
     page.click(scene.cell(scene.early))
     expect(page.locator(".pill.complete")).to_be_visible()
     keys = page.locator("th.key").all_inner_texts()
@@ -251,7 +186,6 @@ def test_a_healthy_archive_then_a_backfill_whose_hour_turns(visit: Any, scene: S
     assert all(scene.store.head(key) for key in keys)
     log = page.get_by_role("link", name="log").first
     assert (log.get_attribute("href") or "").startswith(f"/dags/{scene.dag}/runs/")
-    picture(page, "hour")
 
 
 def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
@@ -352,7 +286,6 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     checks = {check["name"]: check["verdict"] for check in answer.json()["checks"]}
     # Nothing but a request has failed: the archive goes on without it.
     assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "warning")
-    picture(page, "trouble")
     page.goto(scene.url)
     panel = page.get_by_role("region", name="Archives in trouble")
     expect(panel).to_contain_text("damaged", timeout=30_000)
@@ -395,7 +328,7 @@ def test_the_button_repairs_what_is_damaged_and_the_sign_goes(visit: Any, scene:
     page.locator("[aria-labelledby=act] form[action$='/do/repair']").get_by_role("button").click()
     started(page, airflow, scene)
     # No audit has run since: the repair has read what it wrote.
-    reloaded(page, "dd:has-text('clean'):has-text('1 object repaired since, read again at')")
+    reloaded(page, ".facts div:has-text('clean'):has-text('1 object repaired since, read again at')")
     expect(page.locator("table.heat td.damaged")).to_have_count(0)
     expect(page.locator("form[action$='/do/repair']")).to_contain_text("whole again")
     # The loss, and the request that failed, are still to be accepted.
@@ -534,7 +467,6 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -
     settled(page)
     newest = page.locator("table.heat tbody tr:first-child a").last.evaluate("it => it.getBoundingClientRect().right")
     assert newest <= PHONE["width"]
-    picture(page, "phone")
 
 
 def test_by_keyboard_alone_one_reaches_an_hour(visit: Any, scene: Scene) -> None:

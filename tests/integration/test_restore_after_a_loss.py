@@ -22,7 +22,7 @@ from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.prepare import prepare
-from kafka_archiver.work.restore.step import publish
+from kafka_archiver.work.restore.step import publish, published
 from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.archiver import Services, hour
@@ -81,11 +81,12 @@ def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(
         plan = plan_restore(ledger, cluster, request, ready)
     assert plan.topics[0].topic_id not in ("", lost)
     target, results = KafkaTarget({"bootstrap.servers": brokers}, patience=20), []
+    before = published(ledger, plan)
     for name in plan.targets():
         lane = Lane(ledger, plan, name, frozenset())
         PartitionWriter(target, lane, Pace()).run()
         results.append(PartitionReader(target, lane, time.sleep).run())
-    assert publish(ledger, plan, results).verified
+    assert publish(ledger, plan, results, before).verified
 
     then, outcomes = snapshot_of_groups(ledger, plan.through, ["app-.*"]), []
     for dry_run in (True, False, False):

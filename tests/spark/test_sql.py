@@ -13,7 +13,7 @@ from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.context.local_spark import ask_spark
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.transforms import Sql
 from kafka_archiver.records.pipeline.transform.questions import SqlQuestion
 from kafka_archiver.records.pipeline.transform.spark_types import field_of

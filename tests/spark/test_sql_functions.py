@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.transforms import Sql
-from kafka_archiver.spark.expressions import DEPENDS, KNOWN, PACKAGE
+from kafka_archiver.spark.allowed_expressions import DEPENDS, KNOWN, PACKAGE
 from kafka_archiver.spark.repeatable import require_repeatable
 from kafka_archiver.spark.sql import prepare, schema_of, transformed
 

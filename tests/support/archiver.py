@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.driver.watchdog import TASK_PID
+from kafka_archiver.driver.end_with_parent import TASK_PID
 from kafka_archiver.jobs.archive import ArchiveJob
 from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.kafka.cluster import Cluster

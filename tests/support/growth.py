@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_archiver.model.keys import progress_document
+from kafka_archiver.model.object_keys import progress_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.backlog import archive_runs

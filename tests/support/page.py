@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from kafka_archiver.orchestration.page.app import make_app
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.cache import Cache
 from kafka_archiver.orchestration.page.details import Details
 
@@ -19,7 +19,7 @@ class Page:
     def __init__(self) -> None:
         from airflow.api_fastapi.app import init_auth_manager
 
-        self.observatory = Observatory(fresh=0)
+        self.observatory = ArchiveSnapshots(fresh=0)
         self.server = FastAPI()
         init_auth_manager(self.server)
         app = make_app(self.observatory)

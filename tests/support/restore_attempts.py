@@ -31,6 +31,7 @@ from kafka_archiver.work.restore.step import (
     frozen_plan,
     groups_of,
     publish,
+    published,
     require_verified,
 )
 from tests.support.archiver import Archiver
@@ -132,9 +133,10 @@ def _carry_out(log: Path, work: PartitionWork, step: Step, passes: int) -> None:
         if step == "write":
             _, errors = _of_all(work.write, plan, passes, asked.is_set)
         else:
+            before = published(work.ledger, plan)
             results, errors = _of_all(work.verify, plan, passes, asked.is_set)
             if not errors:
-                require_verified(publish(work.ledger, plan, results))
+                require_verified(publish(work.ledger, plan, results, before))
     except Exception as error:  # noqa: BLE001 - the exit code says what it was
         errors.append(error)
     for error in errors:

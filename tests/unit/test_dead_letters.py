@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import BadRecordError
-from kafka_archiver.model.keys import is_dead_letter
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.model.object_keys import is_dead_letter
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.state.coverage.dead_letters import OBJECTS, reasons_of
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import without_marks
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.base import Guarded
+from kafka_archiver.records.decode.base import Decoded, Guarded
 from kafka_archiver.records.decode.json_text import decoder as decoding
 from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.decode.json_text.decoder import json_decoder, json_schema_decoder
@@ -271,3 +271,23 @@ def test_json_schema_checks_each_document_by_its_own_schema() -> None:
 def test_lists_of_columns_that_are_refused(columns: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         from_columns(columns)
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(900, True), (980, True), (1000, True), (1001, False), (1020, False)])
+@pytest.mark.parametrize("checked", [False, True])
+def test_how_deep_a_document_may_be_depends_on_neither_stack_nor_python(
+    depth: int, is_read: bool, checked: bool
+) -> None:
+    columns = schema({"type": "object", "properties": {"n": {"type": "integer"}, "any": {}}})
+    decoder = json_schema_decoder(columns, {}, False, "value") if checked else json_decoder(columns, {}, False, "value")
+    rows = [
+        b'{"n":1,"%s":%s}' % (name, b"[" * (depth - 1) + b"1e9" + b"]" * (depth - 1)) for name in (b"any", b"unknown")
+    ]
+
+    def decode_below(frames: int) -> Decoded:
+        return decode_below(frames - 1) if frames else decoder.decode(pa.array(rows, pa.binary()))
+
+    for frames in (0, 600, 850):
+        read = decode_below(frames)
+        assert [value and value["n"] for value in read.column.to_pylist()] == ([1, 1] if is_read else [None, None])
+        assert read.reasons == ({} if is_read else dict.fromkeys((0, 1), "the document is nested too deep"))

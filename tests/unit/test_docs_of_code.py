@@ -60,6 +60,6 @@ def test_the_rooms_stand_in_the_layers_of_the_import_contract() -> None:
     expected = {
         room: number for number, layer in enumerate(contract["layers"], 1) for room in re.findall(r"\w+", layer)
     }
-    rows = re.findall(r"^\| (\d+) \| (.*?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| ?(\d+) ?\| ?(.*?) ?\|", ARCHITECTURE.read_text(), re.MULTILINE)
     assert {room: int(number) for number, cell in rows for room in re.findall(r"`(\w+)/?`", cell)} == expected
     assert [int(number) for number, _ in rows] == sorted(int(number) for number, _ in rows)

@@ -10,7 +10,7 @@ import pytest
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import probe_prefix
+from kafka_archiver.model.object_keys import probe_prefix
 from kafka_archiver.state.doctor import spark
 from kafka_archiver.state.doctor.brokers import check_groups, check_retention, check_times, longest_interval
 from kafka_archiver.state.doctor.examine import check_neighbours, examine

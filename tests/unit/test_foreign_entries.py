@@ -13,8 +13,8 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ArchiverError
-from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Claim, Commit
+from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.planning.claims import _claimed_message, _leftover_message

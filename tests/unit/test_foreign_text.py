@@ -1,9 +1,11 @@
 """Text that others wrote stays text: it is no command, no new line, and no button."""
 
+import hashlib
 import io
 import json
 import re
 import shlex
+import sys
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,7 @@ from rich.console import Console
 from kafka_archiver.messages import advice
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import BadRecordError, Failure
-from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.messages.foreign_text import foreign, in_one_line
 from kafka_archiver.model.acknowledged import Acknowledgement
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.alerts.message import Message
@@ -36,12 +38,17 @@ def test_foreign_text_is_one_line_without_backticks(text: str, most: int) -> Non
     shown = foreign(text, most)
     assert shown.isprintable()
     assert "`" not in shown
-    if text.isprintable() and "`" not in text and len(text) <= most:
+    if in_one_line(text) == text and "`" not in text and len(text) <= most:
         assert shown == text
 
 
 def test_direction_and_control_characters_are_shown() -> None:
     assert foreign("a\u202eb\x1b[31mc\nd\u200be") == "a\\u202eb\\u001b[31mc d\\u200be"
+
+
+def test_every_python_shows_the_same_characters() -> None:
+    shown = in_one_line("".join(map(chr, range(sys.maxunicode + 1))))
+    assert hashlib.md5(shown.encode(), usedforsecurity=False).hexdigest() == "1b4d7a31843e931af70f7789ad8630e2"
 
 
 MARKUP = st.lists(st.sampled_from(["<", ">", "@", "](", "[a", "!", "everyone", "http://evil.example", ")", "|", " "]))

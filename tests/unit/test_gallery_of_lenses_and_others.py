@@ -16,15 +16,15 @@ import yaml
 from kafka_archiver.config import parse_archive
 from kafka_archiver.imports.base import OPEN
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import form_of
+from kafka_archiver.model.object_keys import ObjectName
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.registry import extension_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from scripts.stack.paths import ROOT
 from tests.support.chunks import Row, batch, chunk_of, new_store, write
 

@@ -12,8 +12,8 @@ import yaml
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.archive import Archive
 from kafka_archiver.imports.base import OPEN
-from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import form_of
+from kafka_archiver.model.object_keys import ObjectName
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
 from kafka_archiver.planning.settings import settings_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_archiver.kafka.java import java_properties, native_properties
+from kafka_archiver.kafka.java_properties import java_properties, native_properties
 from kafka_archiver.messages.errors import ConfigError
 
 BROKERS = {"bootstrap.servers": "b:9092"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_archiver.records.formats.json_text import DEEPEST, _walk, is_json
+from kafka_archiver.records.json_grammar import DEEPEST, _walk, is_json
 from kafka_archiver.records.writer.result import Limits
 from tests.support.chunks import HOUR, Row, chunk_of, cut, facts, write
 

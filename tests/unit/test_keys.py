@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_archiver.model import keys
-from kafka_archiver.model.keys import decode, encode, hour_document, object_key
+from kafka_archiver.model import object_keys
 from kafka_archiver.model.layouts.hourly import hour_path, parse_hour_path
+from kafka_archiver.model.object_keys import decode, encode, hour_document, object_key
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, run_id
 
 pytestmark = pytest.mark.unit
@@ -38,8 +38,8 @@ class Place(NamedTuple):
     schemas: str = ""
 
     @property
-    def name(self) -> keys.ObjectName:
-        return keys.ObjectName(self.topic, self.partition, self.chunk_start, self.generation, self.revision)
+    def name(self) -> object_keys.ObjectName:
+        return object_keys.ObjectName(self.topic, self.partition, self.chunk_start, self.generation, self.revision)
 
     @property
     def key(self) -> str:
@@ -77,7 +77,7 @@ def test_two_names_never_have_one_segment(left: str, right: str) -> None:
 def test_a_segment_is_plain_ascii_and_none_that_the_store_or_a_path_uses(name: str) -> None:
     segment = encode(name)
     assert set(segment) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~%")
-    assert segment not in (keys.LEDGER, keys.DEAD_LETTER, ".", "..")
+    assert segment not in (object_keys.LEDGER, object_keys.DEAD_LETTER, ".", "..")
 
 
 @given(places, places)
@@ -87,9 +87,9 @@ def test_two_places_never_have_one_key(left: Place, right: Place) -> None:
 
 @given(places)
 def test_a_place_comes_back_from_its_key(place: Place) -> None:
-    assert keys.split_object_key(place.key) == place.name
-    assert keys.is_dead_letter(place.key) == place.dead_letter
-    folder = keys.topic_prefix(place.topic, place.dead_letter)
+    assert object_keys.split_object_key(place.key) == place.name
+    assert object_keys.is_dead_letter(place.key) == place.dead_letter
+    folder = object_keys.topic_prefix(place.topic, place.dead_letter)
     assert place.key.startswith(folder)
     assert parse_hour_path(place.key.removeprefix(folder).rsplit("/", 1)[0]) == place.hour
 
@@ -97,24 +97,24 @@ def test_a_place_comes_back_from_its_key(place: Place) -> None:
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(0, 99))
 def test_a_run_comes_back_from_its_name(start: datetime, revision: int) -> None:
     start = start.replace(microsecond=0)
-    run = keys.run_name(run_id(start), revision)
-    assert keys.split_run(run) == (start, revision)
-    assert keys.split_run_document("a", keys.run_document("a", run, "plan")) == (run, "plan")
+    run = object_keys.run_name(run_id(start), revision)
+    assert object_keys.split_run(run) == (start, revision)
+    assert object_keys.split_run_document("a", object_keys.run_document("a", run, "plan")) == (run, "plan")
 
 
 @pytest.mark.parametrize("run", ["", "20261121T050000Z+r0", "20261121T050000Z+r01", "20261121T050000Z+1", "+r1"])
 def test_what_is_no_run_is_refused(run: str) -> None:
     with pytest.raises(ValueError, match=r"name of a run|does not match"):
-        keys.split_run(run)
+        object_keys.split_run(run)
 
 
 @given(places, names)
 def test_data_is_never_where_the_ledger_is(place: Place, archive: str) -> None:
-    assert not place.key.startswith(f"{keys.LEDGER}/")
-    assert place.key.startswith(f"{keys.DEAD_LETTER}/") == place.dead_letter
-    assert keys.split_run_document(archive, place.key) is None
-    assert keys.split_hour_document(archive, place.key) is None
-    assert keys.split_line_document(archive, place.key) is None
+    assert not place.key.startswith(f"{object_keys.LEDGER}/")
+    assert place.key.startswith(f"{object_keys.DEAD_LETTER}/") == place.dead_letter
+    assert object_keys.split_run_document(archive, place.key) is None
+    assert object_keys.split_hour_document(archive, place.key) is None
+    assert object_keys.split_line_document(archive, place.key) is None
 
 
 def test_an_object_s_key_is_as_documented() -> None:
@@ -128,7 +128,7 @@ def test_an_object_s_key_is_as_documented() -> None:
 
 @pytest.mark.parametrize("key", ["", "orders", "o+1.jsonl", "a/o+1+2.jsonl", "o+x+00000000000000000000.jsonl"])
 def test_a_key_of_another_form_is_no_object(key: str) -> None:
-    assert keys.split_object_key(key) is None
+    assert object_keys.split_object_key(key) is None
 
 
 @given(hours, st.none() | st.integers(0, 10**6 - 1))
@@ -136,17 +136,17 @@ def test_a_key_of_another_form_is_no_object(key: str) -> None:
 @example(LAST_HOUR, None)
 def test_an_hour_comes_back_from_its_path_and_its_documents(hour: int | None, page: int | None) -> None:
     assert parse_hour_path(hour_path(hour)) == hour
-    assert keys.split_hour_document("an/archive", hour_document("an/archive", hour, page)) == (hour, page)
+    assert object_keys.split_hour_document("an/archive", hour_document("an/archive", hour, page)) == (hour, page)
 
 
 @given(st.integers(0, 10**12 - 1))
 def test_a_place_in_the_line_comes_back_from_its_key(number: int) -> None:
-    assert keys.split_line_document("an/archive", keys.line_document("an/archive", number)) == number
+    assert object_keys.split_line_document("an/archive", object_keys.line_document("an/archive", number)) == number
 
 
 @given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
 def test_keys_sort_as_the_line_does(left: int, right: int) -> None:
-    assert (keys.line_document("a", left) < keys.line_document("a", right)) == (left < right)
+    assert (object_keys.line_document("a", left) < object_keys.line_document("a", right)) == (left < right)
 
 
 @given(st.integers(0, LAST_HOUR), st.integers(0, LAST_HOUR))
@@ -156,7 +156,7 @@ def test_paths_sort_as_their_hours_do(left: int, right: int) -> None:
 
 WRONG_PATHS = (
     "date=2026-11-21 date=2026-11-21/hour=24 date=2026-11-31/hour=05 date=2026-1-21/hour=05 date=2026-11-21/hour=5 "
-    f"date=1969-12-31/hour=23 date=2026-11-21/hour=05/ DATE=2026-11-21/hour=05 date={keys.NO_TIME}/hour=05"
+    f"date=1969-12-31/hour=23 date=2026-11-21/hour=05/ DATE=2026-11-21/hour=05 date={object_keys.NO_TIME}/hour=05"
 )
 
 
@@ -168,40 +168,40 @@ def test_nothing_else_is_an_hour_s_path(path: str) -> None:
 
 @given(names, st.sampled_from(["plan", "intent", "manifest", "commit", "settled"]))
 def test_a_run_s_document_comes_back_from_its_key(archive: str, name: str) -> None:
-    key = keys.run_document(archive, "20261121T050000Z", name)
-    assert keys.split_run_document(archive, key) == ("20261121T050000Z", name)
+    key = object_keys.run_document(archive, "20261121T050000Z", name)
+    assert object_keys.split_run_document(archive, key) == ("20261121T050000Z", name)
 
 
 @given(names, names)
 def test_an_archive_s_documents_are_no_other_archive_s(left: str, right: str) -> None:
     key, hour, line = (
-        keys.run_document(left, "20261121T050000Z", "plan"),
+        object_keys.run_document(left, "20261121T050000Z", "plan"),
         hour_document(left, 5),
-        keys.line_document(left, 1),
+        object_keys.line_document(left, 1),
     )
-    assert (keys.split_run_document(right, key) is not None) == (left == right)
-    assert (keys.split_hour_document(right, hour) is not None) == (left == right)
-    assert (keys.split_line_document(right, line) is not None) == (left == right)
+    assert (object_keys.split_run_document(right, key) is not None) == (left == right)
+    assert (object_keys.split_hour_document(right, hour) is not None) == (left == right)
+    assert (object_keys.split_line_document(right, line) is not None) == (left == right)
 
 
 @pytest.mark.parametrize(
     ("split", "wrong"),
     [
         (
-            keys.split_run_document,
+            object_keys.split_run_document,
             "20261121T050000Z/plan.json runs/20261121T050000Z/plan.json _ledger/a/runs/20261121T050000Z/plan.json/x "
             "_ledger/a/progress.json _ledger/a/runs/yesterday/plan.json _ledger/a/runs/20261121T050000Z/plan "
             "_ledger/a/runs/plan.json _ledger/a/runs/20261121T050000Z/plan.json.tmp _ledger/a/hours/2026-11-21/05.json",
         ),
         (
-            keys.split_hour_document,
+            object_keys.split_hour_document,
             "hours/2026-11-21/05.json _ledger/a/hours/2026-11-21/05 _ledger/a/hours/2026-11-21/5.json "
             "_ledger/a/hours/2026-11-21.json _ledger/a/hours/2026-11-21/05+1.json "
             "_ledger/a/hours/2026-11-21/05+0000001.json _ledger/a/hours/2026-11-21/05+.json "
             "_ledger/b/hours/2026-11-21/05.json _ledger/a/progress.json",
         ),
         (
-            keys.split_line_document,
+            object_keys.split_line_document,
             "line/000000000001.json _ledger/a/line/1.json _ledger/a/line/0000000000001.json "
             "_ledger/a/line/000000000001 _ledger/a/line/00000000000१.json _ledger/a/line/-00000000001.json "
             "_ledger/a/line/000000000001.json.json _ledger/b/line/000000000001.json _ledger/a/progress.json",

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, DocumentError
-from kafka_archiver.model.keys import ObjectName, object_key, revision_in, split_object_key
 from kafka_archiver.model.layouts.form import PathForm, fixed
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
 from kafka_archiver.model.layouts.tokens import FIXED, TextToken, TopicToken
+from kafka_archiver.model.object_keys import ObjectName, object_key, revision_in, split_object_key
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.pipeline.base import PART, Marks
 from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.documents import Value

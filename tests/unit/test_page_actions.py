@@ -160,6 +160,14 @@ def test_the_form_of_a_restore_has_each_parameter_of_its_dag_and_gives_the_same_
     assert conf_of(conf) == {key: value for key, value in conf.items() if value != 0}
 
 
+def test_keys_and_headers_of_a_restore_are_as_they_were_typed() -> None:
+    fields = [("keys", " a \r\n\u2028b\x1cc\r\n\r\n d"), ("headers", "h= v")]
+    assert trigger_of("restore", archive(), SubmittedForm(fields)).conf == {
+        "keys": [" a ", "\u2028b\x1cc", " d"],
+        "headers": ["h= v"],
+    }
+
+
 def replace_value(key: str, value: Any) -> Any:
     """Return a value as Airflow's parameter of this name takes it."""
     param = restore_params()[key]

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import form_of, named, place_in, resolve
 from kafka_archiver.model.layouts.text import segment
+from kafka_archiver.model.object_keys import ObjectName
 from kafka_archiver.model.plan import EventTime, Settings
 from kafka_archiver.records.formats.shared.plain_types import LOGICAL
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import LONGEST_KEY, Paths
-from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.pipeline.filing.stage import LayoutStage
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
 from tests.support.chunks import Row, batch, chunk_of, cut, facts, new_store, read_values, write
 
@@ -341,6 +341,6 @@ def test_a_row_without_the_value_is_left_out_and_the_other_rows_of_its_record_st
     rows = [Row(offset, 0, value=value) for offset, value in zip([0, 0, 0, 1, 1, 2, 2], values, strict=True)]
     settings = settings_of({"fields": ["value.a"], "missing": "skip"})
     marks = Marks()
-    result = File(Paths(form_of(settings), chunk_of(0, 9), settings), hours=True)(batch(rows), marks)
+    result = LayoutStage(Paths(form_of(settings), chunk_of(0, 9), settings), hours=True)(batch(rows), marks)
     assert result.filter(pc.less(result["offset"], 1))["value"].to_pylist() == [b'{"a":1}', b'{"a":2}']
     assert (marks.filtered().tolist(), list(marks.rejected)) == ([1], [2])

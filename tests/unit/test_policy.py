@@ -12,7 +12,7 @@ from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.unsure_hours import Older
+from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.planning.beginnings import beginnings, policy_errors
 from kafka_archiver.planning.left_out import left_out
 from kafka_archiver.planning.partition_state import Known, PartitionState
@@ -292,7 +292,7 @@ def test_the_generation_that_began_goes_on() -> None:
 def test_what_lies_before_the_first_run_is_asked_about_once() -> None:
     first = only(forward(archive(), [observed(begin=40)], {}))
     assert left_out([first], {}, {}, True) == {NAME: (Range(0, 40),)}
-    older = {NAME: Older(topic="orders", partition=0, ranges=((0, 40),), than=FIVE)}
+    older = {NAME: LeftOutOffsets(topic="orders", partition=0, ranges=((0, 40),), than=FIVE)}
     ledger = {NAME: Progress(archive="orders").after(plan(1, first)).partitions[0]}
     second = only(forward(archive(), [observed(committed=100)], ledger))
     assert left_out([second], ledger, older, True) == {}

@@ -198,6 +198,20 @@ def test_a_topic_that_was_made_anew_is_not_written() -> None:
     assert world.values() == []
 
 
+def test_a_topic_that_is_made_anew_between_two_commits_ends_the_restore(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, commit = World(frozenset()), TwinWriter.commit
+
+    def commit_and_lose_the_topic(writer: TwinWriter, group: str, stamp: str) -> Range:
+        written = commit(writer, group, stamp)
+        world.twin.delete_topic("t")
+        world.twin.create_topic("t")
+        return written
+
+    monkeypatch.setattr(TwinWriter, "commit", commit_and_lose_the_topic)
+    with pytest.raises(PermanentError, match=r"t\[0\] ends at offset 0, and the restore has written up to \d"):
+        PartitionWriter(world.target, world.lane, Pace(), sleep=lambda _: None).run()
+
+
 def test_a_stop_commits_what_was_sent() -> None:
     world = World(frozenset())
     answers = iter([False, False, False, True])

@@ -3,7 +3,8 @@
 import base64
 import uuid
 import zlib
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,21 +13,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.keys import restore_document
+from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.model.object_keys import line_document, restore_document, run_document
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
 from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.reader.archive import ArchiveReader
+from kafka_archiver.reader.metered import Metered
+from kafka_archiver.reader.runs import Plans, runs_of_hours
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.digests import RunningDigest, StrongDigest, payload_bytes
 from kafka_archiver.work.restore.exact import NotExactError
+from kafka_archiver.work.restore.gather import _slices
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.partitioners import murmur2, partition_of, partitions_of
 from kafka_archiver.work.restore.plan import plan_restore
 from tests.support.kafka_twin import KafkaTwin
-from tests.support.lake import FIRST, HOUR, Lake
+from tests.support.lake import FIRST, HOUR, Lake, hour
 
 pytestmark = pytest.mark.unit
 
@@ -43,8 +48,8 @@ def lake_of(odd: dict[Any, dict[str, Any]], runs: tuple[int, ...] = (3, LAST - 1
     lake = Lake(open_store(f"memory://{name}/", {}), {T0: Range(0, LAST), T1: Range(2, LAST)}, store, odd=odd, **more)
     source = lake.archive.source.model_copy(update={"max_value_bytes": limit})
     lake.configure(lake.archive.model_copy(update={"source": source}))
-    for hour in runs:
-        lake.run(hour)
+    for number in runs:
+        lake.run(number)
     return lake
 
 
@@ -314,3 +319,37 @@ def test_digests_do_not_depend_on_batches_and_differ_for_other_records(
         for each in some
     ]
     assert payload_bytes(whole).tolist() == sizes
+
+
+def test_the_proofs_of_many_hours_are_listed_and_not_asked_for_one_by_one() -> None:
+    lake, first = archive(), START // HOUR
+    store = Metered(lake.store)
+    plans = Plans(replace(lake.ledger, store=store))  # type: ignore[arg-type]
+    select = partial(_slices, RestoreSelection(topics=("t",)))
+    before = store.ledger.requests
+    many = runs_of_hours(plans, range(first - 4000, first + 4000), select)
+    assert store.ledger.requests - before < 1000
+    assert many == runs_of_hours(plans, range(first, first + LAST), select)
+    assert sum(part.offsets.size for run in many for part in run.slices) == LAST + LAST - 2
+
+
+@pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])
+@pytest.mark.parametrize("document", ["line", "commit"])
+def test_a_run_whose_documents_are_gone_is_not_passed_over(document: str, hours: tuple[int, int] | None) -> None:
+    lake = lake_of({}, runs=())
+    ends = {3: 4, 6: 9, LAST - 1: LAST}
+    for run, end in ends.items():
+        lake.brokers.logs[T0] = lake.brokers.logs[T1] = Range(0, end)
+        lake.run(run)
+    key = line_document(lake.name, 2) if document == "line" else run_document(lake.name, hour(6).id, "commit")
+    assert lake.store.get(key)
+    lake.store.delete(key)
+    selection = RestoreSelection(topics=("t",), hours=hours)
+    if document == "line" and hours:
+        # Proofs name the run, which has its plan beside its other documents.
+        assert planned(lake, selection).records == 2 * LAST
+        return
+    with pytest.raises(IntegrityError, match=r"has lost (plan 2 of its line|the (plan or the )?end of run)"):
+        planned(lake, selection)
+    with pytest.raises(IntegrityError, match="so nobody knows which records it has"):
+        list(ArchiveReader(lake.ledger).read("t", hours=hours and ("2026-11-20T00", "2026-11-20T12")))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.model.restore import RestoreOptions, RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.store import open_store
@@ -13,6 +14,7 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.plan import plan_restore
+from kafka_archiver.work.restore.step import publish, published
 from kafka_archiver.work.restore.verify import PartitionReader
 from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.kafka_twin import KafkaTwin
@@ -103,3 +105,23 @@ def test_an_aborted_record_alone_is_no_marker() -> None:
     # Others' record stands before the first one of the restore, its marker behind that of the restore.
     assert (report.records, report.aborted, report.markers) == (9, 1, 2)
     assert report.offsets == (0, 12)
+
+
+def test_a_verification_that_wakes_up_replaces_no_later_verdict() -> None:
+    lake, twin = archive(), KafkaTwin(lambda: 0)
+    reported(lake, twin=twin)
+    plan = lake.ledger.restore_plan("r")
+    assert plan
+    lane, target = lane_of(lake, plan, NAME), TwinTarget(twin)
+    # This one reads the target, and sleeps before it writes what it saw.
+    before = published(lake.ledger, plan)
+    sleeping = PartitionReader(target, lane, lambda _: None).run()
+    assert sleeping.report.verified
+    twin.produce("t", [Record(0, 5, b"foreign")])
+    later = [PartitionReader(target, lane, lambda _: None).run()]
+    assert not publish(lake.ledger, plan, later, published(lake.ledger, plan)).verified
+    with pytest.raises(TransientError, match="another process has verified this restore meanwhile"):
+        publish(lake.ledger, plan, [sleeping], before)
+    report = lake.ledger.restore_report("r").document
+    assert report
+    assert not report.verified

@@ -182,3 +182,18 @@ def test_the_last_commits_wait_side_by_side(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Session, "finish", waiting)
     assert world.attempt({})
     assert [world.values(partition) for partition in range(PARTITIONS)] == [*map(world.expected, range(PARTITIONS))]
+
+
+def test_no_transaction_is_open_while_another_partition_waits_for_the_limit() -> None:
+    world, present = World(), [0.0]
+    names = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
+
+    def sleep(seconds: float) -> None:
+        assert all(len({*world.target.ends(name)}) == 1 for name in names)
+        present[0] += seconds
+
+    # A record in 80 seconds.
+    pace = Pace(records_per_second=1 / 80, clock=lambda: present[0], sleep=sleep)
+    write_together([PartitionWriter(world.target, lane, pace, clock=lambda: present[0]) for lane in world.lanes])
+    assert [world.values(partition) for partition in range(PARTITIONS)] == [*map(world.expected, range(PARTITIONS))]
+    assert present[0] >= 80 * (sum(r.size for r in SOURCES.values()) - 1)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafka_archiver.model.keys import schema_document, split_schema_document
+from kafka_archiver.model.object_keys import schema_document, split_schema_document
 from kafka_archiver.model.plan import Evolution, Plan, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Reference, Schema, SchemaDocument, SubjectVersion
 from kafka_archiver.planning.schema_versions import merge_writers, subject_writers, unframed_writer, written_schema

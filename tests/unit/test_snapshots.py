@@ -9,7 +9,7 @@ from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config.source import Source
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import ledger_prefix, snapshot_document, split_snapshot_document
+from kafka_archiver.model.object_keys import ledger_prefix, snapshot_document, split_snapshot_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.snapshots import GroupSnapshot, TopicSnapshot
 from kafka_archiver.values.intervals import from_ms

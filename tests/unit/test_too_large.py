@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import BadRecordError, ConfigError
-from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.records import vectors
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from tests.support import values
 from tests.support.chunks import HOUR, Row, chunk_of, cut, facts, new_store, write
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import BadRecordError, IntegrityError
-from kafka_archiver.model.keys import is_dead_letter
+from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.records.formats.base import UNREAD
-from kafka_archiver.records.writer.commit import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
 from kafka_archiver.spark.sink import only
 from kafka_archiver.values.ranges import TopicPartition

@@ -1,12 +1,12 @@
 """Numbers, sizes and times as people read them."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.messages.wording import count, size, span
+from kafka_archiver.messages.wording import count, plain_times, size, span
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,17 @@ def test_a_size_is_within_a_hundredth_of_the_bytes_and_never_an_exponent(number:
 
 def test_a_count_has_its_noun_in_the_right_number() -> None:
     assert [count(number, "run") for number in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+
+
+@given(st.integers(0, 10**16), st.sampled_from(["Z", "+00:00"]))
+def test_a_time_in_a_text_is_shown_to_the_second_and_commands_stay(microseconds: int, zone: str) -> None:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    written = moment.isoformat().replace("+00:00", zone)
+    shown = f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00")
+    assert plain_times(f"at {written}: run `show {written}`") == f"at {shown}: run `show {written}`"
+    assert plain_times(f"manual__{written}_mine failed") == f"manual {shown}_mine failed"
+
+
+@given(st.text())
+def test_a_text_without_a_time_stays(text: str) -> None:
+    assert plain_times(text) == text

@@ -7,7 +7,7 @@ from kafka_archiver.audit.report import error
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import hour_document, progress_document
+from kafka_archiver.model.object_keys import hour_document, progress_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourProof
 

@@ -8,7 +8,8 @@ from kafka_archiver.audit.report import error
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import (
+from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled, discrepancies
+from kafka_archiver.model.object_keys import (
     audit_document,
     is_adopted_document,
     is_restore_document,
@@ -27,7 +28,6 @@ from kafka_archiver.model.keys import (
     split_schema_document,
     split_snapshot_document,
 )
-from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled, discrepancies
 from kafka_archiver.model.plan import Plan
 
 RUN_DOCUMENTS = frozenset({"plan", "set_aside", "intent", "manifest", "commit", "settled"})

@@ -7,8 +7,8 @@ from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import clean, repair, show
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import LEDGER
 from kafka_archiver.model.layouts.registry import place_in
+from kafka_archiver.model.object_keys import LEDGER
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.values.ranges import TopicPartition
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
 from kafka_archiver.messages.secrets import SECRET, SECRET_NAME
-from kafka_archiver.model.keys import RESERVED
+from kafka_archiver.model.object_keys import RESERVED
 from kafka_archiver.model.stores import STORES, examples
 
 _ID = "the id of an Airflow connection"

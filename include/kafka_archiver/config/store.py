@@ -11,7 +11,7 @@ from kafka_archiver.config.properties import ConnectionOrProperties, Options, st
 from kafka_archiver.config.section import Section
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, names
-from kafka_archiver.model.plan import METADATA, Content, Metadata, Settings
+from kafka_archiver.model.plan import CHUNK_RECORDS, METADATA, Content, Metadata, Settings
 from kafka_archiver.model.stores import store_of
 
 Name = Annotated[str, Field(min_length=1)]
@@ -95,7 +95,7 @@ class StoreSection(Section):
     codec: str | None = None
     # The format's own options. `formats.resolve` checks them, because this module does not know the formats.
     options: Options = Field(default={})
-    chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
+    chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = CHUNK_RECORDS
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
     encryption: Encryption = NO_ENCRYPTION
     storage_class: Annotated[str, Field(pattern=r"^[A-Z0-9_]+$"), AfterValidator(_readable)] | None = None

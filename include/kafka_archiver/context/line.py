@@ -10,8 +10,8 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import line_document
 from kafka_archiver.model.manifest import Commit, Outcome
+from kafka_archiver.model.object_keys import line_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 

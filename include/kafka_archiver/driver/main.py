@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from kafka_archiver.driver.watchdog import watch
+from kafka_archiver.driver.end_with_parent import watch
 from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.jobs.registry import Run, read_document, run_of
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, Failure

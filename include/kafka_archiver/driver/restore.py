@@ -22,6 +22,7 @@ from kafka_archiver.work.restore.step import (
     groups_of,
     progress_line,
     publish,
+    published,
     require_cluster,
     require_verified,
     written_records,
@@ -51,7 +52,8 @@ def run(job: RestoreJob, endpoints: Endpoints) -> None:
     context = spark_context(job.archive)
     groups = groups_of(plan, context.defaultParallelism)
     if job.step == "verify":
-        report = publish(ledger, plan, list(chain.from_iterable(work_on(context, groups, work.verify))))
+        before = published(ledger, plan)
+        report = publish(ledger, plan, list(chain.from_iterable(work_on(context, groups, work.verify))), before)
         records = sum(part.records for part in report.partitions)
         require_verified(report)
         log.info("verified: %s records in %d partitions are those of the archive", f"{records:,}", len(targets))

@@ -26,7 +26,7 @@ class Master(Protocol):
 
 
 class MasterClass(Master, Protocol):
-    """A class of master keys; `model.data_keys.MASTERS` has a line for each.
+    """A class of master keys; `model.data_keys` has a line for each.
 
     `opens_without_key`: with an empty text, it opens what any key of this class has wrapped.
     """

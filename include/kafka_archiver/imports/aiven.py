@@ -20,6 +20,7 @@ from kafka_archiver.imports.confluent_format import same_text
 from kafka_archiver.imports.joda import zone_of
 from kafka_archiver.imports.s3 import access
 from kafka_archiver.imports.smt import transforms_of
+from kafka_archiver.model.plan import CHUNK_RECORDS
 
 TOOL = "Aiven S3 sink"
 CLASS = "io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector"
@@ -71,7 +72,7 @@ def draft(keys: Keys) -> Imported:
     keys.kept("aws.s3.bucket.name", "store.url")
     if not keys.get("aws.s3.bucket.name"):
         keys.remark("decide", "the file has no aws.s3.bucket.name, which the connector needs: write store.url by hand")
-    chunk = keys.number("file.max.records", "store.chunk_records is left out: 1000000", 0, 100_000_000)
+    chunk = keys.number("file.max.records", f"store.chunk_records is left out: {CHUNK_RECORDS}", 0, 100_000_000)
     keys.differs("file.max.records", "store.chunk_records, if it is not 0: an object has the records of one chunk")
     if chunk and chunk < FEW:
         keys.remark("by_hand", small(chunk))

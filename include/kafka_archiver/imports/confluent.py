@@ -18,6 +18,7 @@ from kafka_archiver.imports.confluent_format import FORMATS, format_of
 from kafka_archiver.imports.confluent_layout import layout_of
 from kafka_archiver.imports.s3 import access, requests
 from kafka_archiver.imports.smt import Transforms, transforms_of
+from kafka_archiver.model.plan import CHUNK_RECORDS
 
 TOOL = "Confluent S3 sink"
 CLASS = "io.confluent.connect.s3.S3SinkConnector"
@@ -189,7 +190,7 @@ def schedule(keys: Keys) -> str | None:
 
 def chunk_of(keys: Keys) -> int | None:
     """Return `store.chunk_records`."""
-    records = keys.number("flush.size", "store.chunk_records is left out: 1000000", most=100_000_000)
+    records = keys.number("flush.size", f"store.chunk_records is left out: {CHUNK_RECORDS}", most=100_000_000)
     keys.differs(
         "flush.size",
         "store.chunk_records: a chunk is so many offsets of a partition, and an object has a path's records of "

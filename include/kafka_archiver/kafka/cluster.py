@@ -16,7 +16,7 @@ from kafka_archiver.kafka.admin_requests import LISTEN_SECONDS, Asking, Name, Re
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
-from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.leaders import (
     BrokerNode,
     Leader,

@@ -10,7 +10,7 @@ from kafka_archiver.kafka.drain.client import DrainConsumer
 from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.message_batch import MessageBatch
 from kafka_archiver.kafka.messages import Messages
 from kafka_archiver.model.plan import Chunk, Settings

@@ -20,8 +20,8 @@ from kafka_archiver.kafka.message_batch import Fault, MessageBatch
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
-from kafka_archiver.values.collecting import seldom_collecting
 from kafka_archiver.values.columns import Int64s
+from kafka_archiver.values.garbage_collector import seldom_collecting
 from kafka_archiver.values.ranges import Range
 
 # Of a topic, a partition and the start and end of offsets, how to go on without them.

@@ -66,6 +66,12 @@ class KafkaTarget:
         """Yield the records of some offsets, as `COLUMNS`."""
         if not offsets.size:
             return
+        begin = self.cluster.log_starts([name])[name]
+        if begin > offsets.start:
+            raise PermanentError(
+                f"{name} begins at offset {begin}, and the restore's records begin at {offsets.start}: retention has "
+                "removed some, or somebody deleted them. Restore into a new topic with `retention.ms=-1`"
+            )
         settings = Settings(content="record", isolation=isolation)
         for batch in read_chunk(self._properties, READER, _chunk(name, offsets), settings, self._patience):
             yield as_columns(batch, name)

@@ -15,7 +15,7 @@ from kafka_archiver.model.adopted import (
     AdoptionBegun,
     PageRef,
 )
-from kafka_archiver.model.keys import (
+from kafka_archiver.model.object_keys import (
     adopted_page_document,
     adopted_prefix,
     adopted_work_document,

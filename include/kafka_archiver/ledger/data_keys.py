@@ -4,7 +4,7 @@ from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.runs import RunDocuments
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.data_keys import DataKey, DataKeyDocument
-from kafka_archiver.model.keys import SEALED, key_document, ledger_prefix, split_key_document
+from kafka_archiver.model.object_keys import SEALED, key_document, ledger_prefix, split_key_document
 from kafka_archiver.model.plan import Plan
 
 

@@ -6,7 +6,7 @@ from kafka_archiver.ledger.documents import Documents, Stored
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import hour_document, ledger_prefix, progress_document, split_hour_document
+from kafka_archiver.model.object_keys import hour_document, ledger_prefix, progress_document, split_hour_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourPage, HourProof, counting, proof_in_a_stretch
 from kafka_archiver.values.intervals import to_hour

@@ -8,8 +8,8 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.acknowledged import Acknowledgement
 from kafka_archiver.model.adopted import AdoptedListing, AdoptedPage, AdoptedReading, Adoption, AdoptionBegun
 from kafka_archiver.model.data_keys import DataKeyDocument
-from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
+from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress

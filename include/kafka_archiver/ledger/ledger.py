@@ -8,13 +8,13 @@ from kafka_archiver.ledger.line import LineDocuments
 from kafka_archiver.ledger.restores import RestoreDocuments
 from kafka_archiver.ledger.schemas import SchemaDocuments, SnapshotDocuments
 from kafka_archiver.model.acknowledged import Acknowledgement
-from kafka_archiver.model.keys import (
+from kafka_archiver.model.manifest import Claim
+from kafka_archiver.model.object_keys import (
     acknowledged_document,
     acknowledged_prefix,
     claim_document,
     split_acknowledged_document,
 )
-from kafka_archiver.model.manifest import Claim
 
 
 class AcknowledgedDocuments(Documents):

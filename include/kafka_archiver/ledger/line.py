@@ -6,7 +6,7 @@ from kafka_archiver.ledger.documents import Documents
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import audit, repair
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import ledger_prefix, line_document, split_line_document
+from kafka_archiver.model.object_keys import ledger_prefix, line_document, split_line_document
 from kafka_archiver.model.plan import Plan
 
 

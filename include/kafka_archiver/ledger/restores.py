@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from kafka_archiver.ledger.documents import Documents, Stored
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import restore_document, restores_prefix, split_restore_document
+from kafka_archiver.model.object_keys import restore_document, restores_prefix, split_restore_document
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport, RestoreSource
 from kafka_archiver.model.restored_groups import GroupsReport

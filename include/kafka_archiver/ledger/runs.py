@@ -4,8 +4,8 @@ from kafka_archiver.ledger.documents import Documents, Stored
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import revision_in, run_name, run_prefix, split_run, split_run_document
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
+from kafka_archiver.model.object_keys import revision_in, run_name, run_prefix, split_run, split_run_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.set_aside import SetAside
 from kafka_archiver.values.intervals import run_id

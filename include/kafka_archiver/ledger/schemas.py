@@ -7,7 +7,7 @@ from kafka_archiver.ledger.documents import Documents
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import DocumentError, IntegrityError
-from kafka_archiver.model.keys import schema_document, snapshot_document
+from kafka_archiver.model.object_keys import schema_document, snapshot_document
 from kafka_archiver.model.schemas import Schema, SchemaDocument
 from kafka_archiver.model.snapshots import GroupsSnapshot, TopicsSnapshot
 

@@ -10,6 +10,18 @@ _ANGLES = str.maketrans("<>", "‹›")
 # Discord's and Mattermost's `@everyone`: a sign without width separates it.
 _MENTION, _JOINER = re.compile(r"@(?=\w)"), "\u2060"
 _MARKED = re.compile(f"{_BEGIN}[^{_END}]*{_END}")
+# Characters of Unicode 15.0, which Python 3.12 calls printable and Python 3.11 does not know. Reasons are part of dead
+# letters, which no other Python may write with other bytes.
+_LATER = re.compile(
+    "["
+    "\u0cf3\u0ece\U00010efd-\U00010eff\U0001123f-\U00011241\U00011b00-\U00011b09\U00011f00-\U00011f10"
+    "\U00011f12-\U00011f3a\U00011f3e-\U00011f59\U0001342f\U00013440-\U00013455\U0001b132\U0001b155"
+    "\U0001d2c0-\U0001d2d3\U0001df25-\U0001df2a\U0001e030-\U0001e06d\U0001e08f\U0001e4d0-\U0001e4f9"
+    "\U0001f6dc\U0001f774-\U0001f776\U0001f77b-\U0001f77f\U0001f7d9\U0001fa75-\U0001fa77"
+    "\U0001fa87-\U0001fa88\U0001faad-\U0001faaf\U0001fabb-\U0001fabd\U0001fabf\U0001face-\U0001facf"
+    "\U0001fada-\U0001fadb\U0001fae8\U0001faf7-\U0001faf8\U0002b739\U00031350-\U000323af"
+    "]"
+)
 
 
 def foreign(text: str, most: int = _MOST) -> str:
@@ -20,14 +32,14 @@ def foreign(text: str, most: int = _MOST) -> str:
     :param most: characters.
     """
     shown = text[: most + 1].replace("`", "'")
-    if not shown.isprintable():
+    if not _is_printable(shown):
         shown = "".join(map(_shown, shown))
     return shown if len(text) <= most else f"{shown[:most]}…"
 
 
 def in_one_line(text: str) -> str:
     """Return the text as one line without control characters, such as those that a terminal obeys."""
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if _is_printable(text) else "".join(map(_shown, text))
 
 
 def without_markup(text: str) -> str:
@@ -59,7 +71,11 @@ def without_marks(reason: str, shows_values: bool) -> str:
     return _MARKED.sub("(not shown: the archive is encrypted)", reason)
 
 
+def _is_printable(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or not _LATER.search(text))
+
+
 def _shown(character: str) -> str:
-    if character.isprintable():
+    if _is_printable(character):
         return character
     return " " if character in "\t\n\r" else f"\\u{ord(character):04x}"

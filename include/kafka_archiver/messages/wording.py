@@ -1,6 +1,10 @@
 """Numbers, sizes and times as people read them."""
 
+import re
 from datetime import timedelta
+
+# A command; or a time in UTC, in the id of a DAG run behind the run's kind.
+_TIME = re.compile(r"`[^`]*`|(?:\b([a-z_]+?)__)?(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def count(number: int, thing: str) -> str:
@@ -28,3 +32,18 @@ def span(time: timedelta) -> str:
         if round(seconds / unit) < most:
             return count(round(seconds / unit), thing)
     return count(round(seconds / 86400), "day")
+
+
+def plain_times(text: str) -> str:
+    """Return a text with its times in UTC as people read them: "2026-11-21 05:00:07", "manual 2026-11-21 05:00".
+
+    There are no fractions, nor seconds that are zero. Commands, which are between backticks, stay as they are.
+    """
+    return _TIME.sub(_plain_time, text)
+
+
+def _plain_time(part: re.Match[str]) -> str:
+    kind, day, minute, seconds = part.groups()
+    if not day:
+        return part[0]
+    return f"{kind} " * bool(kind) + f"{day} {minute}" + ("" if seconds in (None, ":00") else seconds)

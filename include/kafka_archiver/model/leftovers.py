@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.registry import place_in, plain_place
 from kafka_archiver.model.manifest import Intent, Manifest, Outcome
+from kafka_archiver.model.object_keys import ObjectName
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import Range, TopicPartition

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from kafka_archiver.model.keys import is_dead_letter, revision_in
 from kafka_archiver.model.layouts.registry import hours_by_path
+from kafka_archiver.model.object_keys import is_dead_letter, revision_in
 from kafka_archiver.model.plan import Choices, Chunk, Plan
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.unsure_hours import Gone, Older
+from kafka_archiver.model.unsure_hours import LeftOutOffsets, UnprovableMarks
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
@@ -35,7 +35,7 @@ class Mark(Value):
     number: int
     as_of: UtcTime
     high: tuple[High, ...]
-    older: tuple[Older, ...] = ()
+    older: tuple[LeftOutOffsets, ...] = ()
 
 
 def mark_of(plan: Plan) -> Iterator[Mark]:
@@ -43,7 +43,7 @@ def mark_of(plan: Plan) -> Iterator[Mark]:
     high = tuple(High(p.topic, p.partition, p.generation, p.high) for p in plan.partitions if p.high is not None)
     if high and len(high) == len(plan.partitions):
         older = tuple(
-            Older(
+            LeftOutOffsets(
                 topic=p.topic,
                 partition=p.partition,
                 ranges=p.older,
@@ -56,7 +56,9 @@ def mark_of(plan: Plan) -> Iterator[Mark]:
         yield Mark(number=plan.number, as_of=plan.planned_at, high=high, older=older)
 
 
-def surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, PartitionProgress]) -> list[Mark]:
+def surviving(
+    marks: Iterable[Mark], gone: UnprovableMarks, known: Mapping[TopicPartition, PartitionProgress]
+) -> list[Mark]:
     """Return the marks that can still be proved: not those of another log, or from before records were lost."""
     generations = {name: partition.generation for name, partition in known.items()}
     return [
@@ -70,10 +72,10 @@ def surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, 
 
 def reached(
     as_of: UtcTime | None,
-    older: tuple[Older, ...],
+    older: tuple[LeftOutOffsets, ...],
     marks: Iterable[Mark],
     known: Mapping[TopicPartition, PartitionProgress],
-) -> tuple[UtcTime | None, tuple[Older, ...]]:
+) -> tuple[UtcTime | None, tuple[LeftOutOffsets, ...]]:
     """Return the latest moment whose records are all archived, and what was known then about left-out offsets.
 
     What a planner learned is true for its own mark and for all later marks.
@@ -87,7 +89,7 @@ def reached(
 
 
 def _is_covered(
-    mark: Mark, known: Mapping[TopicPartition, PartitionProgress], observations: Mapping[TopicPartition, Older]
+    mark: Mark, known: Mapping[TopicPartition, PartitionProgress], observations: Mapping[TopicPartition, LeftOutOffsets]
 ) -> bool:
     """Return True if the runs have everything below the watermarks, except offsets that are too old to matter."""
 

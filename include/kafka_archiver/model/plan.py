@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from kafka_archiver.messages.policies import NullValue
 from kafka_archiver.model.decoders import decoder_type
-from kafka_archiver.model.keys import SEALED, ObjectName, run_name, split_object_key
+from kafka_archiver.model.object_keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
 from kafka_archiver.values.documents import Document, UtcTime, Value
@@ -22,6 +22,8 @@ Content = Literal["value", "record", "both"]
 # Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
 Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
 METADATA: tuple[Metadata, ...] = get_args(Metadata)
+# Offsets of a chunk, if the YAML says nothing.
+CHUNK_RECORDS = 1_000_000
 # The name of a decoder (`model.decoders`). A plan may name one that an installed distribution adds.
 Decode = str
 # How the schema that a run writes is chosen among the versions of a subject.
@@ -77,7 +79,7 @@ class Settings(Value):
     `options`: the format's own options; not written if the format declares none.
     `headers`: those that are decoded, in the order of their columns; not written if there are none.
     `unknown`: by column with a JSON Schema (`key`, `value`, `headers.<name>`), what becomes of properties that it does
-    not name. Older plans do not have it, and only the columns of the schema's own `properties`.
+    not name. LeftOutOffsets plans do not have it, and only the columns of the schema's own `properties`.
     `json_rules`: of the columns of a JSON Schema. 1, as in plans without it: an array has the type of its `items` also
     beside `prefixItems`, an object that of `additionalProperties` also beside `patternProperties`. 2: both are JSON.
     `codec_rules`: of zstd in text formats. 1, as in plans without it: level 3. 2: level 2.
@@ -114,7 +116,7 @@ class Settings(Value):
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
     encryption: Literal["client"] | None = Field(default=None, exclude_if=lambda way: way is None)
-    chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
+    chunk_records: Annotated[int, Field(gt=0)] = CHUNK_RECORDS
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = 4
 

@@ -16,7 +16,7 @@ from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress, after_run, witnesses_of
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.stretches import Stretch
-from kafka_archiver.model.unsure_hours import IfOrdered, Older, Unsure, gone_by, if_ordered, latest_of, losses
+from kafka_archiver.model.unsure_hours import IfOrdered, LeftOutOffsets, Unsure, gone_by, if_ordered, latest_of, losses
 from kafka_archiver.values.documents import Document, UtcTime
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -43,7 +43,7 @@ class Progress(Document):
     begun: UtcTime | None = None
     as_of: UtcTime | None = None
     gone_by: UtcTime | None = None
-    older: tuple[Older, ...] = ()
+    older: tuple[LeftOutOffsets, ...] = ()
     unsure: Unsure | None = None
     # Only for archives that assume an order.
     if_ordered: IfOrdered | None = Field(default=None, exclude_if=lambda unsure: unsure is None)
@@ -82,12 +82,12 @@ class Progress(Document):
         """Hours before this time may lack offsets that no run has yet; None: no hour does."""
         return max((o.than for o, holes in self.older_holes() if holes), default=None)
 
-    def asked(self) -> dict[TopicPartition, Older]:
+    def asked(self) -> dict[TopicPartition, LeftOutOffsets]:
         """Return the observations of planners about offsets that no run has, also those whose observations wait."""
         observations = (*self.older, *(o for mark in self.marks for o in mark.older))
         return {TopicPartition(o.topic, o.partition): o for o in observations}
 
-    def older_holes(self) -> list[tuple[Older, tuple[Range, ...]]]:
+    def older_holes(self) -> list[tuple[LeftOutOffsets, tuple[Range, ...]]]:
         """The offsets that no run has, for logs that are not archived from their beginning."""
         known = self.by_name()
         return [(o, known[TopicPartition(o.topic, o.partition)].without(o.ranges)) for o in self.older]

@@ -21,7 +21,7 @@ _CLOCKS = timedelta(seconds=3)
 _NAMED = 50
 
 
-class Gone(NamedTuple):
+class UnprovableMarks(NamedTuple):
     """Marks from before `by`, and marks of planners up to place `number` of the line, cannot be proved any more.
 
     Both exclude the same marks as long as clocks do not go back.
@@ -31,7 +31,7 @@ class Gone(NamedTuple):
     number: int = 0
 
 
-class Older(Value):
+class LeftOutOffsets(Value):
     """Offsets of a log. All of their records that Kafka had at planning have a time before `than`.
 
     `arrived`: they had arrived by then, and are filed by a time that Kafka's index does not know.
@@ -108,7 +108,7 @@ def gone_by(
     manifest: Manifest | None,
     superseded: Manifest | None,
     ended: datetime | None,
-) -> Gone:
+) -> UnprovableMarks:
     """The time until which Kafka may have had records that no run ever read.
 
     Losses that a planner finds happened before its later clock; losses that an attempt finds, before its run ended.
@@ -127,7 +127,7 @@ def gone_by(
     if manifest and _unknown(manifest) > known_lost:
         moments.append(ended)
         number = plan.number
-    return Gone(max(filter(None, moments), default=None), number)
+    return UnprovableMarks(max(filter(None, moments), default=None), number)
 
 
 def _unknown(manifest: Manifest) -> int:
@@ -142,7 +142,7 @@ def losses(
     ended: datetime | None,
     begun: Mapping[TopicPartition, int],
     taken: Mapping[TopicPartition, int],
-    left_out: Mapping[TopicPartition, Older],
+    left_out: Mapping[TopicPartition, LeftOutOffsets],
 ) -> Iterator[Loss]:
     """Return the losses that this run adds, with the times that they leave unsure.
 

@@ -7,9 +7,9 @@ from kafka_archiver.context.line import Line
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.adopted import Adoption
-from kafka_archiver.model.keys import claim_document, ledger_prefix, topic_prefix
 from kafka_archiver.model.layouts.registry import prefixes, resolve
 from kafka_archiver.model.leftovers import place_of
+from kafka_archiver.model.object_keys import claim_document, ledger_prefix, topic_prefix
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.threads import each
 

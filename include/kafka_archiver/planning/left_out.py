@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
-from kafka_archiver.model.unsure_hours import Older
+from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
 def left_out(
-    planned: Iterable[PartitionPlan], known: Known, asked: Mapping[TopicPartition, Older], scheduled: bool
+    planned: Iterable[PartitionPlan], known: Known, asked: Mapping[TopicPartition, LeftOutOffsets], scheduled: bool
 ) -> dict[TopicPartition, tuple[Range, ...]]:
     """Return the offsets of each log that no plan has, before the place where scheduled runs began or begin now.
 
@@ -38,8 +38,8 @@ def left_out(
 
 
 def still_true(
-    asked: Mapping[TopicPartition, Older], time: EventTime, before: Plan | None
-) -> dict[TopicPartition, Older]:
+    asked: Mapping[TopicPartition, LeftOutOffsets], time: EventTime, before: Plan | None
+) -> dict[TopicPartition, LeftOutOffsets]:
     """Return what is known of offsets that no plan has, of what still says something: the YAML may have another time.
 
     :param before: the plan before. Those of earlier releases did not say by which time they knew it.
@@ -49,7 +49,9 @@ def still_true(
     return {name: older for name, older in asked.items() if older.holds_for(time)}
 
 
-def with_older(planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, Older]) -> tuple[PartitionPlan, ...]:
+def with_older(
+    planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, LeftOutOffsets]
+) -> tuple[PartitionPlan, ...]:
     """Return the same partitions, with what is known about the offsets that they leave out."""
     return tuple(
         p.model_copy(update={"older": older[p.name].ranges, "older_than": older[p.name].than}) if p.name in older else p

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.model.unsure_hours import Older
+from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
@@ -20,10 +20,10 @@ def prove_older(
     cluster: Cluster,
     left_out: Mapping[TopicPartition, tuple[Range, ...]],
     starts: Mapping[TopicPartition, int],
-    known: Mapping[TopicPartition, Older],
+    known: Mapping[TopicPartition, LeftOutOffsets],
     present: datetime,
     index: bool = True,
-) -> dict[TopicPartition, Older]:
+) -> dict[TopicPartition, LeftOutOffsets]:
     """Return the hour before which the records at all of these offsets are.
 
     For offsets that the log no longer has, earlier answers still hold. Offsets that are gone and that no planner asked
@@ -48,11 +48,11 @@ def prove_older(
         if gone:
             moments.append(_hour_of_gone(gone, known.get(name), present))
         if still[name] == starts[name]:
-            evidence[name] = Older(topic=name.topic, partition=name.partition, ranges=holes, than=max(moments))
+            evidence[name] = LeftOutOffsets(topic=name.topic, partition=name.partition, ranges=holes, than=max(moments))
     return evidence
 
 
-def _hour_of_gone(gone: Iterable[Range], known: Older | None, present: datetime) -> datetime:
+def _hour_of_gone(gone: Iterable[Range], known: LeftOutOffsets | None, present: datetime) -> datetime:
     """Return the hour before which all offsets are that are gone of a log."""
     if known and not any(subtract(hole, (Range(*r) for r in known.ranges)) for hole in gone):
         return known.than

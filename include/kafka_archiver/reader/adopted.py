@@ -9,10 +9,10 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.adopted import AdoptedObject, AdoptedPartition, Adoption
 from kafka_archiver.reader.selection import Selection
 from kafka_archiver.records.formats.base import RECORD
-from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.foreign import OFFSET
 from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.records.reading.opener import missing, open_adopted
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -73,8 +73,9 @@ def adopted_record(
 
 def placed_rows(
     ledger: Ledger, partition: AdoptedPartition, offsets: Range
-) -> Iterator[tuple[AdoptedObject, pa.RecordBatch]]:
-    """Yield the rows with known offsets, by offset, each offset once: one of the objects, and a batch with `OFFSET`.
+) -> Iterator[tuple[list[AdoptedObject], pa.RecordBatch]]:
+    """Yield the rows with known offsets, by offset, each offset once: the objects that may have them, which overlap,
+    and a batch with `OFFSET`.
 
     :raises IntegrityError: an object is missing or damaged.
     """
@@ -82,7 +83,7 @@ def placed_rows(
     for group in _groups(item for item in _objects(ledger, partition, offsets) if item.offsets == "each"):
         for batch in _of_group(ledger, group, offsets, last):
             last = int(column(batch, OFFSET.name)[-1])
-            yield group[0], batch
+            yield group, batch
 
 
 def adopted_object(ledger: Ledger, key: str) -> AdoptedObject | None:
@@ -189,8 +190,10 @@ def _rows(ledger: Ledger, item: AdoptedObject, copies: Copies) -> Iterator[pa.Re
     for batch in open_adopted(item, fetch):
         if not item.has_offsets:
             size = batch.num_rows
-            known = pa.array(range(item.first_offset + row, item.first_offset + row + size), OFFSET.type)
-            batch = batch.append_column(OFFSET, known if item.offsets == "each" else pa.nulls(size, OFFSET.type))
+            first = item.first_offset + row
+            is_known = item.offsets == "each"
+            known = pa.array(range(first, first + size), OFFSET.type) if is_known else pa.nulls(size, OFFSET.type)
+            batch = batch.append_column(OFFSET, known)
             row += size
         yield batch
 

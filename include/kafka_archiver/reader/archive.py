@@ -18,8 +18,8 @@ from kafka_archiver.reader.adopted import adopted_records
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
-from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.keys import is_dead_letter, run_name, split_object_key
 from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.object_keys import is_dead_letter, run_name, split_object_key
 from kafka_archiver.reader.chunks import OFFSET, Written
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.records.formats.base import Buffer
 from kafka_archiver.records.formats.jsonl.objects import lines_of
-from kafka_archiver.records.reading.copies import Copies
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.values.ranges import TopicPartition
 
 

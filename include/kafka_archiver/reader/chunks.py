@@ -16,8 +16,8 @@ from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Sought, Target
 from kafka_archiver.records.formats.shared.records import kafkas
-from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.files import fetch_from
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.records.reading.opener import missing, naming, open_content, open_object
 from kafka_archiver.records.reading.targets import offsets_of, target_of
 from kafka_archiver.values.checksum import crc32, spelt

@@ -17,9 +17,9 @@ from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.records.formats.base import RECORD
-from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.records.reading.opener import missing, open_object
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.gaps import unpack

@@ -3,10 +3,12 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.keys import split_run
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.manifest import Commit
+from kafka_archiver.model.object_keys import split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -14,6 +16,8 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 THREADS = 16
 # Plans in a row that are no scheduled run, before a search goes on elsewhere.
 _AROUND = 64
+# More hours are not asked for one by one: as many as one listing names.
+_MANY = 1000
 
 
 class Plans:
@@ -23,24 +27,60 @@ class Plans:
         self.ledger = ledger
         self.progress = ledger.progress() or Progress(archive=ledger.archive)
         self.unsettled = list(ledger.following(self.progress.settled))
-        self._plans: dict[int, Plan | None] = {plan.number: plan for plan in self.unsettled}
+        self._plans: dict[int, Plan] = {plan.number: plan for plan in self.unsettled}
 
     @property
     def last(self) -> int:
         """The number of the last plan."""
         return self.progress.settled + len(self.unsettled)
 
-    def at(self, number: int) -> Plan | None:
-        """Return the plan at a place of the line."""
+    def at(self, number: int) -> Plan:
+        """Return the plan at a place of the line, up to `last`. :raises IntegrityError: it is gone."""
         if number not in self._plans:
-            self._plans[number] = self.ledger.planned(number)
+            self._plans[number] = self._settled(number)
         return self._plans[number]
 
     def all(self) -> Iterator[Plan]:
-        """Yield every plan, in the line's order; none of them is kept."""
+        """Yield every plan, in the line's order; none of them is kept. :raises IntegrityError: one is gone."""
         with ThreadPoolExecutor(THREADS) as pool:
-            yield from filter(None, pool.map(self.ledger.planned, range(1, self.progress.settled + 1)))
+            yield from pool.map(self._settled, range(1, self.progress.settled + 1))
         yield from self.unsettled
+
+    def _settled(self, number: int) -> Plan:
+        plan = self.ledger.planned(number)
+        if plan is None:
+            raise self._gone(f"plan {number} of its line")
+        return plan
+
+    def end_of(self, run: str) -> Commit | None:
+        """Return the end of the run of a plan; None: it has not ended yet.
+
+        :raises IntegrityError: it has, by the progress, and its end is gone.
+        """
+        commit = self.ledger.commit(run)
+        if commit is None and all(plan.run != run for plan in self.unsettled):
+            self._end_gone(run)
+        return commit
+
+    def counting_in(self, interval: str) -> Plan | None:
+        """Return the plan of an interval's highest committed revision; None: none has ended yet.
+
+        :raises IntegrityError: one has, as its plan stands in the line, and its documents are gone.
+        """
+        last = self.ledger.last_committed(interval)
+        if last is None:
+            return None if any(plan.interval.id == interval for plan in self.unsettled) else self._end_gone(interval)
+        return self.ledger.plan(last) or self._end_gone(last)
+
+    def _end_gone(self, run: str) -> NoReturn:
+        raise self._gone(f"the plan or the end of run {run}")
+
+    def _gone(self, what: str) -> IntegrityError:
+        return IntegrityError(
+            f"archive {self.ledger.archive} has lost {what}, so nobody knows which records it has: restore the "
+            f"document from a version or copy of the store; `airflow archive audit {self.ledger.archive}` names all "
+            "that are gone"
+        )
 
     def with_offset(self, name: TopicPartition, offset: int, generation: int | None) -> Plan | None:
         """Return the plan that took an offset of a generation; None: no plan has.
@@ -105,7 +145,7 @@ class Plans:
         """Return the plan at a place or the next one before it that is of a scheduled run with this partition."""
         for place in range(number, max(0, number - _AROUND), -1):
             plan = self.at(place)
-            if plan and plan.moves_group and not plan.revision:
+            if plan.moves_group and not plan.revision:
                 planned = _partition(plan, name)
                 if planned:
                     return plan, planned
@@ -149,15 +189,20 @@ def counting_runs(plans: Plans, select: Select) -> list[Run]:
     """Return the runs that count, each with its highest committed revision: two requests for each plan."""
     some = [Run(p.run, p.number, slices) for p in plans.all() if (slices := tuple(select(p)))]
     with ThreadPoolExecutor(THREADS) as pool:
-        are_final = list(pool.map(plans.ledger.is_final, (run.name for run in some)))
-    final = [run for run, is_final in zip(some, are_final, strict=True) if is_final]
+        ends = list(pool.map(plans.end_of, (run.name for run in some)))
+    final = [run for run, end in zip(some, ends, strict=True) if end and end.outcome == "committed"]
     # The highest revision last.
     return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
 
 
 def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
-    """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled."""
+    """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled.
+
+    Of many hours those with a proof of their own are listed: nobody asks for each hour since 1970.
+    """
     ledger = plans.ledger
+    known = hours if len(hours) <= _MANY else ledger.hours(hours)
+    proved = [hour for hour in known if hour is not None and hour in hours]
     names = {plan.run for plan in plans.unsettled}
 
     def of_hour(hour: int) -> list[str]:
@@ -165,8 +210,8 @@ def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
         return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for runs in pool.map(of_hour, hours):
+        for runs in pool.map(of_hour, proved):
             names.update(runs)
-    last = filter(None, map(ledger.last_committed, sorted({name.partition("+")[0] for name in names})))
-    of_plans = filter(None, map(ledger.plan, last))
+    intervals = sorted({name.partition("+")[0] for name in names})
+    of_plans = (plan for interval in intervals if (plan := plans.counting_in(interval)))
     return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]

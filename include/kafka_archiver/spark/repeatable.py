@@ -8,7 +8,7 @@ from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.spark.expressions import DEPENDS, KNOWN, OF_FUNCTIONS, PACKAGE, REPLACEMENTS
+from kafka_archiver.spark.allowed_expressions import DEPENDS, KNOWN, OF_FUNCTIONS, PACKAGE, REPLACEMENTS
 
 _PROJECTIONS = frozenset({"Project", "SubqueryAlias"})
 _FUNCTIONS = _PROJECTIONS | {"Filter", "Generate"}

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, unix_millis
 
-from kafka_archiver.kafka.java import java_properties
+from kafka_archiver.kafka.java_properties import java_properties
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.values.ranges import Range, TopicPartition

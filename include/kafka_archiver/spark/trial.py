@@ -22,7 +22,7 @@ from pyspark import cloudpickle
 from kafka_archiver.messages.errors import ArchiverError, Failure
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.pipeline.variants import Variants
-from kafka_archiver.records.writer.watch import watched
+from kafka_archiver.records.writer.record_limits import watched
 from kafka_archiver.spark.feed import SparkInput
 from kafka_archiver.spark.reading import Reads, whole_chunk
 from kafka_archiver.spark.sink import Sink

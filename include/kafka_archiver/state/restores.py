@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.keys import restores_prefix, split_restore_document
+from kafka_archiver.model.object_keys import restores_prefix, split_restore_document
 from kafka_archiver.model.restore import RestorePlan, RestoreReport
 from kafka_archiver.values.documents import UtcTime, Value
 

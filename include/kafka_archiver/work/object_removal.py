@@ -7,7 +7,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.records.writer.commit import throw_away
+from kafka_archiver.records.writer.finish_uploads import throw_away
 from kafka_archiver.values.threads import each
 
 log = logging.getLogger(__name__)

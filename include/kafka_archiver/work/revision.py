@@ -10,7 +10,7 @@ from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.model.keys import run_name
+from kafka_archiver.model.object_keys import run_name
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.planning.schemas import FrozenSchemas
 from kafka_archiver.planning.spark_sql import with_analysed_sql

@@ -18,7 +18,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.jobs.endpoints import ENDPOINTS, Endpoints
 from kafka_archiver.messages.errors import ArchiverError
-from kafka_archiver.model.keys import ledger_prefix
+from kafka_archiver.model.object_keys import ledger_prefix
 from kafka_archiver.store import open_store
 
 

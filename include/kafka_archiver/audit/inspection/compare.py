@@ -16,7 +16,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import (
+from kafka_archiver.model.object_keys import (
     claim_document,
     ledger_prefix,
     progress_document,

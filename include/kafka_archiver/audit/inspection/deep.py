@@ -18,8 +18,8 @@ from kafka_archiver.messages.errors import DocumentError, IntegrityError, Perman
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.adopted import AdoptedObject, Adoption
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import revision_in, run_name
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.object_keys import revision_in, run_name
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.store import Store
 

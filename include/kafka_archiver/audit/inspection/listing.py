@@ -21,9 +21,9 @@ from kafka_archiver.audit.objects import (
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import DEAD_LETTER, LEDGER, decode, split_line_document
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.leftovers import place_of
+from kafka_archiver.model.object_keys import DEAD_LETTER, LEDGER, decode, split_line_document
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.store import Stat, Store
 from kafka_archiver.store.compare import compare

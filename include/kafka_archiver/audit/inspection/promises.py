@@ -12,10 +12,10 @@ from kafka_archiver.audit.objects import twice
 from kafka_archiver.audit.report import error
 from kafka_archiver.audit.tiling import Tiling, check_lost
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import run_document
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.manifest import Manifest, Settled
+from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.model.plan import Plan, Settings
 
 

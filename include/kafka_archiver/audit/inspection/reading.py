@@ -14,7 +14,8 @@ from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.adopted import AdoptedPage, AdoptedPartition, Adoption, PageRef
 from kafka_archiver.model.data_keys import DataKeyDocument
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import (
+from kafka_archiver.model.manifest import Commit, Intent, Manifest
+from kafka_archiver.model.object_keys import (
     adopted_page_document,
     adoption_document,
     claim_document,
@@ -26,7 +27,6 @@ from kafka_archiver.model.keys import (
     schema_document,
     snapshot_document,
 )
-from kafka_archiver.model.manifest import Commit, Intent, Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.schemas import Schema

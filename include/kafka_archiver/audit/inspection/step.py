@@ -19,7 +19,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import audit_document, ledger_prefix
+from kafka_archiver.model.object_keys import audit_document, ledger_prefix
 from kafka_archiver.store import Store
 
 if TYPE_CHECKING:

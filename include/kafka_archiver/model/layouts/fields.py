@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator
 from pydantic import Field as Bounds
 
-from kafka_archiver.model.keys import encode
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Every, Values
 from kafka_archiver.model.layouts.template import field_of, parsed
 from kafka_archiver.model.layouts.tokens import Field, TextToken, Token, TopicToken
+from kafka_archiver.model.object_keys import encode
 from kafka_archiver.values.documents import Value
 
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import assert_never
 
-from kafka_archiver.model.keys import NO_TIME, ObjectName, decode, encode, is_reserved
 from kafka_archiver.model.layouts.date_patterns import ENGLISH, Names
 from kafka_archiver.model.layouts.tokens import (
     FIXED,
@@ -24,6 +23,7 @@ from kafka_archiver.model.layouts.tokens import (
     TopicToken,
     pieces,
 )
+from kafka_archiver.model.object_keys import NO_TIME, ObjectName, decode, encode, is_reserved
 
 # The name of hourly's objects and of all dead letters.
 NAME: tuple[Token, ...] = (TopicToken(), TextToken("+"), Partition(), TextToken("+"), Start(20))

@@ -3,10 +3,10 @@
 from datetime import datetime
 from functools import lru_cache
 
-from kafka_archiver.model.keys import NO_TIME
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
+from kafka_archiver.model.object_keys import NO_TIME
 from kafka_archiver.values.intervals import hour_of, hour_start, to_ms
 
 

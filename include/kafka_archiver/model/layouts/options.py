@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kafka_archiver.model.keys import NO_TIME, RESERVED
 from kafka_archiver.model.layouts.date_patterns import ENGLISH
+from kafka_archiver.model.object_keys import NO_TIME, RESERVED
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import duration
 

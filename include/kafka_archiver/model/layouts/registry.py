@@ -14,7 +14,6 @@ from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.messages.explain import explain
 from kafka_archiver.model.decoders import decoder_type
-from kafka_archiver.model.keys import DEAD_LETTER, ObjectName, is_dead_letter, topic_prefix
 from kafka_archiver.model.layouts.base import Layout
 from kafka_archiver.model.layouts.confluent import (
     ConfluentDaily,
@@ -31,6 +30,7 @@ from kafka_archiver.model.layouts.offsets import OffsetBuckets, TopicPartitionLa
 from kafka_archiver.model.layouts.s3_connectors import DeviantArt, Zooz
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.tokens import Field
+from kafka_archiver.model.object_keys import DEAD_LETTER, ObjectName, is_dead_letter, topic_prefix
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.documents import Value
 

@@ -4,7 +4,7 @@ import zlib
 from hashlib import blake2b
 from urllib.parse import quote
 
-from kafka_archiver.model.keys import RESERVED
+from kafka_archiver.model.object_keys import RESERVED
 
 # `quote` never gives a plus sign, so no other value has these.
 EMPTY = CUT = "+"

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kafka_archiver.config import Archive
 from kafka_archiver.config.archives import read_archives
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.model.keys import run_name, split_run
+from kafka_archiver.model.object_keys import run_name, split_run
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.terminal.options import moment
 from kafka_archiver.values.intervals import run_id

@@ -87,7 +87,7 @@ def print_object(args: Namespace) -> None:
 @report_errors
 def decrypt(args: Namespace) -> None:
     """Write the content of an encrypted object."""
-    from kafka_archiver.model.keys import SEALED
+    from kafka_archiver.model.object_keys import SEALED
 
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")

@@ -146,11 +146,11 @@ def conf_of_arguments(args: Namespace) -> dict[str, Any]:
 
     :raises ConfigError: the file of keys cannot be read.
     """
-    from kafka_archiver.orchestration.dag_run.restore_form import conf_of
+    from kafka_archiver.orchestration.dag_run.restore_form import conf_of, storable_key
 
     times = {"from": args.first, "until": args.until, "as_of": args.as_of}
     conf = {**vars(args), **{key: None if at is None else isoformat(at) for key, at in times.items()}}
-    conf["keys"] = [*(args.keys or ()), *(_keys_in(args.keys_file) if args.keys_file else ())]
+    conf["keys"] = [*(args.keys or ()), *(map(storable_key, _keys_in(args.keys_file)) if args.keys_file else ())]
     conf["restore"] = args.restore or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     chosen = conf_of(conf)
     # 0 is an offset, a partition and a generation.

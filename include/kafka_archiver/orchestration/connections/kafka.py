@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.kafka.java import java_properties
+from kafka_archiver.kafka.java_properties import java_properties
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.keys import run_name, split_run
+from kafka_archiver.model.object_keys import run_name, split_run
 from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, request_of
 from kafka_archiver.values.intervals import run_id
 

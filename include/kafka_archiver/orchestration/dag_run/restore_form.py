@@ -258,10 +258,17 @@ def _key(text: str) -> str:
         raise ConfigError(f"keys: expected base64 after `base64:`, found {text[:50]!r}") from None
 
 
+def storable_key(text: str) -> str:
+    """Return a key as a conf may have it: PostgreSQL keeps no NUL."""
+    if "\0" not in text or text.startswith("base64:"):
+        return text
+    return f"base64:{base64.b64encode(text.encode()).decode()}"
+
+
 def _header(text: str) -> SelectedHeader:
     name, separator, value = text.partition("=")
-    if not name:
-        raise ConfigError(f"headers: expected NAME or NAME=VALUE, found {text[:50]!r}")
+    if not name or "\0" in text:
+        raise ConfigError(f"headers: expected NAME or NAME=VALUE without NUL, found {text[:50]!r}")
     _utf8("headers", name)
     return SelectedHeader(name=name, value=base64.b64encode(_utf8("headers", value)).decode() if separator else None)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, AssetAlias
 
 from kafka_archiver.config import Archive
-from kafka_archiver.model.keys import hour_document, ledger_prefix, progress_document
+from kafka_archiver.model.object_keys import hour_document, ledger_prefix, progress_document
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import hour_start

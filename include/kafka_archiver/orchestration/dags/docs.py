@@ -12,7 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.times import longest_interval
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.secrets import shown
-from kafka_archiver.model.keys import ledger_prefix
+from kafka_archiver.model.object_keys import ledger_prefix
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.orchestration.dags.assets import hours_name
 from kafka_archiver.records.formats import resolve

@@ -72,7 +72,7 @@ def _watch(folder: Path | None) -> Any:
     @task(task_id="watch", doc_md="Looks at each archive, and sends the alerts that its runs cannot send.")
     def watch() -> None:
         # Imported late: they load S3's client, and Airflow parses this module all day.
-        from kafka_archiver.orchestration.dags.watching import Memory, Watchdog
+        from kafka_archiver.orchestration.dags.watchdog_looks import Memory, Watchdog
 
         ti, memory = get_current_context()["ti"], Memory.read()
         archives = read_archives(folder or config_folder())

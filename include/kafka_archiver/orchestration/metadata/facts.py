@@ -18,13 +18,22 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.advice import audit_dag_id, dag_id
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES, PROGRESS
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.dag_run.xcom_keys import ARCHIVE, CPU, FIGURES, PROGRESS
 from kafka_archiver.orchestration.metadata.airflow_health import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.follow import causes
-from kafka_archiver.state.status.facts import TASKS, DagRun, Effort, Facts, JobProgress, TaskFailure, Written, place
+from kafka_archiver.state.status.facts import (
+    TASKS,
+    DagRun,
+    Effort,
+    Facts,
+    JobProgress,
+    TaskFailure,
+    Written,
+    task_order,
+)
 from kafka_archiver.work.planned_work import PlannedWork
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
@@ -144,7 +153,7 @@ def _tasks(row: Row, session: Session) -> list[TaskInstance]:
     tasks = session.scalars(
         select(TaskInstance).where(TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id)
     )
-    return sorted(tasks, key=lambda ti: place(ti.task_id))
+    return sorted(tasks, key=lambda ti: task_order(ti.task_id))
 
 
 def _failure(row: Row, failed: TaskInstance, session: Session) -> TaskFailure:

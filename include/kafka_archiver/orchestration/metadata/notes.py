@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.listeners import hookimpl
 
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES, FailedRun, audited, failed, settled, settles
+from kafka_archiver.orchestration.dag_run.note import FailedRun, audited, failed, settled, settles, succeeded
+from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, FIGURES
 
 if TYPE_CHECKING:
     from airflow.models import DagRun
@@ -54,7 +55,7 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
     figures = results.get((dag_run.run_id, "close_hours", FIGURES))
     if figures is None:
         return
-    _write(dag_run, Figures.model_validate(figures).line)
+    _write(dag_run, succeeded(Figures.model_validate(figures)))
     earlier = list(_failed_before(dag_run, session))
     works = _xcoms([run.run_id for run in earlier], dag_run.dag_id, ("return_value",), session)
     for run in earlier:
@@ -65,12 +66,12 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
 
 def _failed(dag_run: "DagRun", session: "Session") -> None:
     from kafka_archiver.orchestration.alerts.cause import CAUSE, NO_EXCEPTION
-    from kafka_archiver.state.status.facts import place
+    from kafka_archiver.state.status.facts import task_order
 
     tasks = [ti for ti in dag_run.get_task_instances(session=session) if ti.state == "failed"]
     if not tasks:
         return
-    task = min((ti.task_id for ti in tasks), key=place)
+    task = min((ti.task_id for ti in tasks), key=task_order)
     cause = _xcoms([dag_run.run_id], dag_run.dag_id, (CAUSE,), session).get((dag_run.run_id, task, CAUSE), {})
     _write(dag_run, failed(task, cause.get("cause") or NO_EXCEPTION))
 

@@ -15,7 +15,7 @@ from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.metadata.facts import planned_work_of
 from kafka_archiver.orchestration.page.access import MaybeUser
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.views import require_visible, visitor
@@ -65,7 +65,7 @@ class Account(NamedTuple):
         )
 
 
-def accounts_router(observatory: Observatory, details: Details) -> APIRouter:
+def accounts_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of accounts and of Airflow's tabs."""
     router = APIRouter()
 

@@ -20,7 +20,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
 from kafka_archiver.orchestration.page.actions import Trigger, dag_to_unpause, trigger_of
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import Consent, question
 from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
@@ -37,7 +37,7 @@ MOST = 1 << 16
 MOST_OF_ADDRESS = 6000
 
 
-def action_router(observatory: Observatory, details: Details) -> APIRouter:
+def action_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of actions."""
     router = APIRouter()
 
@@ -54,7 +54,9 @@ def action_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def _do(observatory: Observatory, request: Request, user: Any, name: str, action: str, form: SubmittedForm) -> Response:
+def _do(
+    observatory: ArchiveSnapshots, request: Request, user: Any, name: str, action: str, form: SubmittedForm
+) -> Response:
     archive = require_visible(observatory, user, name)
     require_own_page(request, user, form.get("csrf"))
     back = f"{base_path(request)}/archives/{name}"
@@ -107,7 +109,7 @@ def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> R
 
 
 def _acknowledge(
-    observatory: Observatory, request: Request, user: Any, archive: Archive, form: SubmittedForm, back: str
+    observatory: ArchiveSnapshots, request: Request, user: Any, archive: Archive, form: SubmittedForm, back: str
 ) -> Response:
     """Accept a finding by name, once the user has answered the question."""
     name, who = archive.archive, user.get_name()
@@ -123,7 +125,9 @@ def _acknowledge(
     return RedirectResponse(f"{back}?{urlencode({'accepted': finding})}", 303)
 
 
-def _question(request: Request, observatory: Observatory, name: str, finding: str, back: str, user: Any) -> Response:
+def _question(
+    request: Request, observatory: ArchiveSnapshots, name: str, finding: str, back: str, user: Any
+) -> Response:
     snapshot = observatory.snapshots([name])[name]
     shown = [f.text for f in snapshot.troubles if f.name == finding] if snapshot else []
     more = {"name": name, "finding": finding, "shown": shown, "back": back, "csrf": csrf_token(user)}

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 from kafka_archiver.orchestration.page.accounts import accounts_router
 from kafka_archiver.orchestration.page.action_routes import action_router
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router, trouble_router
@@ -21,9 +21,9 @@ from kafka_archiver.orchestration.page.restores import restores_router
 from kafka_archiver.orchestration.page.views import pages_router
 
 
-def make_app(observatory: Observatory | None = None) -> FastAPI:
+def make_app(observatory: ArchiveSnapshots | None = None) -> FastAPI:
     """Make the application. It has no documentation pages: strangers could read them."""
-    known = observatory or Observatory()
+    known = observatory or ArchiveSnapshots()
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(health_router(known))
     app.include_router(metrics_router(known))

@@ -36,7 +36,7 @@ BROKER_SECONDS = 8.0
 _Signature: TypeAlias = tuple[tuple[str, int, int], ...]
 
 
-class Observatory:
+class ArchiveSnapshots:
     """Reads the configuration when it changes, and looks at archives when somebody asks."""
 
     def __init__(self, fresh: float = FRESH) -> None:

@@ -11,11 +11,17 @@ HOURS = 72
 
 
 class Point(NamedTuple):
-    """One bar. `text`: its label and value. `bad`: it is drawn as a failure."""
+    """One bar. `label`: its hour, or when its run was due; `shown`: its value. `bad`: it is drawn as a failure."""
 
     value: float
-    text: str
+    label: str
+    shown: str
     bad: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its label and value."""
+        return f"{self.label} {self.shown}{', failed' * self.bad}"
 
     def share(self, top: float) -> float:
         """Return the height in percent; what is not zero is seen."""
@@ -29,6 +35,11 @@ class Chart(NamedTuple):
     points: Sequence[Point]
     total: str
 
+    @property
+    def most(self) -> str:
+        """The highest value, as text."""
+        return max(self.points).shown
+
 
 def charts_of(coverage: Coverage | None, runs: Iterable[DagRun]) -> list[Chart]:
     """Return the charts that have points: records and bytes by hour, records and duration by DAG run."""
@@ -38,24 +49,20 @@ def charts_of(coverage: Coverage | None, runs: Iterable[DagRun]) -> list[Chart]:
 def _by_hour(coverage: Coverage | None) -> Iterable[Chart]:
     known = [cell for cell in coverage.hours if cell.state != "none"][-HOURS:] if coverage else []
     named = [(f"{cell.hour_start:%m-%d %H}:00", cell) for cell in known]
-    rows = [Point(cell.rows, f"{name} {count(cell.rows, 'record')}") for name, cell in named]
-    stored = [Point(cell.bytes, f"{name} {size(cell.bytes)}") for name, cell in named]
+    rows = [Point(cell.rows, name, count(cell.rows, "record")) for name, cell in named]
+    stored = [Point(cell.bytes, name, size(cell.bytes)) for name, cell in named]
     yield Chart("Records by hour", rows, count(sum(cell.rows for cell in known), "record"))
     yield Chart("Bytes by hour", stored, size(sum(cell.bytes for cell in known)))
 
 
 def _by_run(runs: Iterable[DagRun]) -> Iterable[Chart]:
-    ended = [run for run in runs if run.begun and run.ended][::-1]
-    wrote = [(run, run.wrote.records if run.wrote else 0) for run in ended]
-    rows = [Point(number, f"{run.run_id} {count(number, 'record')}", run.state == "failed") for run, number in wrote]
-    took = [
-        Point(
-            (run.ended - run.begun).total_seconds(),
-            f"{run.run_id} {span(run.ended - run.begun)}, {run.state}",
-            run.state == "failed",
-        )
-        for run in ended
-        if run.ended and run.begun
-    ]
+    ended = [(run, run.ended - run.begun) for run in runs if run.begun and run.ended][::-1]
+    wrote = [(run, run.wrote.records if run.wrote else 0) for run, _ in ended]
+    rows = [Point(number, _due(run), count(number, "record"), run.state == "failed") for run, number in wrote]
+    took = [Point(time.total_seconds(), _due(run), span(time), run.state == "failed") for run, time in ended]
     yield Chart("Records by DAG run", rows, count(sum(number for _, number in wrote), "record"))
     yield Chart("Duration by DAG run", took, count(len(took), "run"))
+
+
+def _due(run: DagRun) -> str:
+    return f"{run.due:%m-%d %H:%M}"

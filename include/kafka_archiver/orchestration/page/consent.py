@@ -10,7 +10,7 @@ from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.work.plan import preview
 from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
@@ -24,7 +24,7 @@ class Consent(NamedTuple):
     dangers: Sequence[str] = ()
 
 
-def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> Consent | None:
+def question(observatory: ArchiveSnapshots, archive: Archive, trigger: Trigger) -> Consent | None:
     """Return the effects of an action; None if nobody has to agree to it.
 
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
@@ -37,7 +37,7 @@ def question(observatory: Observatory, archive: Archive, trigger: Trigger) -> Co
     return None
 
 
-def _rebuild(observatory: Observatory, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
+def _rebuild(observatory: ArchiveSnapshots, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
     context = observatory.open(archive)
     runs = runs_of_hour(context, rebuild.hour) if rebuild.hour else [rebuild.run]
     target = f"hour {isoformat(rebuild.hour)}" if rebuild.hour else f"run {rebuild.run}"
@@ -50,7 +50,7 @@ def _rebuild(observatory: Observatory, archive: Archive, rebuild: Rebuild) -> It
         yield "It stops before that if fewer records would be archived than are now."
 
 
-def _policies(observatory: Observatory, archive: Archive, policies: dict[str, str]) -> Iterator[str]:
+def _policies(observatory: ArchiveSnapshots, archive: Archive, policies: dict[str, str]) -> Iterator[str]:
     chosen = ", ".join(f"{policy}: {choice}" for policy, choice in policies.items())
     yield f"The run decides by {chosen}. What it records as lost, or as a new generation, stays so for ever."
     try:

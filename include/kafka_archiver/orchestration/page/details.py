@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_
 from kafka_archiver.orchestration.metadata.audit_log import AuditEntry, last_actions
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.orchestration.page.restore_consent import Effects, restore_effects
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
@@ -80,7 +80,7 @@ class RestoresDetail(NamedTuple):
 class Details:
     """Reads details. Each method gives None while the first answer is under way, or an old answer."""
 
-    def __init__(self, observatory: Observatory) -> None:
+    def __init__(self, observatory: ArchiveSnapshots) -> None:
         self._observatory = observatory
         self._heads = ProofHeads()
         self._cache: Cache[_Key, Lookup[Any]] = Cache(self._read, FRESH, most=MOST)

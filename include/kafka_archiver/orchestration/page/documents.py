@@ -8,11 +8,11 @@ from starlette.concurrency import run_in_threadpool
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.model.keys import run_document
+from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.orchestration.connections import open_store
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.page.access import MaybeUser
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.views import require_visible, visitor
 from kafka_archiver.values.documents import GZIP
 
@@ -20,7 +20,7 @@ from kafka_archiver.values.documents import GZIP
 MOST, PATIENCE = 16 << 20, 20.0
 
 
-def documents_router(observatory: Observatory) -> APIRouter:
+def documents_router(observatory: ArchiveSnapshots) -> APIRouter:
     """Return the routes of the documents."""
     router = APIRouter()
 

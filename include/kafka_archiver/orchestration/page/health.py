@@ -15,7 +15,7 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.metadata.airflow_health import services
 from kafka_archiver.orchestration.page.access import MaybeUser, User, has_token, visible
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.views import rows_of
 from kafka_archiver.state.health import Verdict, as_check, verdict_of
 
@@ -28,7 +28,7 @@ STRANGERS_PATIENCE = 2.0
 _WORDS: dict[Verdict, str] = {"ok": "healthy", "warning": "healthy", "unknown": "unknown", "failing": "unhealthy"}
 
 
-def health_router(observatory: Observatory) -> APIRouter:
+def health_router(observatory: ArchiveSnapshots) -> APIRouter:
     """Return the routes of health."""
     router = APIRouter()
 
@@ -75,7 +75,7 @@ def _named(archives: dict[str, Archive], token: bool, user: Any) -> dict[str, Ar
     return {name: archives[name] for name in sorted(visible(user, archives))}
 
 
-def _checks(observatory: Observatory, archives: dict[str, Archive], patience: float) -> dict[str, list[Finding]]:
+def _checks(observatory: ArchiveSnapshots, archives: dict[str, Archive], patience: float) -> dict[str, list[Finding]]:
     moment, snapshots = datetime.now(UTC), observatory.snapshots(archives, patience)
     return {name: observatory.checks(archive, snapshots[name], moment) for name, archive in archives.items()}
 
@@ -88,7 +88,7 @@ def _code(verdict: Verdict) -> int:
     return 200 if verdict in ("ok", "warning") else 503
 
 
-def trouble_router(observatory: Observatory) -> APIRouter:
+def trouble_router(observatory: ArchiveSnapshots) -> APIRouter:
     """Return the route of the panel."""
     router = APIRouter()
 

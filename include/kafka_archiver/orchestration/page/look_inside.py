@@ -4,7 +4,6 @@ Who may trigger the archive's DAG may look. `ARCHIVER_PAGE_RECORDS` says into wh
 those that are not encrypted before they are sent; `all`; `none`.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +12,13 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.orchestration.metadata.triggering import note
 from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_act, shows_records
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.shown_record import ShownRecord
 from kafka_archiver.orchestration.page.views import require_hour, require_visible, visitor
 from kafka_archiver.reader.lines import json_lines
 from kafka_archiver.reader.lookup import Lookup, record_place
@@ -27,13 +26,13 @@ from kafka_archiver.records.formats.dead_letter import first_lines
 from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import TopicPartition
 
-# Records of one look, and characters of a record that are shown.
-RECORDS, LONG = 20, 4000
+# Records of one look.
+RECORDS = 20
 # Bytes of an object of dead letters that are read, and that they become.
 _READ, _TEXT = 1 << 18, 1 << 22
 
 
-def look_router(observatory: Observatory, details: Details) -> APIRouter:
+def look_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of records."""
     router = APIRouter()
 
@@ -51,63 +50,64 @@ def look_router(observatory: Observatory, details: Details) -> APIRouter:
         """Show records from an offset on."""
         archive, who = declared(request, user, name)
         count = min(max(count, 1), RECORDS)
-        lines, error = [], ""
+        shown, error, earlier, later = list[ShownRecord](), "", "", ""
         try:
             place, offset = record_place(at.strip())
             note("archiver_look", dag_id(name), who, record=at, count=count)
-            lines = list(_records(observatory, archive, place, offset, count))
+            shown = list(_records(observatory, archive, place, offset, count))
+            earlier = _address(place, max(offset - count, 0)) if offset else ""
+            last = shown[-1].offset if len(shown) == count else None
+            later = "" if last is None else _address(place, last + 1)
         except ArchiverError as failure:
             error = str(failure)
         title, command = f"Records from {at}", f"airflow archive get {name} {at} --count {count}"
         return render(
             request, "records.html", 400 if error else 200,
-            name=name, title=title, command=command, lines=lines, error=error, at=at, count=count,
+            name=name, title=title, command=command, records=shown, error=error, hour=None,
+            at=at, count=count, earlier=earlier, later=later,
         )  # fmt: skip
 
     @router.get("/archives/{name}/hours/{hour}/dead-letters")
     def dead_letters(request: Request, user: MaybeUser, name: str, hour: str, key: str) -> Response:
         """Show the first dead letters of one object of an hour."""
         archive, who = declared(request, user, name)
-        answer = details.hour(name, to_hour(require_hour(hour)))
+        start = require_hour(hour)
+        answer = details.hour(name, to_hour(start))
         entries = answer.value.letters if answer and answer.value else ()
         entry = next((entry for entry in entries if entry.key == key), None)
         if entry is None:
             raise HTTPException(404, f"Hour {hour} of {name} has no such object of dead letters")
         note("archiver_look", dag_id(name), who, key=key)
-        lines, error = [], ""
+        shown, error = list[ShownRecord](), ""
         try:
-            lines = list(_letters(observatory, archive, entry))
+            shown = list(_letters(observatory, archive, entry))
         except ArchiverError as failure:
             error = str(failure)
-        title, command = f"Dead letters of {hour}", f"airflow archive print {key}"
+        title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", f"airflow archive print {key}"
         return render(
-            request, "records.html", name=name, title=title, command=command, lines=lines, error=error, at="", count=0
-        )
+            request, "records.html", name=name, title=title, command=command, records=shown, error=error, hour=start,
+            at="", count=0, earlier="", later="",
+        )  # fmt: skip
 
     return router
 
 
+def _address(place: TopicPartition, offset: int) -> str:
+    return f"{place.topic}+{place.partition}@{offset}"
+
+
 def _records(
-    observatory: Observatory, archive: Archive, place: TopicPartition, offset: int, count: int
-) -> Iterator[str]:
+    observatory: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
+) -> Iterator[ShownRecord]:
     for batch in Lookup(observatory.open(archive).ledger, place).records(offset, count):
-        yield from map(_readable, json_lines(batch, place).splitlines())
+        yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
 
 
-def _letters(observatory: Observatory, archive: Archive, entry: ObjectEntry) -> Iterator[str]:
+def _letters(observatory: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
     head = observatory.open(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")
     for number, line in enumerate(first_lines(head, _TEXT)):
         if number == RECORDS:
             return
-        yield _readable(line)
-
-
-def _readable(line: bytes) -> str:
-    """Return a line of JSON with a line for each field; each line is text that can do nothing."""
-    try:
-        text = json.dumps(json.loads(line), indent=2, ensure_ascii=False)
-    except ValueError:
-        text = line.decode(errors="replace")
-    return "\n".join(foreign(part, LONG) for part in text[: 4 * LONG].split("\n"))
+        yield ShownRecord.of(line)

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.metadata.airflow_health import Services, services
 from kafka_archiver.orchestration.page.access import MaybeUser, has_token, visible
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.state.health import verdict_of
 from kafka_archiver.state.health.plugins import checks_of
 from kafka_archiver.state.overview import LastAudit, LastRun, Snapshot
@@ -41,7 +41,7 @@ class _Gauge(NamedTuple):
     value: Callable[[Sample], float | None]
 
 
-def metrics_router(observatory: Observatory) -> APIRouter:
+def metrics_router(observatory: ArchiveSnapshots) -> APIRouter:
     """Return the route of metrics."""
     router = APIRouter()
 

@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.triggering import note
 from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_declare, shows_records
-from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, Observatory
+from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, ArchiveSnapshots
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.views import visitor
 from kafka_archiver.planning.settings import settings_of
@@ -84,7 +84,7 @@ def _some(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: values[key] for key in keys if key in values}
 
 
-def new_archive_router(observatory: Observatory) -> APIRouter:
+def new_archive_router(observatory: ArchiveSnapshots) -> APIRouter:
     """Return the route of the form."""
     router = APIRouter()
 
@@ -154,7 +154,7 @@ def _parsed(text: str, name: str) -> tuple[Archive | None, ConfigError | None]:
     return archive, None
 
 
-def _preview(observatory: Observatory, archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
+def _preview(observatory: ArchiveSnapshots, archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
     """Return the objects of the newest records, or why none are shown."""
     if not shows_records(archive):
         return (), f"Records are not read here; {RECORDS_SETTING} decides it"

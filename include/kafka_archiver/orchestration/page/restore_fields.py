@@ -14,6 +14,8 @@ Kind: TypeAlias = Literal["flag", "choice", "several", "lines", "numbers", "numb
 BOXES = 20
 # The section that is open at first, and the fields that look dangerous.
 FIRST, DANGEROUS = "Target", frozenset({"append", "replace_groups", "allow"})
+# Lines that are bytes of records: with their spaces, and cut at line feeds alone.
+_VERBATIM = frozenset({"keys", "headers"})
 
 
 class Field(NamedTuple):
@@ -72,6 +74,9 @@ def conf_of_fields(form: SubmittedForm) -> dict[str, Any]:
 
 def _value(field: FormField, form: SubmittedForm) -> Any:
     kind, text = kind_of(field), form.get(field.key)
+    if field.key in _VERBATIM:
+        texts = (value for key, value in form.fields if key == field.key)
+        return [line.removesuffix("\r") for text in texts for line in text.split("\n") if line.strip()]
     if kind in ("several", "lines", "numbers"):
         lines = [line.strip() for value in form.all(field.key) for line in value.splitlines() if line.strip()]
         return [_number(field.key, part) for line in lines for part in line.split(",")] if kind == "numbers" else lines

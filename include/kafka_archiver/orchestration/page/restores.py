@@ -9,7 +9,7 @@ from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun
 from kafka_archiver.orchestration.page.access import MaybeUser, may_act
-from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import Consent
 from kafka_archiver.orchestration.page.details import Details
@@ -55,7 +55,7 @@ def rows_of_restores(summaries: Sequence[RestoreSummary], runs: Iterable[Restore
     return [*unplanned, *(RestoreRow(each.restore, each, last.get(each.restore)) for each in summaries)]
 
 
-def restores_router(observatory: Observatory, details: Details) -> APIRouter:
+def restores_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the route of an archive's restores."""
     router = APIRouter()
 

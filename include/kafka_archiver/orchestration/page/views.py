@@ -11,20 +11,22 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import dag_id, restore_dag_id
+from kafka_archiver.messages.actions import Action
+from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_declare, may_edit, shows_records, visible
 from kafka_archiver.orchestration.page.actions import choices
-from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.buttons import buttons_of
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.buttons import buttons_of, steps_of
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import FIRST, YEAR, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
+from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.status.facts import DagRun
@@ -81,7 +83,7 @@ class ArchiveRow(NamedTuple):
         return next(bad, None)
 
 
-def pages_router(observatory: Observatory, details: Details) -> APIRouter:
+def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of the pages."""
     router = APIRouter()
 
@@ -150,9 +152,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             looks=shows_records(declared) and may_act(who, dag_id(name)),
             example=f"{(declared.source.topics or ('topic',))[0]}+0@12345",
             wrong_file=observatory.wrong_files(name),
-            at_work=[run for run in detail.facts.runs if run.state in ("queued", "running")][:AT_WORK]
-            if detail
-            else [],
+            at_work=_at_work(detail.facts.runs) if detail else [],
             charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
             unread=unread,
             unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
@@ -200,11 +200,13 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             name=name,
             dag=dag_id(name),
             start=start,
+            neighbours=_neighbours(start, datetime.now(UTC)),
             detail=value,
             **freshness(answer),
             error=answer.error if answer else None,
             store=declared.store.url,
             looks=shows_records(declared) and may_act(who, dag_id(name)),
+            steps=steps_of(name, _missing(name, value)),
             fates=FATES,
             dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
             **forms_of(who, name),
@@ -240,7 +242,9 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive], patience: float | None = None) -> list[ArchiveRow]:
+def rows_of(
+    observatory: ArchiveSnapshots, archives: dict[str, Archive], patience: float | None = None
+) -> list[ArchiveRow]:
     """Return the archives with their checks, those with problems first.
 
     :param patience: seconds to wait for archives that nobody has looked at yet.
@@ -266,7 +270,7 @@ def require_hour(text: str) -> datetime:
         raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
 
 
-def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:
+def require_visible(observatory: ArchiveSnapshots, user: Any, name: str) -> Archive:
     """Return the archive.
 
     :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
@@ -286,6 +290,19 @@ def visitor(request: Request, user: Any) -> Any:
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
     return user
+
+
+def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]:
+    """Return the hours before and after this one, as far as there are any."""
+    step, first = timedelta(hours=1), datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC)
+    before = [("Earlier hour", start - step)] if first < start else []
+    return [*before, ("Later hour", start + step)] if start < moment - step else before
+
+
+def _missing(name: str, hour: HourDetail | None) -> list[Action]:
+    """Return what brings the records that an hour lacks; nothing if its objects are gone."""
+    is_incomplete = hour and hour.proof and hour.proof.status == "incomplete" and not hour.proof.lost_rows
+    return [fill(name)] if is_incomplete else []
 
 
 def _at_work(runs: Iterable[DagRun]) -> list[DagRun]:

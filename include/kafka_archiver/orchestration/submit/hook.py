@@ -9,7 +9,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.driver.watchdog import TASK_PID
+from kafka_archiver.driver.end_with_parent import TASK_PID
 from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.progress import find_progress

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kafka_archiver.records.formats.json_text import invalid_documents
+from kafka_archiver.records.json_grammar import invalid_documents
 from kafka_archiver.records.pipeline.base import Marks
 
 

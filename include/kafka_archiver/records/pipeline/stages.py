@@ -16,7 +16,7 @@ from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, Stage
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decode_stages, fields_of
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.pipeline.filing.stage import LayoutStage
 from kafka_archiver.records.pipeline.refusals import Aside, TooLarge, Unread
 from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import chain_of
@@ -71,7 +71,7 @@ def stages_of(
     stages += chain
     if paths:
         hours = counts_hours(settings)
-        stages.append(File(paths, hours))
+        stages.append(LayoutStage(paths, hours))
         kept = [*kept, PART, *([HOUR] if hours else [])]
     stages.append(Select(kept))
     fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)

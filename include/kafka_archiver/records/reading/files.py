@@ -30,7 +30,7 @@ def fetch_from(store: Store, key: str, gone: Callable[[str], ArchiverError]) -> 
     return fetch
 
 
-class MemoryCopy:
+class ObjectCopy:
     """An object's bytes in memory, or in a mapped file. Called, it is a `Fetch`."""
 
     def __init__(self, data: bytes | mmap) -> None:
@@ -90,7 +90,7 @@ class RangeFile(SeekableFile):
         return len(data)
 
 
-class Sips(io.RawIOBase):
+class LimitedReads(io.RawIOBase):
     """A file that gives at most so many bytes a read: decoders make one batch of each read."""
 
     def __init__(self, file: io.RawIOBase, most: int) -> None:
@@ -107,6 +107,6 @@ class Sips(io.RawIOBase):
 class CopyFile(io.BufferedReader):
     """A copy as a file. Who can decode `data` in place need not read it."""
 
-    def __init__(self, copy: MemoryCopy) -> None:
+    def __init__(self, copy: ObjectCopy) -> None:
         super().__init__(RangeFile(copy, len(copy.data)), PIECE >> 3)
         self.data = copy.data

@@ -10,11 +10,11 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.data_keys import DataKey
-from kafka_archiver.model.keys import SEALED, is_dead_letter
+from kafka_archiver.model.object_keys import SEALED, is_dead_letter
 from kafka_archiver.records.formats import dead_letter, get_format
 from kafka_archiver.records.formats.base import PLACE, JoinsValues, Target
 from kafka_archiver.records.formats.shared.records import kafkas
-from kafka_archiver.records.reading.files import PIECE, CopyFile, Fetch, MemoryCopy, ObjectFile, RangeFile, Sips
+from kafka_archiver.records.reading.files import PIECE, CopyFile, Fetch, LimitedReads, ObjectCopy, ObjectFile, RangeFile
 
 if TYPE_CHECKING:
     from kafka_archiver.encryption.opened import OpenedObject
@@ -64,8 +64,8 @@ def open_object(
     rows = 0
     with naming(item):
         content: io.RawIOBase = unsealed(item, whole.range, find_key) if item.key.endswith(SEALED) else whole
-        source: io.IOBase = Sips(content, most) if most else io.BufferedReader(content, _READ)
-        if is_compared and content is whole and isinstance(fetch, MemoryCopy):
+        source: io.IOBase = LimitedReads(content, most) if most else io.BufferedReader(content, _READ)
+        if is_compared and content is whole and isinstance(fetch, ObjectCopy):
             source = CopyFile(fetch)
         for batch in _decoded(cast(BinaryIO, source), target):
             _require_place(batch, target)

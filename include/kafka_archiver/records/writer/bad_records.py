@@ -16,7 +16,7 @@ from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import COLUMNS
 from kafka_archiver.records.pipeline.base import Marks, rows_where
 from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.pipeline.filing.stage import File
+from kafka_archiver.records.pipeline.filing.stage import LayoutStage
 from kafka_archiver.records.pipeline.refusals import unread
 from kafka_archiver.records.pipeline.variants import MAIN
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
@@ -70,7 +70,7 @@ class BadRecords:
             for offset in rows.column("offset").to_pylist()
         ]
         letters = rows.select(COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
-        letters = File(self._paths, hours=False)(letters, Marks())
+        letters = LayoutStage(self._paths, hours=False)(letters, Marks())
         self._letters.write(MAIN, None, letters)
 
     def finish(self) -> tuple[WrittenObject, ...]:

@@ -19,10 +19,10 @@ from kafka_archiver.records.writer.chunk_objects import ChunkObjects
 from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.offset_tally import OffsetTally
 from kafka_archiver.records.writer.openers import archived
+from kafka_archiver.records.writer.record_limits import RecordLimits
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 from kafka_archiver.records.writer.split import blocks, gathered
 from kafka_archiver.records.writer.upload import Sender
-from kafka_archiver.records.writer.watch import Watch
 from kafka_archiver.store.base import Store
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.gaps import count, pack
@@ -46,7 +46,7 @@ def write_chunk(
     tally = OffsetTally(chunk)
     aside = job.set_aside(chunk)
     variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, limits.max_paths, aside)
-    watch = Watch(limits.record_seconds, limits.record_memory_bytes) if job.runs_code else Watch()
+    watch = RecordLimits(limits.record_seconds, limits.record_memory_bytes) if job.runs_code else RecordLimits()
     left_out: dict[int, str] = {}
     opener = archived(chunk, job, variants)
     last: pa.RecordBatch | None = None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.model.keys import sidecar_key
+from kafka_archiver.model.object_keys import sidecar_key
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.formats.base import HasSidecar
 from kafka_archiver.records.pipeline.filing.paths import Paths

@@ -8,8 +8,8 @@ from kafka_archiver.audit.report import OBJECT_DAMAGE
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError
-from kafka_archiver.model.keys import split_hour_document
 from kafka_archiver.model.layouts.registry import hours_by_key
+from kafka_archiver.model.object_keys import split_hour_document
 from kafka_archiver.state.status.damage import read_head
 from kafka_archiver.values.documents import Value
 

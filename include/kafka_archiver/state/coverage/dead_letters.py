@@ -15,9 +15,9 @@ from functools import cache
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.keys import SEALED, split_object_key, topic_prefix
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.object_keys import SEALED, split_object_key, topic_prefix
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.formats.dead_letter import reasons
 from kafka_archiver.store import Stat, Store

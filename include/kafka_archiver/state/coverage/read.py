@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import DocumentError
-from kafka_archiver.model.keys import hour_document, split_hour_document, topic_prefix
 from kafka_archiver.model.layouts.registry import hours_by_key
+from kafka_archiver.model.object_keys import hour_document, split_hour_document, topic_prefix
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.state.coverage.cells import Coverage, ProofHead, cells

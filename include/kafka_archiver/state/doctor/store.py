@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError
-from kafka_archiver.model.keys import probe_prefix
+from kafka_archiver.model.object_keys import probe_prefix
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.store import PendingUpload, Store
 from kafka_archiver.store.base import MIN_PART

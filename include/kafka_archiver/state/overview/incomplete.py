@@ -8,7 +8,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import last_hours
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.findings import Finding, warning
-from kafka_archiver.model.keys import hour_document
+from kafka_archiver.model.object_keys import hour_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.state.coverage import ProofHeads

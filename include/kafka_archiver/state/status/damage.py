@@ -12,7 +12,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import acknowledge, audit_again, audit_dag_id, repair, unpause
 from kafka_archiver.messages.policies import AT_BROKERS
 from kafka_archiver.model.findings import Finding, problem, warning
-from kafka_archiver.model.keys import audit_document
+from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.values.documents import UtcTime, isoformat
 
 # Bytes of a report that are read: the verdict, and errors before warnings.
@@ -49,7 +49,7 @@ class ReportHead(BaseModel):
 
     @property
     def damaged(self) -> bool:
-        """True if something that is stored is damaged. Older releases counted findings at the brokers, too."""
+        """True if something that is stored is damaged. LeftOutOffsets releases counted findings at the brokers, too."""
         return self.verdict == "damaged" and (bool(self.errors) or self.cut)
 
 

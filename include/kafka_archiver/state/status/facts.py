@@ -12,7 +12,7 @@ from kafka_archiver.values.documents import UtcTime, Value
 TASKS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
-def place(task: str) -> int:
+def task_order(task: str) -> int:
     """Return the place of a task in the order of a DAG run; other tasks come last."""
     return TASKS.index(task) if task in TASKS else len(TASKS)
 
@@ -102,7 +102,7 @@ class DagRun(Value):
 
     def has_passed(self, task: str) -> bool:
         """Return whether the run is at work, and a later task is next."""
-        return self.state == "running" and (self.task is None or place(self.task) > place(task))
+        return self.state == "running" and (self.task is None or task_order(self.task) > task_order(task))
 
 
 class Facts(Value):

@@ -9,10 +9,10 @@ from itertools import islice
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.adopted import AdoptedListing, AdoptionBegun, LeftOut, ListedObject, Tool
-from kafka_archiver.model.keys import is_reserved
+from kafka_archiver.model.object_keys import is_reserved
 from kafka_archiver.store import Store
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.adopt.names import PARSERS, Ignored
+from kafka_archiver.work.adopt.names import Ignored, parsed
 
 _PART, _EXAMPLES = 500, 20
 
@@ -31,7 +31,7 @@ def preview(store: Store, folder: str, tool: Tool, topic: str | None) -> Preview
     """List the folder, and parse its keys."""
     outlook = Preview()
     for item in listed(store, folder):
-        named = PARSERS[tool](item.key, topic)
+        named = parsed(tool, item.key, topic)
         if isinstance(named, Ignored):
             outlook.left_out[named.reason] += 1
             if len(outlook.examples) < _EXAMPLES:

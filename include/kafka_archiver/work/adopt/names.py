@@ -47,6 +47,9 @@ Parsed = Named | Ignored
 NOT_OF_THE_TOOL = Ignored("the name is none of this tool's")
 _INDEX = Ignored("an index of the tool, not of records")
 _NO_READER = "no reader of files that end in {}"
+_NO_NUMBERS = Ignored("Kafka has no such partition, offset or time as the numbers in its name")
+# The most that Kafka has of each.
+_LAST_PARTITION, _LAST_OFFSET, _LAST_TIME = 2**31 - 1, 2**63 - 2, 2**63 - 1
 _PARTS = Ignored("keys or headers in a file of their own: they cannot be joined with their values")
 
 _CONFLUENT = re.compile(
@@ -149,13 +152,25 @@ def _zooz(key: str, topic: str | None) -> Parsed:
     return Named(*place, "first", _folder(key), "lines", _ZOOZ_CODECS[match["codec"]], counts=False)
 
 
-PARSERS: Mapping[Tool, Callable[[str, str | None], Parsed]] = {
+_PARSERS: Mapping[Tool, Callable[[str, str | None], Parsed]] = {
     "confluent": _confluent,
     "deviantart": _deviantart,
     "kafkatos3": _kafkatos3,
     "lenses": _lenses,
     "zooz": _zooz,
 }
+
+
+def parsed(tool: Tool, key: str, topic: str | None) -> Parsed:
+    """Return the facts in a key of a tool, or why it is not adopted."""
+    named = _PARSERS[tool](key, topic)
+    if isinstance(named, Ignored):
+        return named
+    times = (named.min_timestamp or 0, named.max_timestamp or 0)
+    is_possible = named.partition <= _LAST_PARTITION and (named.number or 0) <= _LAST_OFFSET
+    return named if is_possible and max(map(abs, times)) <= _LAST_TIME else _NO_NUMBERS
+
+
 EXPECTED: Mapping[Tool, str] = {
     "confluent": "<topic>/…/<topic>+<partition>+<offset>.avro|json|bin|parquet",
     "deviantart": "<day>/<topic>-<partition>-<number>.gz",

@@ -12,12 +12,13 @@ from kafka_archiver.records.reading.foreign import Facts, foreign_format
 from kafka_archiver.records.reading.foreign.base import foreign_target
 from kafka_archiver.store import Store
 from kafka_archiver.values.checksum import spelt
-from kafka_archiver.work.adopt.names import PARSERS, Ignored, Named
+from kafka_archiver.work.adopt.names import Ignored, Named, parsed
 
 # Larger ones are on disk while they are read.
 _IN_MEMORY = 1 << 20
 _CHANGED = "it is gone or was replaced since the folder was listed"
-_MOST = 2**63 - 2
+# The last offset and the last time that Kafka may have.
+_LAST = 2**63 - 2
 
 
 def read_object(store: Store, item: ListedObject, tool: Tool, topic: str | None) -> ReadObject | LeftOut:
@@ -25,11 +26,9 @@ def read_object(store: Store, item: ListedObject, tool: Tool, topic: str | None)
 
     :raises ArchiverError: the store failed. A damaged object is left out.
     """
-    named = PARSERS[tool](item.key, topic)
+    named = parsed(tool, item.key, topic)
     if isinstance(named, Ignored):
         return LeftOut(key=item.key, reason=named.reason)
-    if named.number is not None and named.number > _MOST:
-        return LeftOut(key=item.key, reason="the number in its name is no offset")
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
         checksum = _copied(store, item, cast(BinaryIO, copy))
         stat = store.head(item.key)
@@ -83,6 +82,8 @@ def _facts(copy: BinaryIO, item: ListedObject, named: Named) -> Facts:
         raise IntegrityError(f"its records are of {facts.place}, and its name says {named.topic}, {named.partition}")
     if named.number is None and facts.low is None and facts.rows:
         raise IntegrityError("its records have no offsets")
+    if not all(0 <= number <= _LAST for number in facts[1:5] if number is not None):
+        raise IntegrityError(f"its records have offsets or times that Kafka has not: {facts[1:5]}")
     return facts
 
 
@@ -92,5 +93,5 @@ def _records_by_index(store: Store, key: str) -> int | None:
     try:
         chunks: Any = json.loads(data)["chunks"] if data else ()
         return sum(int(chunk["num_records"]) for chunk in chunks) or None
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None

@@ -13,7 +13,7 @@ from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import DeadLetters, Plan
 from kafka_archiver.model.replayed import manifest_of, with_dead_letters
-from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare

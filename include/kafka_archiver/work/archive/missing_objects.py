@@ -17,7 +17,7 @@ from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.formats import get_format
-from kafka_archiver.records.writer.commit import abort
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each

@@ -10,7 +10,7 @@ from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Intent, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.records.writer.commit import abort, complete
+from kafka_archiver.records.writer.finish_uploads import abort, complete
 from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import compare

@@ -11,7 +11,7 @@ from kafka_archiver.audit.inspection.replay import Replay
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError
-from kafka_archiver.model.keys import hour_document, progress_document, run_document
+from kafka_archiver.model.object_keys import hour_document, progress_document, run_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof, paged
 from kafka_archiver.work.close_hours import load_settling, put_proof

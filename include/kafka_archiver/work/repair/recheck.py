@@ -11,8 +11,8 @@ from kafka_archiver.audit.report import OBJECT_DAMAGE, Mended, Report, in_words,
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import audit_document
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.store import Store
 from kafka_archiver.store.compare import is_there

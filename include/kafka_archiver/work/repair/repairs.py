@@ -9,8 +9,8 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.keys import split_run_document
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.object_keys import split_run_document
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.records.formats import resolve

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError, DocumentError
-from kafka_archiver.model.keys import split_line_document, split_run_document, split_schema_document
 from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.object_keys import split_line_document, split_run_document, split_schema_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.repaired import without_lost
 from kafka_archiver.model.replayed import manifest_of

@@ -69,9 +69,10 @@ def adopted_rows(
     for change, count in (("values_only", partition.placed), ("lost", AdoptedSource(partition, offsets).lost)):
         if count and change not in allowed:
             raise refusal(change, count, where)  # type: ignore[arg-type]
-    for item, batch in placed_rows(ledger, partition, offsets):
-        _require_bytes(item)
-        yield writable(batch, item, where, allowed)
+    for items, batch in placed_rows(ledger, partition, offsets):
+        for item in items:
+            _require_bytes(item)
+        yield writable(batch, items[0], where, allowed)
 
 
 def lost_of(ledger: Ledger, source: RestoreSource) -> int:

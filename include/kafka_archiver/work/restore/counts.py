@@ -86,4 +86,5 @@ def _of_chunk(
 def _rows(entry: ObjectEntry, bounds: Selection) -> int:
     if bounds.hours is None or bounds.all_hours(entry):
         return entry.rows
-    return sum(entry.rows_in(hour) for hour in bounds.hours)
+    # Not of each hour of the selection: that may be all since 1970.
+    return sum(entry.rows_in(hour) for hour in {*entry.hours} if hour is not None and hour in bounds.hours)

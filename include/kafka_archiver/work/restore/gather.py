@@ -15,8 +15,8 @@ import numpy as np
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
-from kafka_archiver.model.keys import split_run
 from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.object_keys import split_run
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.restore import (
     Inexact,
@@ -131,7 +131,7 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
             effective = ledger.plan(run.name)
             note(run.name, None if effective is None else _kind(effective), run.slices)
     _require_one_generation(ranges)
-    digests = _counting(ledger, runs)
+    digests = _counting(plans, runs)
     gathered = Gathered(ledger, selection, plans.last, runs, digests, ranges, {})
     with ThreadPoolExecutor(THREADS) as pool:
         numbers = [number for number, digest in enumerate(digests) if digest is not None]
@@ -198,10 +198,10 @@ def _require_one_generation(ranges: Mapping[Place, _Ranges]) -> None:
             )
 
 
-def _counting(ledger: Ledger, runs: list[str]) -> list[str | None]:
+def _counting(plans: Plans, runs: list[str]) -> list[str | None]:
     """Return the digest of the manifest of each run that counts: the highest committed revision of its interval."""
     with ThreadPoolExecutor(THREADS) as pool:
-        commits = list(pool.map(ledger.commit, runs))
+        commits = list(pool.map(plans.end_of, runs))
     digests = [commit.manifest_digest if commit else None for commit in commits]
     highest: dict[object, int] = {}
     for number, (run, digest) in enumerate(zip(runs, digests, strict=True)):

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
-from kafka_archiver.model.keys import is_dead_letter
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, SelectedHeader, TargetTopic
 from kafka_archiver.model.restore_progress import START, Place
 from kafka_archiver.reader.chunks import OFFSET, Written
 from kafka_archiver.reader.selection import LAST_OFFSET, Selection
 from kafka_archiver.records.decode.reframe import Reframer
-from kafka_archiver.records.reading.copies import Copies
 from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_rows, lost_of

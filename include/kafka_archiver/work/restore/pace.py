@@ -33,6 +33,11 @@ class Pace:
         return cls(part(limits.bytes_per_second), part(limits.records_per_second))
 
     @property
+    def is_limited(self) -> bool:
+        """Return True if there is a limit."""
+        return self.bytes_per_second is not None or self.records_per_second is not None
+
+    @property
     def most_rows(self) -> int:
         """The most records to send at once: those of a second, so that a transaction ends in time."""
         return ROWS if self.records_per_second is None else max(1, min(ROWS, int(self.records_per_second)))

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.kafka.target import KafkaTarget
+from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.messages.progress import remaining
@@ -17,7 +18,7 @@ from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreReport
 from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.store import open_store
-from kafka_archiver.values.collecting import seldom_collecting
+from kafka_archiver.values.garbage_collector import seldom_collecting
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
@@ -164,9 +165,23 @@ def _progress(plan: RestorePlan, stamps: Collection[str]) -> list[RestoreProgres
     return [part for stamp in stamps if (part := RestoreProgress.from_stamp(stamp)) and part.plan == plan.digest]
 
 
-def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> RestoreReport:
+class Published(NamedTuple):
+    """The map and the report of a restore before a verification began. `at`: when it began."""
+
+    offsets: Stored[OffsetMap]
+    report: Stored[RestoreReport]
+    at: datetime
+
+
+def published(ledger: Ledger, plan: RestorePlan) -> Published:
+    """Return the documents that a verification replaces. Read them before the target."""
+    return Published(ledger.restore_map(plan.restore), ledger.restore_report(plan.restore), datetime.now(UTC))
+
+
+def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified], before: Published) -> RestoreReport:
     """Write the offset map and the report.
 
+    :param before: read before the target was: who sleeps in between replaces no later verdict.
     :raises IntegrityError: the partitions together have another number of records than the manifests say.
     :raises TransientError: another process wrote them at the same moment.
     """
@@ -177,7 +192,7 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> R
         archive=plan.archive,
         restore=plan.restore,
         plan_digest=plan.digest,
-        at=datetime.now(UTC),
+        at=before.at,
         verified=all(report.verified for report in reports),
         partitions=reports,
     )
@@ -196,11 +211,8 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified]) -> R
         logs=tuple(log_map for result in results for log_map in result.maps),
     )
     # The map first: who finds a report that says `verified` finds the map of it.
-    is_first = ledger.put_restore_map(offsets, ledger.restore_map(plan.restore)) and ledger.put_restore_report(
-        report, ledger.restore_report(plan.restore)
-    )
-    if not is_first:
-        raise TransientError("another process verifies this restore at the same moment; the next attempt looks again")
+    if not (ledger.put_restore_map(offsets, before.offsets) and ledger.put_restore_report(report, before.report)):
+        raise TransientError("another process has verified this restore meanwhile; the next attempt looks again")
     return report
 
 

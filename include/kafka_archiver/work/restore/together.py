@@ -5,12 +5,15 @@ sure, goes on alone behind it: the pass saves reading, and no more.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from kafka_archiver.messages.errors import UncertainError
 from kafka_archiver.model.restore_progress import RestoreProgress
-from kafka_archiver.work.restore.rows import from_place
+from kafka_archiver.work.restore.lane import LaneBatch
+from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.rows import cut, from_place
 from kafka_archiver.work.restore.write import PartitionWriter, Session, StoppedError
 
 log = logging.getLogger(__name__)
@@ -30,7 +33,15 @@ def write_together(writers: Sequence[PartitionWriter]) -> list[RestoreProgress]:
                 sessions[number] = writer.begin()[0]
             except UncertainError as error:
                 _go_alone(writer, error)
-        _pass(writers, sessions)
+        try:
+            _pass(writers, sessions)
+        except StoppedError:
+            # Some had passed before the process was asked to end. Without a mapper's rows each row is a whole record.
+            if "rows" not in writers[0].lane.allowed:
+                for session in sessions.values():
+                    with suppress(UncertainError):
+                        session.finish()
+            raise
         # Side by side: brokers that do not answer take as long for all as for one.
         with ThreadPoolExecutor(max(1, len(sessions))) as pool:
             finished = {number: pool.submit(session.finish) for number, session in sessions.items()}
@@ -47,28 +58,53 @@ def write_together(writers: Sequence[PartitionWriter]) -> list[RestoreProgress]:
 
 def _pass(writers: Sequence[PartitionWriter], sessions: dict[int, Session]) -> None:
     """Give each session the records of its partition. Those that fall out are closed and removed."""
-    lane = writers[0].lane
+    lane, pace = writers[0].lane, writers[0].pace
     begins = {number: session.tally.place for number, session in sessions.items()}
     if not begins:
         return
-    for batch in lane.read(min(begins.values())):
-        parts = {} if batch is None else lane.routed(batch)
-        stopped: StoppedError | None = None
-        for number, session in list(sessions.items()):
-            own = parts.get(writers[number].name.partition)
-            own = None if own is None else from_place(own, begins[number])
-            try:
-                session.take(own if own and own.records.num_rows else None, is_waiting=batch is None)
-            except StoppedError as error:
-                # The others commit, too, before the process ends.
-                stopped = error
-            except UncertainError as error:
-                _go_alone(writers[number], error)
-                sessions.pop(number).writer.close()
-        if stopped:
-            raise stopped
+    for batch in _timely(lane.read(min(begins.values())), pace):
+        if batch is None:
+            _each(writers, sessions, lambda _, session: session.take(None, is_waiting=True))
+        else:
+            # All of them, before any of them waits until it may send.
+            _each(writers, sessions, lambda _, session: session.make_way(batch))  # noqa: B023 - called at once
+            parts = lane.routed(batch)
+
+            def take_own(number: int, session: Session) -> None:
+                own = parts.get(writers[number].name.partition)  # noqa: B023
+                if own and (own := from_place(own, begins[number])).records.num_rows:
+                    session.take(own, is_waiting=False)
+
+            _each(writers, sessions, take_own)
         if not sessions:
             return
+
+
+def _timely(batches: Iterator[LaneBatch | None], pace: Pace) -> Iterator[LaneBatch | None]:
+    """Yield batches; with a limit, in pieces of a second: the brokers abort a transaction that waits for long."""
+    for batch in batches:
+        if batch is None or not pace.is_limited:
+            yield batch
+        else:
+            yield from (piece.batch for piece in cut(batch, pace.most_rows, pace.most_bytes))
+
+
+def _each(
+    writers: Sequence[PartitionWriter], sessions: dict[int, Session], step: Callable[[int, Session], None]
+) -> None:
+    """Do a step of each session. Those that fall out are closed and removed."""
+    stopped: StoppedError | None = None
+    for number, session in list(sessions.items()):
+        try:
+            step(number, session)
+        except StoppedError as error:
+            # The others commit, too, before the process ends.
+            stopped = error
+        except UncertainError as error:
+            _go_alone(writers[number], error)
+            sessions.pop(number).writer.close()
+    if stopped:
+        raise stopped
 
 
 def _go_alone(writer: PartitionWriter, error: UncertainError) -> None:

@@ -124,10 +124,7 @@ class PartitionWriter:
             progress, start = stamped, position.offset
         end = settled_end(self.target, self.name, self.sleep)
         if end < start:
-            raise PermanentError(
-                f"{self.name} ends at offset {end}, and the restore has written up to {start}: the topic has lost "
-                "records (an unclean leader election, or somebody deleted them). Restore into a new topic"
-            )
+            raise lost_log(self.name, end, start)
         rows = LaneRows(self.lane, progress.place)
         if start < end:
             progress = self._adopted(progress, rows, Range(start, end), topic)
@@ -188,6 +185,11 @@ class Session:
                 self.commit_if_due(is_waiting=False, wait=pace.wait)
             self.send(*piece)
 
+    def make_way(self, batch: LaneBatch) -> None:
+        """Commit what is due before records are sent, also if none of them is of this partition."""
+        if self.is_boundary(batch):
+            self.commit_if_due(is_waiting=False, wait=self.owner.pace.wait)
+
     def finish(self) -> RestoreProgress:
         """Commit what is not committed yet. No `take` may follow."""
         if self.began is not None:
@@ -225,6 +227,8 @@ class Session:
         owner, name = self.owner, self.owner.name
         written = self.writer.commit(owner.plan.group, self.tally.progress.to_stamp())
         owner._commits += 1
+        if written.start < self.end:
+            raise lost_log(name, written.start, self.end)
         if written.start > self.end:
             gap = owner.target.read(name, Range(self.end, written.start), "read_committed")
             if records := next((batch for batch in gap if batch.num_rows), None):
@@ -264,6 +268,14 @@ def settled_end(target: Target, name: TopicPartition, sleep: Callable[[float], N
     raise TransientError(
         f"{name} has an open transaction of another producer from offset {stable} on: end that producer (Kafka's tool: "
         "`kafka-transactions.sh --find-hanging`); the next attempt looks again"
+    )
+
+
+def lost_log(name: TopicPartition, end: int, written: int) -> PermanentError:
+    """Return the error for a log that ends before what the restore has written."""
+    return PermanentError(
+        f"{name} ends at offset {end}, and the restore has written up to {written}: the topic has lost records (an "
+        "unclean leader election), or somebody deleted it and it was made anew. Restore into a new topic"
     )
 
 

@@ -18,6 +18,7 @@ from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.records.decode.json_text.valid import Valid, valid
+from kafka_archiver.records.json_grammar import deep_enough, is_json, may_be_deep
 from kafka_archiver.records.rows.filled import MOST_BYTES, CompiledRows
 from kafka_archiver.records.vectors import bounds, indices
 
@@ -181,6 +182,8 @@ class _DocumentReading:
             if self._check:
                 for value in values:
                     self._check(value)
+            if any(map(may_be_deep, values)):
+                raise ValueError
             documents = list(map(self._strictly or self._decode, values))
         except (ValueError, RecursionError):
             # In msgspec, all errors are ValueErrors.
@@ -189,6 +192,19 @@ class _DocumentReading:
         return Decoded(decoded.column, {**decoded.reasons, **reasons}, rests)
 
     def _read_row(self, row: int, value: bytes, reasons: dict[int, str], rests: dict[int, str]) -> Any:
+        try:
+            # How deep msgspec goes depends on Python's version and on the caller's stack.
+            with deep_enough():
+                document = self._read_document(row, value, reasons, rests)
+            if row in reasons or not may_be_deep(value) or is_json(value):
+                return document
+        except RecursionError:
+            pass
+        reasons[row] = "the document is nested too deep"
+        rests.pop(row, None)
+        return None
+
+    def _read_document(self, row: int, value: bytes, reasons: dict[int, str], rests: dict[int, str]) -> Any:
         try:
             value.decode()
             if self._check:
@@ -203,8 +219,6 @@ class _DocumentReading:
             reasons[row] = f"the document does not fit the columns: {error}"
         except ValueError as error:
             reasons[row] = f"{error}"
-        except RecursionError:
-            reasons[row] = "the document is nested too deep"
         return None
 
     def _array(self, values: Sequence[Any]) -> pa.Array:

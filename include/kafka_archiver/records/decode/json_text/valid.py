@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from kafka_archiver.records.decode.json_text.columns import FORMAT, TYPE
 from kafka_archiver.records.decode.json_text.nodes import Integers, JsonMap, JsonNode, List, Struct
 from kafka_archiver.records.decode.json_text.schema import pointed
+from kafka_archiver.records.json_grammar import may_be_deep
 
 # In these, a keyword means the same.
 _DIALECTS = frozenset(
@@ -31,10 +32,9 @@ _NOTES = frozenset({
 })  # fmt: skip
 _NAMES: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 # Of a name that is there twice, msgspec keeps only the last value. Wide integers and texts among the others may be what
-# orjson refuses: a number that is no double, or more than 1,024 levels.
+# orjson refuses: a number that is no double.
 _LONG = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _LARGE = "[eE][+-]?[0-9]{3}|[0-9]{200}"
-_LEVELS = 1000
 # Of a schema.
 _DEEPEST = 100
 
@@ -61,8 +61,10 @@ class Valid:
             # It finds what is not UTF-8, too. msgspec does in what it does not read as text.
             text = data.cast(pa.large_string())
             large = pc.indices_nonzero(pc.match_substring_regex(text, _LARGE)).to_pylist()
-            for row in [*large, *(row for row, value in enumerate(values) if _may_be_deep(value))]:
+            for row in large:
                 values[row] = b""
+        for row in [row for row, value in enumerate(values) if may_be_deep(value)]:
+            values[row] = b""
         try:
             documents, odd = list(map(self._decode, values)), []
         except (ValueError, RecursionError):
@@ -198,10 +200,6 @@ class _Again:
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         return self._node.array([None if value is None else self._read(value) for value in values])
-
-
-def _may_be_deep(value: bytes) -> bool:
-    return len(value) > 2 * _LEVELS and value.count(b"[") + value.count(b"{") > _LEVELS
 
 
 def _without_null(python: Any) -> Any:

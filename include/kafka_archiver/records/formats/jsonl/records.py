@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import RECORD
-from kafka_archiver.values.collecting import seldom_collecting
+from kafka_archiver.values.garbage_collector import seldom_collecting
 
 _Row = dict[str, Any]
 # In the name of every column of bytes that are no text.

@@ -15,9 +15,9 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.jsonl.objects import JSON
 from kafka_archiver.records.formats.jsonl.records import bytes_of
-from kafka_archiver.records.formats.shared.back import Back, back
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import kafkas
+from kafka_archiver.records.formats.shared.to_arrow import Back, back
 
 _FIRST = date(1970, 1, 1).toordinal()
 _EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import Buffer, Rejections
-from kafka_archiver.records.formats.json_text import is_json
+from kafka_archiver.records.json_grammar import is_json
 from kafka_archiver.records.vectors import ByteArray, large_binaries, large_binary, text_of
 from kafka_archiver.values.columns import Int64s
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.keys import ObjectName
 from kafka_archiver.model.layouts.form import PathForm, fixed
 from kafka_archiver.model.layouts.text import bucket, segment
 from kafka_archiver.model.layouts.tokens import (
@@ -24,6 +23,7 @@ from kafka_archiver.model.layouts.tokens import (
     TimesToken,
     TopicToken,
 )
+from kafka_archiver.model.object_keys import ObjectName
 from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.clock import TimeLabels

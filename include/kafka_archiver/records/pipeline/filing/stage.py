@@ -7,7 +7,7 @@ from kafka_archiver.records.pipeline.filing.paths import NOWHERE, Paths, hours_o
 from kafka_archiver.records.vectors import numbers
 
 
-class File:
+class LayoutStage:
     """Adds the columns `PART` and `HOUR`, and marks records without a place.
 
     :param paths: of the chunk. :param hours: whether to add `HOUR`.

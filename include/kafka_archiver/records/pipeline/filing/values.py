@@ -1,7 +1,6 @@
 """Values of records by the names that the YAML has: value.a.b, key, header.x."""
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -16,12 +15,11 @@ from kafka_archiver.records.formats.shared.columns import HEADER, VALUE_DECODED
 from kafka_archiver.records.formats.shared.columns import KEY as KEY_DECODED
 from kafka_archiver.records.formats.shared.plain_types import plain
 from kafka_archiver.records.formats.shared.texts import in_iso_years, units
+from kafka_archiver.records.json_grammar import deep_enough
 from kafka_archiver.records.pipeline.headers import last_header
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _STRING = msgspec.json.Decoder(str).decode
-# json_text.DEEPEST levels, whatever the caller's stack is.
-_RECURSION = 10_000
 
 
 class NoPlaceError(ValueError):
@@ -63,12 +61,8 @@ class _Digits(str):
 
 
 def _slow(document: bytes, path: Sequence[str]) -> str | None:
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION))
-    try:
+    with deep_enough():
         value = json.loads(document, parse_int=_Digits, parse_float=_Digits)
-    finally:
-        sys.setrecursionlimit(limit)
     for name in path:
         if not isinstance(value, dict) or value.get(name) is None:
             return None

@@ -92,7 +92,8 @@ def envelope(record: Any) -> tuple[int, int | None, str, int] | None:
     if not isinstance(metadata, dict) or not {"topic", "partition", "offset"} <= metadata.keys():
         return None
     offset, partition, topic = metadata["offset"], metadata["partition"], metadata["topic"]
-    if not (isinstance(offset, int) and isinstance(partition, int) and isinstance(topic, str)):
+    # Not isinstance: true is an int.
+    if not (type(offset) is int and type(partition) is int and isinstance(topic, str)):
         return None
     time = metadata.get("timestamp")
-    return offset, time if isinstance(time, int) else None, topic, partition
+    return offset, time if type(time) is int else None, topic, partition

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.records.reading import copies as module
-from kafka_archiver.records.reading.copies import Copies
-from kafka_archiver.records.reading.files import Fetch, MemoryCopy
+from kafka_archiver.records.reading import object_copies as module
+from kafka_archiver.records.reading.files import Fetch, ObjectCopy
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.values.checksum import crc32, spelt
 
 pytestmark = pytest.mark.unit
@@ -34,7 +34,7 @@ def test_ranges_of_copies_are_those_of_the_objects(rounds: list[list[bytes]], mo
             fetches = [copies.add(entry_of(data), fetching(data)) for data in objects]
             for data, fetch in zip(objects, fetches, strict=True):
                 assert all(fetch(s, n) == data[s : s + n] for s in range(32) for n in (0, 1, 40))
-            in_memory = [f.data for f in fetches if isinstance(f, MemoryCopy) and isinstance(f.data, bytes)]
+            in_memory = [f.data for f in fetches if isinstance(f, ObjectCopy) and isinstance(f.data, bytes)]
             assert sum(map(len, in_memory)) <= most
 
 

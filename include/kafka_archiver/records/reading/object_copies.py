@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import IO, Self
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.records.reading.files import PIECE, Fetch, MemoryCopy
+from kafka_archiver.records.reading.files import PIECE, Fetch, ObjectCopy
 from kafka_archiver.records.reading.opener import Promised
 from kafka_archiver.values.checksum import crc32, spelt
 
@@ -45,7 +45,7 @@ class Copies:
         data = fetch(0, item.bytes) if item.bytes else b""
         _compare(item, len(data), crc32(data))
         self._in_memory += item.bytes
-        return MemoryCopy(data)
+        return ObjectCopy(data)
 
     def _in_file(self, item: Promised, fetch: Fetch) -> Fetch:
         file = self._file = self._file or self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
@@ -61,7 +61,7 @@ class Copies:
         size = self._end - begin
         _compare(item, size, crc)
         file.flush()
-        return MemoryCopy(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ, offset=begin))
+        return ObjectCopy(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ, offset=begin))
 
 
 def _compare(item: Promised, size: int, crc: int) -> None:

@@ -29,7 +29,7 @@ from kafka_archiver.orchestration.alerts.reporting import IncidentReporter, Mess
 from kafka_archiver.orchestration.alerts.send import name_of
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
-from kafka_archiver.state.watch import WatchedArchive, watch
+from kafka_archiver.state.unattended import WatchedArchive, watch
 from kafka_archiver.values.documents import isoformat
 
 log = logging.getLogger(__name__)

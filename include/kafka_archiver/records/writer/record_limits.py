@@ -25,7 +25,7 @@ AIM_SECONDS = 10.0
 _STATM = Path("/proc/self/statm")
 
 
-class Watch:
+class RecordLimits:
     """The limits of one chunk's work on records. `seconds` and `memory_bytes`: for one slice; 0: no limit."""
 
     def __init__(self, seconds: float = 0, memory_bytes: int = 0) -> None:

@@ -8,7 +8,8 @@ trailing commas.
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
@@ -34,6 +35,17 @@ def is_json(value: bytes) -> bool:
     return not invalid_documents([value])
 
 
+@contextmanager
+def deep_enough() -> Iterator[None]:
+    """Let Python descend `DEEPEST` levels further than usual, so that whatever the caller's stack is, they are read."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + DEEPEST + 100)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def invalid_documents(values: Sequence[bytes | None], utf8: bool = False) -> list[int]:
     """The indexes of the values that are not exactly one JSON document. None values are skipped.
 
@@ -49,7 +61,7 @@ def invalid_documents(values: Sequence[bytes | None], utf8: bool = False) -> lis
             if not utf8:
                 value.decode()
             _CHECK(value)
-            good = all_shallow or len(value) <= _SHORT or _is_shallow(value)
+            good = all_shallow or not may_be_deep(value) or _walk(value)
         except UnicodeDecodeError:
             good = False
         except msgspec.DecodeError:
@@ -63,8 +75,9 @@ def invalid_documents(values: Sequence[bytes | None], utf8: bool = False) -> lis
     return invalid_rows
 
 
-def _is_shallow(value: bytes) -> bool:
-    return value.count(b"[") + value.count(b"{") <= DEEPEST or _walk(value)
+def may_be_deep(value: bytes) -> bool:
+    """Return False if the value certainly has no more than `DEEPEST` levels."""
+    return len(value) > _SHORT and value.count(b"[") + value.count(b"{") > DEEPEST
 
 
 def _walk(value: bytes) -> bool:

@@ -7,8 +7,8 @@ import sys
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.records.writer import watch
-from kafka_archiver.records.writer.watch import Watch, watched
+from kafka_archiver.records.writer import record_limits
+from kafka_archiver.records.writer.record_limits import RecordLimits, watched
 
 pytestmark = pytest.mark.unit
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize("work", ["while True: pass", "import time; time.sleep(90)", "9 ** 9 ** 9"])
 def test_a_process_ends_that_works_longer_than_its_limit(work: str) -> None:
     """Also one whose only thread never lets Python look at anything else."""
-    code = f"from kafka_archiver.records.writer.watch import watched\nwith watched(1, 0):\n    {work}\n"
+    code = f"from kafka_archiver.records.writer.record_limits import watched\nwith watched(1, 0):\n    {work}\n"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 1
     assert b"Timeout (0:00:01)!" in ended.stderr
@@ -34,7 +34,7 @@ def test_what_needs_more_memory_than_its_limit_fails_and_the_limit_is_taken_away
 
 def test_slices_grow_while_records_are_quick_and_shrink_when_they_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(record_limits.time, "monotonic", lambda: clock[0])
     batch = pa.record_batch({"offset": pa.array(range(3000), pa.int64())})
     slices: list[tuple[int, int]] = []
 
@@ -44,10 +44,10 @@ def test_slices_grow_while_records_are_quick_and_shrink_when_they_are_not(monkey
         # From offset 2000 on, each takes four seconds.
         clock[0] += sum(0.0001 if n < 2000 else 4.0 for n in range(first, first + piece.num_rows))
 
-    of = Watch(60)
+    of = RecordLimits(60)
     of.each(batch.slice(0, 2000), work)
     assert slices == [(0, 1), (1, 8), (9, 64), (73, 512), (585, 1415)]
     of.each(batch.slice(2000, 2), work)
     of.each(batch.slice(2002, 5), work)
     assert slices[5:] == [(2000, 2), (2002, 2), (2004, 2), (2006, 1)]
-    assert [rows.num_rows for rows, _ in Watch().each(batch, work)] == [3000]
+    assert [rows.num_rows for rows, _ in RecordLimits().each(batch, work)] == [3000]

@@ -13,7 +13,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import dag_id, unpause
 from kafka_archiver.messages.wording import span
 from kafka_archiver.model.findings import Finding, problem
-from kafka_archiver.model.keys import audit_document
+from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.state.health import judge
 from kafka_archiver.state.overview.snapshot import Snapshot
 from kafka_archiver.state.overview.take_snapshot import last_audit
