@@ -38,9 +38,7 @@ def test_an_extra_that_is_not_installed_here_is_left_out_and_named(call: Call, m
     assert "the extra avro is not installed here" in call("requirements").err
 
 
-def test_a_version_that_executors_cannot_use_is_left_out_and_named(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_that_executors_cannot_use_is_left_out_and_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     # A plain Airflow of today brings pandas 3.
     real = requirements._version
     monkeypatch.setattr(requirements, "_version", lambda name: "3.1.1" if name == "pandas" else real(name))
