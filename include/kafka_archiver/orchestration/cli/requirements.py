@@ -50,8 +50,8 @@ def print_requirements(args: Namespace) -> None:
         print(f"the extra {extra} is not installed here, so executors lack it, too", file=sys.stderr)
     for need in _unfit(_needs(_OWN, {"executor"})):
         print(
-            f"{need.name} {_version(need.name)} is installed here, but executors need {need.name}{need.specifier}: left "
-            "out; if an archive needs it (pandas: source.reader: spark), install that here first",
+            f"{need.name} {_version(need.name)} is installed here, but executors need {need.name}{need.specifier}: "
+            "left out; if an archive needs it (pandas: source.reader: spark), install that here first",
             file=sys.stderr,
         )
 
