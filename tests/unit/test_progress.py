@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.model.marks import MARKS
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.progress import Progress, explain
+from kafka_archiver.model.progress import Progress, reason_for_holes
 from kafka_archiver.values.ranges import Range
 from tests.support.plans import at, manifest, partition, plan
 
@@ -236,7 +236,7 @@ def test_what_the_archive_leaves_out_before_its_start_keeps_the_hours_it_may_be_
     first = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
     progress = after(first)
     assert (progress.closed_until, progress.whole_from) == (at(1), at(-2))
-    assert "orders[0] [0, 5)" in explain(progress)
+    assert "orders[0] [0, 5)" in reason_for_holes(progress)
     backfill = plan(2, partition(0, 5, high=None), origin="backfill")
     assert after(backfill, progress=progress).whole_from is None
 

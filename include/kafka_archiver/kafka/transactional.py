@@ -1,7 +1,8 @@
 """The transactional writer of one partition. It writes records and the restore's progress in one transaction.
 
-Its transactional id is of the partition, not of the attempt: whoever creates a writer fences the earlier one, and what
-that had not committed is aborted. After any answer that is not sure, a writer is of no use: close it, create another.
+Its transactional id (`work.restore.partition_writer`) is of the partition, not of the attempt: whoever creates a writer
+fences the earlier one, and what that had not committed is aborted. After any answer that is not sure, a writer is of no
+use: close it, create another.
 """
 
 import threading

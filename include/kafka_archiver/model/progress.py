@@ -202,7 +202,7 @@ def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manife
     return not letters(manifest) <= letters(superseded)
 
 
-def explain(progress: Progress) -> str:
+def reason_for_holes(progress: Progress) -> str:
     """The reason why hours before `whole_from` are incomplete."""
     holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""

@@ -11,7 +11,7 @@ from kafka_archiver.messages.advice import choose_all
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.planning.partition_state import Beginning, Decision, Known, PartitionState
-from kafka_archiver.planning.policies import (
+from kafka_archiver.planning.policy_decisions import (
     begin_generation,
     lost_offsets,
     missing_group,
