@@ -3,7 +3,7 @@
 The first n plans of an archive's line, and how their runs ended, give this document.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, Self
 
@@ -138,12 +138,13 @@ class Progress(Document):
         partitions = tuple(known[name] for name in sorted(known))
         gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
         waiting = surviving((*self.marks, *mark_of(plan)), gone, known)
-        anew = {planned.name for planned in plan.partitions if planned.anew}
-        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in anew)
+        gone_logs = _gone_logs(self.partitions, plan)
+        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in gone_logs)
         as_of, older = reached(self.as_of, older, waiting, known)
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
-        new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out)]
+        added = _added_later(self.partitions, plan) if plan.hour_rules >= 4 else ()
+        new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out, added)]
         disorder = max([former_disorder, *(p.order.disorder for p in partitions if p.order)])
         return self.model_copy(
             update={
@@ -165,6 +166,23 @@ class Progress(Document):
                 "former_disorder": former_disorder,
             }
         )
+
+
+def _gone_logs(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:
+    """Return the logs that are gone by this plan; those too that a topic has no more since it was made again."""
+    anew = {planned.name for planned in plan.partitions if planned.anew}
+    if plan.hour_rules < 4:
+        return anew
+    topics, planned_names = {name.topic for name in anew}, {planned.name for planned in plan.partitions}
+    return anew | {p.name for p in known if p.topic in topics and p.name not in planned_names}
+
+
+def _added_later(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:
+    """Return logs from offset 0 that begin anew in a topic whose other partitions are known by its present id."""
+    ids = {p.name: p.topic_id for p in known}
+    topics = {(name.topic, topic_id) for name, topic_id in ids.items()}
+    anew = (p for p in plan.partitions if p.anew and not p.log_start)
+    return {p.name for p in anew if (p.topic, p.topic_id) in topics and ids.get(p.name) != p.topic_id}
 
 
 def _former_disorders(
