@@ -1,4 +1,4 @@
-"""What is gone keeps no hour incomplete that began later, whatever its time was: nothing could ever complete the hour."""
+"""What is gone keeps no hour incomplete that began later, whatever its time was: nothing could complete the hour."""
 
 from typing import Any
 
