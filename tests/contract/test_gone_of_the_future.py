@@ -25,6 +25,15 @@ def left_out(partitions: int = 1, **source: Any) -> TwinArchive:
     return archive
 
 
+def topics(archive: TwinArchive, name: str) -> None:
+    """Name another topic in the YAML."""
+    if archive.twin.topic_ids([name])[name] is None:
+        archive.twin.create_topic(name)
+    archive.archive = archive.archive.model_copy(
+        update={"source": archive.archive.source.model_copy(update={"topics": (name,)})}
+    )
+
+
 def go_on(archive: TwinArchive, *numbers: int) -> None:
     for number in numbers:
         archive.twin.produce("orders", [Record(0, DAY + number * HOUR, b"{}")])
@@ -63,6 +72,23 @@ def test_what_is_gone_with_a_partition_that_the_topic_has_no_more() -> None:
     archive.twin.create_topic("orders")
     go_on(archive, 1, 2, 3, 4, 5)
     assert archive.statuses == ["incomplete"] * 3 + ["complete"] * 3
+
+
+def test_what_is_left_out_of_a_topic_that_is_archived_no_more() -> None:
+    archive = left_out()
+    topics(archive, "others")
+    for number in (2, 3):
+        archive.run(number, "scheduled")
+    # The first run without the topic was planned in hour 3.
+    assert archive.statuses == ["incomplete"] * 4 + ["none"] * 2
+    archive.run(4, "scheduled")
+    assert archive.statuses[4] == "complete"
+    # It is asked about anew, and filled.
+    topics(archive, "orders")
+    archive.run(5, "scheduled")
+    assert archive.statuses[5] == "incomplete"
+    archive.run(-4, "backfill", Fill())
+    assert archive.statuses == ["incomplete"] * 4 + ["complete"] * 2
 
 
 def test_a_partition_that_is_added_after_the_topic_was_made_again_with_fewer_has_lost_nothing() -> None:

@@ -16,7 +16,17 @@ from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress, after_run, witnesses_of
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.stretches import Stretch
-from kafka_archiver.model.unsure_hours import IfOrdered, LeftOutOffsets, Unsure, gone_by, if_ordered, latest_of, losses
+from kafka_archiver.model.unsure_hours import (
+    IfOrdered,
+    LeftOutOffsets,
+    Unsure,
+    gone_by,
+    hour_after_plan,
+    if_ordered,
+    latest_of,
+    losses,
+    not_archived_any_more,
+)
 from kafka_archiver.values.documents import Document, UtcTime
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -141,10 +151,13 @@ class Progress(Document):
         gone_logs = _gone_logs(self.partitions, plan)
         older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in gone_logs)
         as_of, older = reached(self.as_of, older, waiting, known)
+        dropped = _dropped(older, known, plan)
+        older = tuple(o for o in older if o not in dropped)
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
         added = _added_later(self.partitions, plan) if plan.hour_rules >= 4 else ()
         new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out, added)]
+        new += [not_archived_any_more(plan, each) for each in dropped]
         disorder = max([former_disorder, *(p.order.disorder for p in partitions if p.order)])
         return self.model_copy(
             update={
@@ -175,6 +188,17 @@ def _gone_logs(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicParti
         return anew
     topics, planned_names = {name.topic for name in anew}, {planned.name for planned in plan.partitions}
     return anew | {p.name for p in known if p.topic in topics and p.name not in planned_names}
+
+
+def _dropped(
+    older: Iterable[LeftOutOffsets], known: Mapping[TopicPartition, PartitionProgress], plan: Plan
+) -> list[LeftOutOffsets]:
+    """Return what is left out, by its time of hours to come, of topics that the plan does not archive any more."""
+    if plan.hour_rules < 4 or plan.supersedes:
+        return []
+    topics, until = {planned.topic for planned in plan.partitions}, hour_after_plan(plan)
+    dropped = (o for o in older if o.topic not in topics and o.than > until)
+    return [o for o in dropped if known[TopicPartition(o.topic, o.partition)].without(o.ranges)]
 
 
 def _added_later(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:

@@ -208,6 +208,18 @@ def losses(
         yield Loss(Unsure(until=until, reason=reason), shorter)
 
 
+def hour_after_plan(plan: Plan) -> UtcTime:
+    """Return the first hour that begins after a plan was made, by the later clock."""
+    return _hour_after(plan.at_latest or plan.planned_at + _CLOCKS)
+
+
+def not_archived_any_more(plan: Plan, older: LeftOutOffsets) -> Loss:
+    """Return what is left out of a topic that the plan does not archive, as a loss: it is of no hour to come."""
+    name = TopicPartition(older.topic, older.partition)
+    reason = f"{name} is not archived any more since run {plan.run}, and the archive does not have all of it"
+    return Loss(Unsure(until=hour_after_plan(plan), reason=reason))
+
+
 def _earliest(planned: datetime, partition: PartitionPlan) -> datetime:
     """Return a moment by which everything that the plan calls lost had been appended."""
     return min(planned, partition.appended_by or planned)
