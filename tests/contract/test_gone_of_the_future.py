@@ -49,6 +49,22 @@ def test_what_was_left_out_and_is_gone() -> None:
     assert archive.statuses == ["incomplete"] * 4 + ["complete"] * 2
 
 
+def test_it_is_asked_about_once() -> None:
+    archive = left_out()
+    go_on(archive, 1)
+    archive.twin.delete_records(LOG, 2)
+    go_on(archive, 2)
+    archive.twin.delete_records(LOG, 4)
+    go_on(archive, 3, 4, 5)
+    # While some of it is there, nothing new is known.
+    assert [bool(plan.partitions[0].older) for plan in archive.ledger.following(0)] == [
+        True,
+        *[False] * 2,
+        True,
+        *[False] * 2,
+    ]
+
+
 def test_what_is_gone_of_it_when_the_rest_is_filled() -> None:
     archive = left_out()
     archive.twin.delete_records(LOG, 2)
