@@ -190,11 +190,6 @@ def test_a_refusal_of_the_broker_says_what_to_change(kafka: Kafka) -> None:
         with pytest.raises(PermanentError, match=words):
             writer.commit("g", "s")
         writer.close()
-        # The refusal may come while more is sent.
-        writer = target.writer(uuid.uuid4().hex, name)
-        with pytest.raises(PermanentError, match=words):
-            until(lambda: writer.send(records))  # noqa: B023 - called at once
-        writer.close()
 
 
 def test_small_records_fit_a_topic_of_small_batches(kafka: Kafka) -> None:

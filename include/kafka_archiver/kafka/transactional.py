@@ -178,7 +178,8 @@ class TransactionalWriter:
         """Return the answer about a record that was refused, which may come a moment later; None: there is none."""
         for _ in range(_REFUSAL_TRIES):
             if refusal := self._sender.answer().error:
-                return refusal
+                # Of what it had not sent yet, the client says that it is gone, perhaps first.
+                return None if refusal.code() == KafkaError._PURGE_QUEUE else refusal
             self._sender.poll(PAUSE)
         return None
 
