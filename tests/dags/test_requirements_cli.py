@@ -38,6 +38,15 @@ def test_an_extra_that_is_not_installed_here_is_left_out_and_named(call: Call, m
     assert "the extra avro is not installed here" in call("requirements").err
 
 
+def test_a_version_that_executors_cannot_use_is_left_out_and_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A plain Airflow of today brings pandas 3.
+    real = requirements._version
+    monkeypatch.setattr(requirements, "_version", lambda name: "3.1.1" if name == "pandas" else real(name))
+    shown = call("requirements")
+    assert "pandas" not in shown.out
+    assert "pandas 3.1.1 is installed here, but executors need pandas<3: left out" in shown.err
+
+
 def test_a_package_on_pythonpath_alone_does_not_say_what_it_needs(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "_version", lambda name: None)
     assert "pip install 'kafka-archiver[airflow]'" in call("requirements", code=1).err

@@ -22,8 +22,13 @@ CHROMIUM = shutil.which("chromium")
 PHONE = {"width": 390, "height": 844}
 # The folder of the docs' pictures, if they are to be drawn, and the most bytes of each.
 PICTURES, LARGE = os.environ.get("ARCHIVER_SCREENSHOTS"), 150_000
-# Pillow is no requirement of ours: only somebody who draws the pictures needs it.
-_PALETTE = "from PIL import Image; import sys; p = sys.argv[1]; Image.open(p).convert('RGB').quantize(128, dither=0)"
+# Pillow is no requirement of ours: only somebody who draws the pictures needs it. Rare colours stay.
+PALETTE = """
+import sys
+from PIL import Image
+picture = Image.open(sys.argv[1]).convert("RGB")
+picture.quantize(255, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(sys.argv[1], optimize=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,6 @@ def picture(page: Page, name: str, below: str) -> None:
     assert box
     clip = {"x": 0, "y": 0, "width": 1280, "height": round(box["y"] + box["height"] + 16)}
     page.screenshot(path=file, full_page=True, clip=clip)  # type: ignore[arg-type]
-    command = [BIN / "uv", "run", "--no-project", "--with", "pillow==12.0.0", "python", "-c"]
-    subprocess.run([*command, f"{_PALETTE}.save(p, optimize=True)", file], check=True)
+    pillow = [BIN / "uv", "run", "--no-project", "--with", "pillow==12.0.0", "python", "-c", PALETTE]
+    subprocess.run([*pillow, file], check=True)
     assert file.stat().st_size <= LARGE, f"{file} has {file.stat().st_size} bytes"

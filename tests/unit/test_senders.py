@@ -150,7 +150,16 @@ def test_a_connection_that_leaves_too_little_time_for_a_transaction_is_refused_b
 
 
 @pytest.mark.parametrize("call", ["send", "commit"])
-def test_a_refused_record_is_the_reason_of_what_fails_behind_it(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (KafkaError.INVALID_TIMESTAMP, "its timestamp is out of the topic's message.timestamp.before.max.ms"),
+        (KafkaError._INVALID_DIFFERENT_RECORD, "the broker refuses it, or another record of its batch"),
+    ],
+)
+def test_a_refused_record_is_the_reason_of_what_fails_behind_it(
+    monkeypatch: pytest.MonkeyPatch, call: str, code: int, words: str
+) -> None:
     class Refused(FakeSender):
         def send(self, batch: pa.RecordBatch) -> None:
             if call == "send":
@@ -160,10 +169,10 @@ def test_a_refused_record_is_the_reason_of_what_fails_behind_it(monkeypatch: pyt
             return 1
 
         def answer(self) -> Answer:
-            return Answer(None, None, KafkaError(KafkaError.INVALID_TIMESTAMP))
+            return Answer(None, None, KafkaError(code))
 
     monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: Refused())
     writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
     batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
-    with pytest.raises(PermanentError, match=r"its timestamp is out of the topic's message.timestamp.before.max.ms"):
+    with pytest.raises(PermanentError, match=words):
         (writer.send(batch), writer.commit("g", "s"))

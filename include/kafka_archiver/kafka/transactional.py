@@ -1,7 +1,8 @@
 """The transactional writer of one partition. It writes records and the restore's progress in one transaction.
 
-Its transactional id is of the partition, not of the attempt: whoever creates a writer fences the earlier one, and what
-that had not committed is aborted. After any answer that is not sure, a writer is of no use: close it, create another.
+Its transactional id (`work.restore.partition_writer`) is of the partition, not of the attempt: whoever creates a writer
+fences the earlier one, and what that had not committed is aborted. After any answer that is not sure, a writer is of no
+use: close it, create another.
 """
 
 import threading
@@ -37,6 +38,8 @@ SECONDS, MORE, CLOSE = 60.0, 30.0, 10.0
 TRANSACTION_MS = 300_000
 # Less than this, the brokers would abort them, and it would look like another attempt's doing.
 LEAST_TRANSACTION_MS = 30_000
+# Waits of `PAUSE` for the answer about a record that was refused.
+_REFUSAL_TRIES = 40
 _TUNING = {
     # A commit does not wait for it.
     "linger.ms": 200,
@@ -54,11 +57,17 @@ LARGEST_BATCH = 1_000_000
 # which doubled the CPU time of a writer: so no further piece is sent while more than so many bytes have no answer.
 MOST_ON_ITS_WAY = 3 * LARGEST_BATCH
 _FENCED = {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
+_REFUSED_WITH_OTHERS = (
+    "the broker refuses it, or another record of its batch (a compacted topic takes no record without a key, and one "
+    "with message.timestamp.before.max.ms or after.max.ms none that is older or later)"
+)
 _REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than the topic's max.message.bytes; raise it",
     KafkaError.INVALID_TIMESTAMP: "its timestamp is out of the topic's message.timestamp.before.max.ms or "
     "after.max.ms; raise them for the time of the restore",
-    KafkaError.INVALID_RECORD: "the broker refuses it (a compacted topic takes no record without a key)",
+    # Brokers and client name the reason for some records of a batch, and say these of the others.
+    KafkaError.INVALID_RECORD: _REFUSED_WITH_OTHERS,
+    KafkaError._INVALID_DIFFERENT_RECORD: _REFUSED_WITH_OTHERS,
     KafkaError.POLICY_VIOLATION: "a policy of the broker refuses it",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "the credentials may not write; grant them Write on the topic",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "grant the credentials Write and Describe on the "
@@ -162,8 +171,16 @@ class TransactionalWriter:
                 self._on_its_way.add(piece.num_rows, piece.nbytes)
         except KafkaException as error:
             # Behind a record that was refused, the client says no more than that it is.
-            refusal = self._sender.answer().error or error.args[0]
-            self._raise(refusal, f"write a record to {self._name}", error)
+            refusal = self._refusal() if error.args[0].code() == KafkaError._STATE else None
+            self._raise(refusal or error.args[0], f"write a record to {self._name}", error)
+
+    def _refusal(self) -> KafkaError | None:
+        """Return the answer about a record that was refused, which may come a moment later; None: there is none."""
+        for _ in range(_REFUSAL_TRIES):
+            if refusal := self._sender.answer().error:
+                return refusal
+            self._sender.poll(PAUSE)
+        return None
 
     def commit(self, group: str, stamp: str) -> Range:
         """Commit the open transaction, and with it the offset behind its last record as the progress of the group.

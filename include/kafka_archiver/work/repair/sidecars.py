@@ -21,7 +21,7 @@ from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.upload import Sender
 from kafka_archiver.store import Store
-from kafka_archiver.store.compare import is_there
+from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.columns import Int64s
 from kafka_archiver.work.archive.replay import retake_intent
