@@ -1,6 +1,7 @@
 # `make` lists the targets. PORT_OFFSET=1000 moves every port of the stack, so that two stacks can run side by side.
-PYTHON ?= python3
 VENV := .venv/bin
+# `make PYTHON=python3.12 install` makes .venv anew, and later targets stay with its Python.
+PYTHON ?= $(or $(wildcard $(VENV)/python),python3)
 
 .DEFAULT_GOAL := help
 .PHONY: help install up down status demo test attack bench lint docs wheel lock
@@ -8,7 +9,7 @@ VENV := .venv/bin
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: ## Make .venv and fetch the jars (other targets run it if needed; needs Python 3.11 and Java 17)
+install: ## Make .venv and fetch the jars (other targets run it if needed; needs Python 3.11 or 3.12, and Java 17)
 	@$(PYTHON) -m scripts.stack.install
 
 up: install ## Start Kafka, S3, a schema registry and Airflow, wait until they answer, write .local/env.sh

@@ -56,7 +56,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--records", type=_at_least(FEW + 1), default=1_000_000, help="in each scenario (default 1,000,000)"
     )
-    parser.add_argument("--scenario", choices=list(SCENARIOS), nargs="+", default=list(SCENARIOS), help="default: all")
+    usual = [name for name, scenario in SCENARIOS.items() if scenario.usual]
+    parser.add_argument(
+        "--scenario",
+        choices=list(SCENARIOS),
+        nargs="+",
+        default=usual,
+        help=f"default: all but {', '.join(name for name in SCENARIOS if name not in usual)}",
+    )
     parser.add_argument(
         "--repeat", type=_at_least(1), default=1, metavar="N", help="run each N times; the table has medians"
     )

@@ -1,12 +1,14 @@
 """Topics on the bench's broker. They are filled once and kept for later runs."""
 
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
+_LEADER_SECONDS = 60
 _PRODUCER = {"linger.ms": 50, "batch.size": 1 << 20, "queue.buffering.max.messages": 200_000, "acks": 1}
 
 
@@ -20,14 +22,25 @@ class Record(NamedTuple):
 
 
 def length(brokers: str, topic: str, partitions: int) -> int:
-    """The number of offsets of a topic; 0 if it does not exist."""
-    if topic not in AdminClient({"bootstrap.servers": brokers}).list_topics(timeout=10).topics:
+    """Return the number of offsets of a topic; 0 if it does not exist. Wait until its partitions have leaders.
+
+    :raises RuntimeError: the broker does not say it within a minute.
+    """
+    admin = AdminClient({"bootstrap.servers": brokers})
+    if topic not in admin.list_topics(timeout=10).topics:
         return 0
-    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "bench"})
-    try:
-        return sum(consumer.get_watermark_offsets(TopicPartition(topic, p))[1] for p in range(partitions))
-    finally:
-        consumer.close()
+    ends = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}  # type: ignore[no-untyped-call]
+    until = time.monotonic() + _LEADER_SECONDS
+    while True:
+        # One request for all partitions: one for each takes seconds for thousands.
+        answers = admin.list_offsets(ends, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=30)
+        try:
+            return sum(answer.result().offset for answer in answers.values())
+        except KafkaException as error:
+            # After its start a broker answers NOT_LEADER_FOR_PARTITION for a while.
+            if time.monotonic() > until:
+                raise RuntimeError(f"the ends of topic {topic} are not known: {error}") from error
+            time.sleep(0.5)
 
 
 def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], number: int) -> None:

@@ -2,7 +2,9 @@
 # runs in the worker. From the root of the repository:
 #   docker build --file include/images/airflow.Dockerfile --tag kafka-archiver-airflow:1.0.0 .
 
-FROM python:3.11-slim-bookworm AS wheel
+# 3.11 or 3.12; the executors' image needs the same.
+ARG PYTHON=3.11
+FROM python:${PYTHON}-slim-bookworm AS wheel
 COPY pyproject.toml LICENSE README.md /source/
 COPY include/kafka_archiver /source/include/kafka_archiver
 # What reads and decodes records in C: each job brings it to its executors, and they have no compiler.
@@ -13,7 +15,8 @@ RUN apt-get update \
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel /source
 
 # "slim" has no providers: the versions of the full image's conflict with requirements.txt.
-FROM apache/airflow:slim-3.3.2-python3.11
+FROM apache/airflow:slim-3.3.2-python${PYTHON}
+ARG PYTHON
 USER root
 # Spark's scripts use ps.
 RUN apt-get update \
@@ -37,4 +40,4 @@ RUN cd "$(python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file_
 # A named volume takes its owner from this directory.
 RUN mkdir -p /opt/airflow/state
 # Driver and executors need the same Python.
-ENV PYSPARK_PYTHON=python3.11 PYSPARK_DRIVER_PYTHON=python
+ENV PYSPARK_PYTHON=python${PYTHON} PYSPARK_DRIVER_PYTHON=python

@@ -2,7 +2,9 @@
 # Each job brings its own archiver, which precedes the one in this image. From the root of the repository:
 #   docker build --file include/images/executor.Dockerfile --tag kafka-archiver-executor:1.0.0 .
 
-FROM python:3.11-slim-bookworm AS wheel
+# 3.11 or 3.12; Airflow's image needs the same.
+ARG PYTHON=3.11
+FROM python:${PYTHON}-slim-bookworm AS wheel
 COPY pyproject.toml LICENSE README.md /source/
 COPY include/kafka_archiver /source/include/kafka_archiver
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel /source
@@ -11,13 +13,14 @@ FROM apache/spark:4.2.0-scala2.13-java17-ubuntu AS spark
 
 # Driver and executors exchange pickle and Arrow data, so both need the same Python and packages: Spark's own images have
 # another Python.
-FROM python:3.11-slim-bookworm
+FROM python:${PYTHON}-slim-bookworm
+ARG PYTHON
 # Spark's scripts use ps, its entrypoint for Kubernetes the other three.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps gosu libnss-wrapper tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 185 --gid root --home-dir /opt/spark spark
-ENV SPARK_HOME=/opt/spark PATH=/opt/spark/bin:$PATH PYSPARK_PYTHON=python3.11
+ENV SPARK_HOME=/opt/spark PATH=/opt/spark/bin:$PATH PYSPARK_PYTHON=python${PYTHON}
 COPY --from=spark --chown=spark:root /opt/spark /opt/spark
 COPY --from=spark /opt/entrypoint.sh /opt/
 

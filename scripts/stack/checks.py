@@ -10,6 +10,7 @@ from pathlib import Path
 from scripts.stack.errors import StackError
 
 GIB = 1024**3
+PYTHONS = ("3.11", "3.12")
 NEEDED_DISK_GIB = 3
 
 
@@ -23,19 +24,24 @@ def require_disk(directory: Path, needed_gib: float = NEEDED_DISK_GIB) -> None:
         )
 
 
-def find_python() -> Path:
-    """A Python 3.11: the running one, else python3.11 on PATH.
+def running_version() -> str:
+    """Return the running Python's version as `PYTHONS` has it."""
+    return ".".join(map(str, sys.version_info[:2]))
 
-    :raises StackError: there is no Python 3.11.
+
+def find_python() -> Path:
+    """Return a Python of `PYTHONS`: the running one, else one on PATH.
+
+    :raises StackError: there is none.
     """
-    version = ".".join(map(str, sys.version_info[:2]))
-    if version == "3.11":
+    version = running_version()
+    if version in PYTHONS:
         # Inside a virtual environment, sys.executable is the environment's Python, not the system's.
         return Path(getattr(sys, "_base_executable", sys.executable))
-    python = shutil.which("python3.11")
-    if python is not None and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
-        return Path(python)
+    for python in filter(None, (shutil.which(f"python{other}") for other in PYTHONS)):
+        if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return Path(python)
     raise StackError(
-        f"Python 3.11 is needed, but python3 is {version} and there is no python3.11 on PATH:"
+        f"Python {' or '.join(PYTHONS)} is needed, but python3 is {version} and there is no other on PATH:"
         " install it (Debian 12: apt-get install python3.11-venv), or `make PYTHON=/path/to/python3.11`"
     )

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.stack.checks import find_python, require_disk
+from scripts.stack.checks import PYTHONS, find_python, require_disk, running_version
 from scripts.stack.class_data import make_class_data
 from scripts.stack.errors import StackError
 from scripts.stack.jars import fetch_jars
 from scripts.stack.java import find_java
-from scripts.stack.paths import BIN, LOCAL, ROOT, TEMPORARY, VENV
+from scripts.stack.paths import BIN, LOCAL, ROOT, SPARK_HOME, TEMPORARY, VENV
 from scripts.stack.registry_program import fetch_registry
 
 REQUIREMENTS = ROOT / "requirements.txt"
@@ -31,15 +31,20 @@ def install() -> None:
     """:raises StackError: Java, Python or disk space is missing, or a download failed."""
     java = find_java()
     python = find_python()
+    if running_version() not in PYTHONS:
+        os.execv(python, [str(python), "-m", "scripts.stack.install"])
     TEMPORARY.mkdir(parents=True, exist_ok=True)
     log = LOCAL / "install.log"
     # A second `make` in the same checkout waits for the first one.
     with (LOCAL / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp, fingerprint = VENV / "kafka-archiver.stamp", _fingerprint()
-        if not stamp.exists() or stamp.read_text() != fingerprint:
+        is_of_this_python = SPARK_HOME.exists()
+        if not is_of_this_python or not stamp.exists() or stamp.read_text() != fingerprint:
             require_disk(ROOT)
             log.write_bytes(b"")
+            if not is_of_this_python:
+                shutil.rmtree(VENV, ignore_errors=True)
             _step("Python packages", lambda: _packages(python, log))
             stamp.write_text(fingerprint)
         _compile_batch_reader(log)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_archiver.planning import interval_offsets
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.work.rebuild import rebuild_run
 from tests.support.topics import DAY, HOUR, Record
 from tests.support.twin_archive import TwinArchive
 
@@ -142,6 +144,26 @@ def test_plans_without_the_declaration_have_no_field_of_it() -> None:
     archive = lost_at(90, [130], None)
     assert all(b"ordered_within_ms" not in plan.to_json() for plan in archive.ledger.following(0))
     assert {plan.ordered_within_ms for plan in lost_at(90, [130]).ledger.following(0)} == {300_000}
+
+
+def test_a_rebuild_by_another_time_assumes_nothing_of_the_order_of_kafkas_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interval_offsets, "GUARD", 1)
+    archive = TwinArchive(1, 8, "5m", start="latest")
+    for number in range(7):
+        # By the header, records of hour 5 are of hour 2.
+        header = DAY + (number if number != 5 else 2) * HOUR
+        archive.twin.produce(
+            "orders", [Record(0, DAY + number * HOUR, b"{}", None, [("t", b"%d" % header)]) for _ in range(3)]
+        )
+    archive.run(7, "scheduled")
+    unfinished = archive.plan(2, "backfill").runs[-1]
+    archive.file_by({"from": "header", "header": "t", "unit": "ms", "missing": "record"})
+    archive.finish(rebuild_run(archive.context, unfinished))
+    proof = archive.proof(2)
+    assert proof
+    assert (proof.rows, proof.status) == (3, "incomplete")
 
 
 @settings(max_examples=60, deadline=None)

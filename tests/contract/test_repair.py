@@ -23,6 +23,7 @@ from kafka_archiver.model.object_keys import (
 )
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.dag_run.figures import figures
+from kafka_archiver.orchestration.dag_run.note import succeeded
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
@@ -287,7 +288,7 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     after, mended = looked
     done = figures(lake.context, work.runs, close_hours(lake.context, work.runs), final=work.final, mended=mended)
     assert done.final == (run,)
-    assert done.line == "0 records, 1 object repaired; hours are closed until 2026-11-20 07:00 UTC"
+    assert succeeded(done) == "0 records, 1 object repaired; hours are closed until 2026-11-20 07:00 UTC"
     assert wrong(lake) == sorted(f.subject for f in after.damage) == sorted([changed, other])
     assert after.mended == Mended(at=lake.now, objects=1)
     assert (after.audited_at, after.counts) == (before.audited_at, before.counts)

@@ -178,6 +178,10 @@ def test_a_refusal_of_the_broker_says_what_to_change(kafka: Kafka) -> None:
         "max.message.bytes": ({"max_message_bytes": "2000"}, batch(random.Random(0).randbytes(3000))),
         "message.timestamp.before.max.ms": ({"message_timestamp_before_max_ms": "1000"}, batch(b"x", timestamp=1)),
         "without a key": ({"cleanup_policy": "compact"}, batch(b"x")),
+        "before.max.ms or after.max.ms": (
+            {"message_timestamp_before_max_ms": str(10 * 365 * 86_400_000)},
+            pa.concat_batches([batch(b"x"), batch(b"x", timestamp=1), batch(b"x")]),
+        ),
     }
     for words, (settings, records) in cases.items():
         name = TopicPartition(new_topic(brokers, **settings), 0)

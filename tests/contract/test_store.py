@@ -14,8 +14,8 @@ from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.store import PendingUpload, Store, UploadedPart
 from kafka_archiver.store.azure import AzureStore
 from kafka_archiver.store.base import MAX_PARTS, MIN_PART
-from kafka_archiver.store.compare import compare
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3 import S3Store
 from kafka_archiver.values.checksum import crc32

@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.state.doctor.store import check_store
 from kafka_archiver.store import open_store
 from kafka_archiver.store.base import MIN_PART
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.checksum import crc32
 from kafka_archiver.values.ranges import Range, TopicPartition
 from scripts.stack.s3 import S3

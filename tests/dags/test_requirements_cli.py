@@ -1,6 +1,7 @@
 """`airflow archive requirements`: what Spark's executors need, in the versions of this environment."""
 
 import re
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -16,7 +17,8 @@ PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_te
 
 def test_it_lists_what_the_guide_says_that_executors_need_with_the_locked_versions(call: Call) -> None:
     shown = call("requirements").out.splitlines()
-    assert shown[0] == "# For the executors of a Spark 4.2.0 with Python 3.11, which brings pyspark itself."
+    python = ".".join(map(str, sys.version_info[:2]))
+    assert shown[0] == f"# For the executors of a Spark 4.2.0 with Python {python}, which brings pyspark itself."
     packages = dict(line.split("==") for line in shown[1:])
     assert {"fastavro", "ptars", "jsonschema-rs", "cryptography", "pandas"} < packages.keys()
     assert documented("each executor's Python needs", "`requirements.txt`") <= {n.replace("-", "_") for n in packages}
@@ -34,6 +36,15 @@ def test_an_extra_that_is_not_installed_here_is_left_out_and_named(call: Call, m
     assert "fastavro" not in shown.json["packages"]
     assert shown.json["packages"]["pyarrow"] == version("pyarrow")
     assert "the extra avro is not installed here" in call("requirements").err
+
+
+def test_a_version_that_executors_cannot_use_is_left_out_and_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A plain Airflow of today brings pandas 3.
+    real = requirements._version
+    monkeypatch.setattr(requirements, "_version", lambda name: "3.1.1" if name == "pandas" else real(name))
+    shown = call("requirements")
+    assert "pandas" not in shown.out
+    assert "pandas 3.1.1 is installed here, but executors need pandas<3: left out" in shown.err
 
 
 def test_a_package_on_pythonpath_alone_does_not_say_what_it_needs(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.partition_writer import PartitionWriter
 from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.verify import PartitionReader
-from kafka_archiver.work.restore.write import PartitionWriter
 from scripts.stack.kafka import Kafka
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.java_consumer import java_consumed

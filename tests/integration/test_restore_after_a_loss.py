@@ -20,11 +20,11 @@ from kafka_archiver.work.restore.forecast import forecast
 from kafka_archiver.work.restore.groups import GroupMover, snapshot_of_groups, translate_groups, verified_map
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.partition_writer import PartitionWriter
 from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.prepare import prepare
 from kafka_archiver.work.restore.step import publish, published
 from kafka_archiver.work.restore.verify import PartitionReader
-from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until

@@ -2,7 +2,8 @@
 
 AIRFLOW_CONSTRAINTS names a file or an address of other versions than those of requirements.txt: the constraints that
 Airflow publishes. Where their address is out of reach, this makes them as Airflow does, from its day of release:
-    echo 'apache-airflow[all]==3.3.2' | uv pip compile --python-version 3.11 --exclude-newer 2026-09-18 -o FILE -
+    echo 'apache-airflow[all]==3.3.2' | uv pip compile --python-version 3.12 --exclude-newer 2026-09-18 -o FILE -
+with the version of .venv's Python.
 """
 
 import gzip

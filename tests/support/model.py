@@ -28,7 +28,7 @@ from kafka_archiver.messages.errors import ArchiverError, IntegrityError, Transi
 from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.values.intervals import Interval, from_ms
+from kafka_archiver.values.intervals import Interval, from_ms, to_ms
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
@@ -869,6 +869,7 @@ class Model(RuleBasedStateMachine):
                 self._finish_everything()
                 self._fill_everything()
                 self.oracle.check_filled()
+                self._close_future_hours()
                 self.oracle.check_lookup(self._ledger(self.store))
         finally:
             for actor in self.frozen:
@@ -886,6 +887,18 @@ class Model(RuleBasedStateMachine):
             assert without_progress < 5, f"five runs have brought nothing: {left} are left out"
             least = min(least, total)
             self.fill([], True, False, None)
+
+    def _close_future_hours(self) -> None:
+        """Check that nothing that is gone keeps hours from being complete that have not begun."""
+        if self._incomplete_until() > self.now_ms:
+            self._finish_everything()
+        # Clocks differ by minutes.
+        assert self._incomplete_until() <= self.now_ms + 2 * HOUR, f"nothing completes hours: {self.ledger.progress()}"
+
+    def _incomplete_until(self) -> int:
+        progress = self.ledger.progress()
+        moments = (progress.whole_from, progress.unsure and progress.unsure.until) if progress else ()
+        return max((to_ms(moment) for moment in moments if moment), default=0)
 
     def _left_out(self) -> Mapping[TopicPartition, int]:
         context = self._context(self.archive(ALL_GOES), self.world.cluster, self.store, self._moment)

@@ -15,7 +15,7 @@ from kafka_archiver.work.archive.step import ArchiveStep
 from kafka_archiver.work.backlog import archive_runs
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
-from kafka_archiver.work.plan import Fill, count_left_out, plan
+from kafka_archiver.work.plan import Fill, PlannedWork, count_left_out, plan
 from kafka_archiver.work.verify import verify
 from tests.support.archiver import hour
 from tests.support.topics import DAY, HOUR
@@ -55,9 +55,14 @@ class TwinArchive:
         self.archive = Archive.model_validate(self.archive.model_dump(by_alias=True) | {"timestamp": time})
 
     def run(self, number: int, origin: Any, fill: Fill | None = None) -> None:
+        self.finish(self.plan(number, origin, fill))
+
+    def plan(self, number: int, origin: Any, fill: Fill | None = None) -> PlannedWork:
         self.now = max(self.now + 60_000, DAY + (number + 1) * HOUR + 60_000)
+        return plan(self.context, hour(number), origin, fill)
+
+    def finish(self, work: PlannedWork) -> None:
         context = self.context
-        work = plan(context, hour(number), origin, fill)
         choice = ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
         job = ArchiveStep(context.cluster, self.world.store, self.ledger, self, choice)
         archive_runs(context, work, job.run)

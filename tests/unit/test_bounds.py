@@ -10,7 +10,7 @@ import pytest
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.archives import read_archives
-from kafka_archiver.config.bounds import require_bounded
+from kafka_archiver.config.yaml_limits import require_bounded
 from kafka_archiver.imports.reading import read_keys
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema

@@ -1,8 +1,7 @@
 """A dead letter has everything that Kafka had, and is read back as it was; what it lacks, it says."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
@@ -45,8 +44,7 @@ def rows_of(
 def put_aside(chunk: Chunk, batches: Iterator[pa.RecordBatch], store: Store) -> list[ObjectEntry]:
     """Every record as a dead letter."""
     job = WriteJob(archive="a", settings=Settings(), bad_record="dead_letter")
-    with tempfile.TemporaryDirectory() as directory, Sender(store, 1) as sender:
-        bad = BadRecords(chunk, job, Limits(), sender, Path(directory))
+    with Sender(store, 1) as sender, closing(BadRecords(chunk, job, Limits(), sender)) as bad:
         for some in batches:
             if some.num_rows:
                 bad.take(some, {offset: f"why {offset}" for offset in some.column("offset").to_pylist()})

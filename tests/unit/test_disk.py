@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.records.writer.disk import abandoned, sweep, working_directory
+from kafka_archiver.records.writer.disk import LateDirectory, abandoned, sweep, working_directory
 from scripts.stack.paths import ROOT
 from tests.support.waiting import until
 
@@ -128,3 +129,12 @@ def test_tasks_that_begin_together_leave_each_other_alone(tmp_path: Path) -> Non
 def test_there_is_no_such_parent(tmp_path: Path) -> None:
     with pytest.raises(TransientError, match="Free space there"), working_directory(tmp_path / "none"):
         pass
+
+
+def test_a_late_directory_is_made_when_its_path_is_asked_for(tmp_path: Path) -> None:
+    with closing(LateDirectory(tmp_path)):
+        assert not list(tmp_path.iterdir())
+    with closing(LateDirectory(tmp_path)) as late:
+        assert [late.path] == list(tmp_path.iterdir())
+        (late.path / "file").touch()
+    assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.yaml_text import located
-from kafka_archiver.messages.explain import Fault, FaultyYamlError
+from kafka_archiver.messages.yaml_faults import Fault, FaultyYamlError
 
 pytestmark = pytest.mark.unit
 SECRET = "hunter2-hunter2"

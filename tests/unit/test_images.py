@@ -24,7 +24,7 @@ pytestmark = pytest.mark.unit
 IMAGES = ROOT / "include" / "images"
 PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-INSTRUCTIONS = {"COMMENT", "FROM", "COPY", "RUN", "USER", "ENV", "WORKDIR", "ENTRYPOINT"}
+INSTRUCTIONS = {"COMMENT", "ARG", "FROM", "COPY", "RUN", "USER", "ENV", "WORKDIR", "ENTRYPOINT"}
 JAR = re.search(r'name="spark-sql-kafka[^"]*" rev="([^"]+)"', (ROOT / "scripts/stack/ivy.xml").read_text())
 
 
@@ -116,7 +116,8 @@ def test_the_check_finds_what_a_build_would_fail_of(right: str, wrong: str, prob
 
 def test_images_have_the_versions_of_the_lock_file_and_one_python() -> None:
     airflow, executor = ((IMAGES / f"{name}.Dockerfile").read_text() for name in ("airflow", "executor"))
-    python = "3.11"
+    python = "${PYTHON}"
+    assert all(("ARG", "PYTHON=3.11") in instructions(text) for text in (airflow, executor))
     assert [base for base, _ in stages(airflow)] == [
         f"python:{python}-slim-bookworm",
         f"apache/airflow:slim-{PINS['apache-airflow']}-python{python}",

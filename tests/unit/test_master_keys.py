@@ -19,7 +19,7 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.messages.explain import explain
+from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.data_keys import DataKey, DataKeyDocument, Wrapped
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.writer.result import WriteJob
@@ -185,7 +185,7 @@ def test_the_yaml_has_a_key_for_each_master_key_of_a_service(install: Install) -
     for key in ("secret", "digit"):
         with pytest.raises(ValidationError) as caught:
             Client.model_validate({key: "1"})
-        assert list(explain(caught.value, "`{}` is none".format)) == [f"`{key}` is none"]
+        assert list(fault_lines(caught.value, "`{}` is none".format)) == [f"`{key}` is none"]
 
 
 def test_no_text_has_a_key(caplog: pytest.LogCaptureFixture) -> None:

@@ -346,3 +346,17 @@ def test_a_backfill_completes_no_hour_by_answers_of_a_leader_that_is_cut_off_amo
         state.produce(0, [(0, when, None, "good") for when in [-HOUR] * 3 + [HOUR // 2] * 6], None)
         state.backfill(1, ALL_GOES, [], True, False, 0)
         state.teardown()
+
+
+@pytest.mark.parametrize("how", ["retention", "recreate", "fill"])
+def test_what_is_left_out_of_a_wrong_clock_and_gone_keeps_no_hour_to_come_incomplete(how: str) -> None:
+    state = Model()
+    state.begin(STORE, {**SOURCE, "start": "latest"}, [2], "archive")
+    state.produce(0, [(1, 0, None, "good"), (1, "2090", None, "good"), (1, 0, None, "good")], None)
+    go(state)
+    if how == "recreate":
+        # With one partition.
+        state.recreate(0, [])
+    else:
+        state.retention(1, 1 if how == "fill" else 0)
+    state.teardown()

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.messages.wording import size
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import LONGEST, FailedRun, audited, failed, settled, settles
+from kafka_archiver.orchestration.dag_run.note import LONGEST, FailedRun, audited, failed, settled, settles, succeeded
 
 pytestmark = pytest.mark.unit
 SEVEN, MINUTE = datetime(2026, 11, 21, 7, tzinfo=UTC), timedelta(minutes=1)
@@ -31,7 +31,7 @@ RUN = "20261121T050000Z"
     ],
 )
 def test_a_successful_run_says_what_it_did(facts: dict[str, Any], line: str) -> None:
-    assert Figures(runs=(RUN,), **facts).line == line
+    assert succeeded(Figures(runs=(RUN,), **facts)) == line
 
 
 def test_sizes() -> None:

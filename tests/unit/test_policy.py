@@ -280,7 +280,7 @@ def test_a_group_moved_on_purpose_begins_a_new_generation_where_it_stands(positi
     planned = only(forward(choice, [state], ledger))
     assert (planned.generation, planned.start, planned.offset_ranges) == (1, position, (Range(position, 100),))
     # What nobody archives any more keeps hours from being complete.
-    assert left_out([planned], ledger, {}, True) == ({NAME: (Range(60, 80),)} if position == 80 else {})
+    assert left_out([planned], ledger, {}, True, FIVE) == ({NAME: (Range(60, 80),)} if position == 80 else {})
 
 
 def test_the_generation_that_began_goes_on() -> None:
@@ -291,11 +291,11 @@ def test_the_generation_that_began_goes_on() -> None:
 
 def test_what_lies_before_the_first_run_is_asked_about_once() -> None:
     first = only(forward(archive(), [observed(begin=40)], {}))
-    assert left_out([first], {}, {}, True) == {NAME: (Range(0, 40),)}
+    assert left_out([first], {}, {}, True, FIVE) == {NAME: (Range(0, 40),)}
     older = {NAME: LeftOutOffsets(topic="orders", partition=0, ranges=((0, 40),), than=FIVE)}
     ledger = {NAME: Progress(archive="orders").after(plan(1, first)).partitions[0]}
     second = only(forward(archive(), [observed(committed=100)], ledger))
-    assert left_out([second], ledger, older, True) == {}
+    assert left_out([second], ledger, older, True, FIVE) == {}
     # A backfill may have archived some of it, so that more can be known.
     third = only(backfill(observed(), ledger, 20, 60))
-    assert left_out([third], ledger, older, False) == {NAME: (Range(0, 20),)}
+    assert left_out([third], ledger, older, False, FIVE) == {NAME: (Range(0, 20),)}

@@ -1,6 +1,7 @@
 """The progress that runs of the line give: what they cover, and up to when nothing is missing."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.model.marks import MARKS
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.progress import Progress, explain
+from kafka_archiver.model.progress import Progress, reason_for_holes
 from kafka_archiver.values.ranges import Range
 from tests.support.plans import at, manifest, partition, plan
 
@@ -146,6 +147,35 @@ def test_offsets_whose_age_the_time_index_knew_leave_only_older_hours_unsure() -
     assert progress.unsure.until == at(-2)
 
 
+@pytest.mark.parametrize(("rules", "until", "whole_from"), [(3, at(999), at(999)), (4, at(5), None)])
+def test_plans_before_the_fourth_rules_keep_hours_incomplete_up_to_the_time_of_a_wrong_clock(
+    rules: int, until: datetime, whole_from: datetime | None
+) -> None:
+    left_out = {"older": ((0, 5),), "older_than": at(999)}
+    progress = after(plan(1, partition(5, 10, **left_out), partition(5, 10, partition=1, **left_out)))
+    late = plan(2, partition(4, 5, lost=((0, 4),), high=None), origin="backfill", start=3, hour_rules=rules)
+    progress = after(late, progress=progress)
+    assert progress.unsure
+    assert progress.unsure.until == until
+    # The topic is made again with one partition.
+    made_again = partition(0, 4, generation=1, topic_id="new", anew=True)
+    assert after(plan(3, made_again, hour_rules=rules), progress=progress).whole_from == whole_from
+
+
+@pytest.mark.parametrize(("rules", "until"), [(3, at(3)), (4, at(2))])
+def test_plans_before_the_fourth_rules_take_an_added_partition_for_a_topic_made_again(
+    rules: int, until: datetime
+) -> None:
+    new = {"generation": 1, "topic_id": "new"}
+    progress = after(
+        plan(1, partition(0, 4), partition(0, 4, partition=1), hour_rules=rules),
+        plan(2, partition(0, 4, anew=True, **new), start=0, hour_rules=rules),
+        plan(3, partition(4, 6, **new), partition(0, 2, partition=1, anew=True, **new), start=1.5, hour_rules=rules),
+    )
+    assert progress.unsure
+    assert progress.unsure.until == until
+
+
 def test_the_brokers_time_of_the_first_record_ends_the_unsure_time() -> None:
     first = plan(1, partition(2, 10, log_start=2, lost=((0, 2),), appended_by=at(0.5)))
     progress = NEW.after(first, "committed", manifest(first, [0]))
@@ -236,7 +266,7 @@ def test_what_the_archive_leaves_out_before_its_start_keeps_the_hours_it_may_be_
     first = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
     progress = after(first)
     assert (progress.closed_until, progress.whole_from) == (at(1), at(-2))
-    assert "orders[0] [0, 5)" in explain(progress)
+    assert "orders[0] [0, 5)" in reason_for_holes(progress)
     backfill = plan(2, partition(0, 5, high=None), origin="backfill")
     assert after(backfill, progress=progress).whole_from is None
 

@@ -16,9 +16,9 @@ from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.partition_writer import PartitionWriter
 from kafka_archiver.work.restore.plan import plan_restore
 from kafka_archiver.work.restore.verify import PartitionReader
-from kafka_archiver.work.restore.write import PartitionWriter
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import Lake
 from tests.support.restore_twin import Fate, FatedTarget, KilledError, TwinTarget, TwinWriter

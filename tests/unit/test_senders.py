@@ -16,7 +16,8 @@ from kafka_archiver.kafka.drain import library as native
 from kafka_archiver.kafka.drain.library import Answers, Position
 from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.sending import Answer, ObjectSender
-from kafka_archiver.kafka.transactional import OnItsWay
+from kafka_archiver.kafka.transactional import OnItsWay, TransactionalWriter
+from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.fake_librdkafka import Laid
@@ -30,6 +31,13 @@ HEADER = st.fixed_dictionaries({"key": st.text(st.characters(codec="utf-8", excl
 ROW = st.fixed_dictionaries(
     {"timestamp": TIMES, "key": BYTES, "value": BYTES, "headers": st.lists(HEADER, max_size=3)},
 )
+
+
+class FakeSender:
+    """A sender that does nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: 0
 
 
 def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -133,3 +141,38 @@ def test_what_is_on_its_way_is_the_pieces_without_all_answers(
         ends = [sum(rows for rows, _ in pieces[: n + 1]) for n in range(count)]
         expected = sum(size for (_, size), end in zip(pieces, ends, strict=False) if end > answered)
         assert on_its_way.size(sent - answered) == expected
+
+
+def test_a_connection_that_leaves_too_little_time_for_a_transaction_is_refused_before_anything_is_sent() -> None:
+    properties = {"bootstrap.servers": "nobody:9", "transaction.timeout.ms": "29999"}
+    with pytest.raises(ConfigError, match=r"`transaction.timeout.ms: 29999`: the brokers would abort.*give 30000"):
+        TransactionalWriter(properties, "id", NAME)
+
+
+@pytest.mark.parametrize("call", ["send", "commit"])
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (KafkaError.INVALID_TIMESTAMP, "its timestamp is out of the topic's message.timestamp.before.max.ms"),
+        (KafkaError._INVALID_DIFFERENT_RECORD, "the broker refuses it, or another record of its batch"),
+    ],
+)
+def test_a_refused_record_is_the_reason_of_what_fails_behind_it(
+    monkeypatch: pytest.MonkeyPatch, call: str, code: int, words: str
+) -> None:
+    class Refused(FakeSender):
+        def send(self, batch: pa.RecordBatch) -> None:
+            if call == "send":
+                raise KafkaException(KafkaError(KafkaError._STATE))
+
+        def flush(self, seconds: float) -> int:
+            return 1
+
+        def answer(self) -> Answer:
+            return Answer(None, None, KafkaError(code))
+
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: Refused())
+    writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
+    batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
+    with pytest.raises(PermanentError, match=words):
+        (writer.send(batch), writer.commit("g", "s"))

@@ -87,12 +87,12 @@ def test_too_little_disk_is_one_line_with_what_is_needed_and_what_is_free(tmp_pa
     require_disk(tmp_path, needed_gib=0)
 
 
-def test_another_python_than_3_11_is_refused_when_there_is_no_other(
+def test_another_python_than_3_11_and_3_12_is_refused_when_there_is_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 13, 1, "final", 0))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StackError, match=r"Python 3\.11 is needed, but python3 is 3\.13"):
+    with pytest.raises(StackError, match=r"Python 3\.11 or 3\.12 is needed, but python3 is 3\.13"):
         find_python()
 
 

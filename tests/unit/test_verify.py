@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.store.compare import compare
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.verify import verify

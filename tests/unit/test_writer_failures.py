@@ -228,7 +228,7 @@ def test_an_abort_that_fails_hides_nothing(caplog: pytest.LogCaptureFixture) -> 
 
 def test_there_is_no_room_on_disk(tmp_path: Path) -> None:
     with pytest.raises(TransientError, match="set another spill directory"):
-        write(chunk_of(0, 1), cut(ROWS[:1], 1), limits=Limits(spill_directory=tmp_path / "missing"))
+        write(chunk_of(0, 400), cut(ROWS, 50), limits=Limits(memory_bytes=2000, spill_directory=tmp_path / "missing"))
 
 
 FULL = """

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_archiver.records.writer import part
+from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.open_object import OpenObject
 from kafka_archiver.records.writer.part import DOUBLE_AFTER, PartBuffer
 from kafka_archiver.records.writer.part_stream import PartStream
@@ -126,7 +127,7 @@ class Given:
 def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path) -> None:
     large = bytearray(range(250))
     handed_over: Any = Given(large)
-    output = OpenObject("p", handed_over, PartStream(handed_over, 100, tmp_path))
+    output = OpenObject("p", handed_over, PartStream(handed_over, 100, LateDirectory(tmp_path)))
     output.write(pa.RecordBatch.from_pydict({"offset": [0], "timestamp": [0]}))
     assert handed_over.sent == [bytes(range(100)), bytes(range(100, 200))]
     assert output.memory == 50

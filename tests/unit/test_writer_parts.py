@@ -1,8 +1,7 @@
 """Parts grow, so that no object can need more of them than S3 takes."""
 
+from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
-from tempfile import gettempdir
 
 import pytest
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.part import PartBuffer, part_size
 from kafka_archiver.store.base import MAX_PART, MAX_PARTS
 
@@ -48,17 +48,18 @@ def test_one_part_more_is_refused_with_what_to_do() -> None:
 def test_a_part_is_its_bytes_and_no_more_of_them_than_allowed_are_in_memory(
     pieces: list[bytes], spilled: set[int], memory: int
 ) -> None:
-    part = PartBuffer(Path(gettempdir()), memory)
-    for number, piece in enumerate(pieces):
-        part.add(memoryview(piece))
-        assert part.memory <= memory
-        if number in spilled:
-            part.spill()
-    whole = b"".join(pieces)
-    assert part.size == len(whole)
-    taken = part.take()
-    assert isinstance(taken, bytes) == (len(whole) <= memory)
-    assert (taken if isinstance(taken, bytes) else taken.read()) == whole
-    part.close()
-    assert part.memory == 0
-    assert isinstance(taken, bytes) or taken.closed
+    with closing(LateDirectory(None)) as directory:
+        part = PartBuffer(directory, memory)
+        for number, piece in enumerate(pieces):
+            part.add(memoryview(piece))
+            assert part.memory <= memory
+            if number in spilled:
+                part.spill()
+        whole = b"".join(pieces)
+        assert part.size == len(whole)
+        taken = part.take()
+        assert isinstance(taken, bytes) == (len(whole) <= memory)
+        assert (taken if isinstance(taken, bytes) else taken.read()) == whole
+        part.close()
+        assert part.memory == 0
+        assert isinstance(taken, bytes) or taken.closed

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_archiver.audit.objects import may_have_written
+from kafka_archiver.audit.object_findings import may_have_written
 from kafka_archiver.audit.report import error
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair

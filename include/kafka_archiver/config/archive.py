@@ -14,8 +14,8 @@ from kafka_archiver.config.store import StoreSection
 from kafka_archiver.config.times import Schedule, Timestamp, Timezone, longest_interval
 from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import explain
 from kafka_archiver.messages.policies import PolicyChoices
+from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.tokens import Field as OfRecord
 from kafka_archiver.model.plan import Evolution, Header, Settings
@@ -142,7 +142,7 @@ class Archive(Section):
         try:
             chosen = type(self.policies).model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
-            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown_key))
+            wrong = "; ".join(f"in the run's `policies`: {line}" for line in fault_lines(error, unknown_key))
             raise ConfigError(f"{wrong} (policies: {', '.join(type(self.policies).model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from kafka_archiver.config import Archive, declarations, load_archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import Fault, FaultyYamlError
+from kafka_archiver.messages.yaml_faults import Fault, FaultyYamlError
 from kafka_archiver.values.documents import Value
 
 # Where a wrong file names its archive, and how much of it is searched.

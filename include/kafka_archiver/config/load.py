@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.config.bounds import read_bounded, require_bounded
 from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.section import unknown_key
+from kafka_archiver.config.yaml_limits import read_bounded, require_bounded
 from kafka_archiver.config.yaml_text import Read, located, read_yaml
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import Fault, FaultyYamlError, faults_of, kind_of
+from kafka_archiver.messages.yaml_faults import Fault, FaultyYamlError, faults_of, kind_of
 
 # The modules of each extra. pyproject.toml has the distributions.
 EXTRAS = {

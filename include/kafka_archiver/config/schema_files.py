@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from kafka_archiver.config.bounds import read_bounded
+from kafka_archiver.config.yaml_limits import read_bounded
 from kafka_archiver.messages.secrets import SECRET
 from kafka_archiver.model.schemas import Kind, Reference, Schema
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from kafka_archiver.config.bounds import DEEPEST, MOST_VALUES
 from kafka_archiver.config.variables import expand, is_one_variable
+from kafka_archiver.config.yaml_limits import DEEPEST, MOST_VALUES
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import Fault, FaultyYamlError
 from kafka_archiver.messages.secrets import key_name
+from kafka_archiver.messages.yaml_faults import Fault, FaultyYamlError
 
 _STRING = "tag:yaml.org,2002:str"
 QUOTES = "\"'"

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.transactional import TransactionalWriter
-from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.target_facts import TargetFacts, TopicFacts
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -20,6 +20,7 @@ def gather_facts(cluster: Cluster, topics: Collection[str], group: str, transact
     :param transactional_id: how the restore's transactional ids begin.
     :raises TransientError: the brokers do not answer.
     :raises PermanentError: they refuse the credentials, or do not let them describe a topic.
+    :raises ConfigError: the connection leaves too little time for a transaction.
     """
     existing = [name for name, identity in cluster.topic_ids(sorted(topics)).items() if identity is not None]
     return TargetFacts(
@@ -53,6 +54,8 @@ def _refused_transaction(cluster: Cluster, transactional_id: str) -> str:
     """Return why the brokers refuse a transactional producer; empty if they do not."""
     try:
         TransactionalWriter(cluster.properties, f"{transactional_id}preflight", TopicPartition("any", 0)).close()
+    except ConfigError:
+        raise
     except PermanentError as error:
         return str(error)
     return ""

@@ -1,7 +1,8 @@
 """The transactional writer of one partition. It writes records and the restore's progress in one transaction.
 
-Its transactional id is of the partition, not of the attempt: whoever creates a writer fences the earlier one, and what
-that had not committed is aborted. After any answer that is not sure, a writer is of no use: close it, create another.
+Its transactional id (`work.restore.partition_writer`) is of the partition, not of the attempt: whoever creates a writer
+fences the earlier one, and what that had not committed is aborted. After any answer that is not sure, a writer is of no
+use: close it, create another.
 """
 
 import threading
@@ -19,7 +20,14 @@ from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.sending import PAUSE, ObjectSender, Sender
-from kafka_archiver.messages.errors import ArchiverError, FencedError, PermanentError, TransientError, UncertainError
+from kafka_archiver.messages.errors import (
+    ArchiverError,
+    ConfigError,
+    FencedError,
+    PermanentError,
+    TransientError,
+    UncertainError,
+)
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.records.formats.shared.records import COLUMNS, normalised
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -28,6 +36,10 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 SECONDS, MORE, CLOSE = 60.0, 30.0, 10.0
 # The broker aborts a transaction that is open for longer. A restore's are far shorter.
 TRANSACTION_MS = 300_000
+# Less than this, the brokers would abort them, and it would look like another attempt's doing.
+LEAST_TRANSACTION_MS = 30_000
+# Waits of `PAUSE` for the answer about a record that was refused.
+_REFUSAL_TRIES = 40
 _TUNING = {
     # A commit does not wait for it.
     "linger.ms": 200,
@@ -45,11 +57,17 @@ LARGEST_BATCH = 1_000_000
 # which doubled the CPU time of a writer: so no further piece is sent while more than so many bytes have no answer.
 MOST_ON_ITS_WAY = 3 * LARGEST_BATCH
 _FENCED = {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
+_REFUSED_WITH_OTHERS = (
+    "the broker refuses it, or another record of its batch (a compacted topic takes no record without a key, and one "
+    "with message.timestamp.before.max.ms or after.max.ms none that is older or later)"
+)
 _REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than the topic's max.message.bytes; raise it",
     KafkaError.INVALID_TIMESTAMP: "its timestamp is out of the topic's message.timestamp.before.max.ms or "
     "after.max.ms; raise them for the time of the restore",
-    KafkaError.INVALID_RECORD: "the broker refuses it (a compacted topic takes no record without a key)",
+    # Brokers and client name the reason for some records of a batch, and say these of the others.
+    KafkaError.INVALID_RECORD: _REFUSED_WITH_OTHERS,
+    KafkaError._INVALID_DIFFERENT_RECORD: _REFUSED_WITH_OTHERS,
     KafkaError.POLICY_VIOLATION: "a policy of the broker refuses it",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "the credentials may not write; grant them Write on the topic",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "grant the credentials Write and Describe on the "
@@ -57,7 +75,7 @@ _REFUSED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "grant the credentials IdempotentWrite on the cluster",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "grant the credentials Read on the group of the restore",
     KafkaError.INVALID_TRANSACTION_TIMEOUT: "the brokers' transaction.max.timeout.ms is less than five minutes; raise "
-    "it, or set transaction.timeout.ms in the Kafka connection",
+    "it, or set transaction.timeout.ms in the Kafka connection, to 30000 or more",
 }
 # Producers whose last call never returned. To free them would wait for that call.
 _abandoned: list[Any] = []
@@ -91,6 +109,7 @@ class TransactionalWriter:
     :param transactional_id: the same for every attempt at this partition.
     :param largest_batch: the topic's max.message.bytes.
     :raises PermanentError: the brokers refuse the credentials or the transactional id.
+    :raises ConfigError: the properties leave too little time for a transaction.
     :raises TransientError: they do not answer.
     """
 
@@ -116,6 +135,7 @@ class TransactionalWriter:
             "enable.idempotence": True,
             "log_level": 2,
         }
+        _require_time(str(config["transaction.timeout.ms"]))
         try:
             self._sender = self._new(config)
         except KafkaException as error:
@@ -150,7 +170,18 @@ class TransactionalWriter:
                 self._rows += piece.num_rows
                 self._on_its_way.add(piece.num_rows, piece.nbytes)
         except KafkaException as error:
-            self._raise(error.args[0], f"write a record to {self._name}", error)
+            # Behind a record that was refused, the client says no more than that it is.
+            refusal = self._refusal() if error.args[0].code() == KafkaError._STATE else None
+            self._raise(refusal or error.args[0], f"write a record to {self._name}", error)
+
+    def _refusal(self) -> KafkaError | None:
+        """Return the answer about a record that was refused, which may come a moment later; None: there is none."""
+        for _ in range(_REFUSAL_TRIES):
+            if refusal := self._sender.answer().error:
+                # Of what it had not sent yet, the client says that it is gone, perhaps first.
+                return None if refusal.code() == KafkaError._PURGE_QUEUE else refusal
+            self._sender.poll(PAUSE)
+        return None
 
     def commit(self, group: str, stamp: str) -> Range:
         """Commit the open transaction, and with it the offset behind its last record as the progress of the group.
@@ -162,11 +193,12 @@ class TransactionalWriter:
         :raises UncertainError: it may be committed or not. :raises FencedError, PermanentError: it is not.
         """
         assert self._rows, "no transaction is open"
-        if self._do(f"write to {self._name}", lambda: self._sender.flush(self._seconds)):
-            raise UncertainError(f"the brokers did not take all records for {self._name} within {self._seconds:.0f} s")
+        waiting = self._do(f"write to {self._name}", lambda: self._sender.flush(self._seconds))
         answer = self._sender.answer()
         if answer.error:
             self._raise(answer.error, f"write a record to {self._name}")
+        if waiting:
+            raise UncertainError(f"the brokers did not take all records for {self._name} within {self._seconds:.0f} s")
         start, last = answer.first, answer.last
         if start is None or last is None or start < 0 or last < start + self._rows - 1:
             # A batch that was sent twice: the broker has it, and does not say where. Or a record failed.
@@ -220,6 +252,15 @@ class TransactionalWriter:
             raise translated from cause
         kind = UncertainError if began else TransientError
         raise kind(str(translated)) from cause
+
+
+def _require_time(milliseconds: str) -> None:
+    """Check the time that the brokers leave a transaction open; what is no number, librdkafka refuses."""
+    if milliseconds.isdecimal() and int(milliseconds) < LEAST_TRANSACTION_MS:
+        raise ConfigError(
+            f"the Kafka connection has `transaction.timeout.ms: {milliseconds}`: the brokers would abort a restore's "
+            f"transactions, which take ten seconds and more. Leave it out, or give {LEAST_TRANSACTION_MS} or more"
+        )
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

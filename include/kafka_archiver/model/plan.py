@@ -369,7 +369,8 @@ class Plan(Document):
     `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
     more than 48 hours at once, those without a record are a stretch in the progress. 3: and the progress knows by what
     the offsets that no run has are older, because another `settings.time` needs another proof. 4: and it keeps the
-    disorder of a log that is gone: an assumed order that this log contradicts shortens nothing.
+    disorder of a log that is gone: an assumed order that this log contradicts shortens nothing; and what is gone is of
+    no hour that began later, whatever its time was.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     `topics_snapshot`, `groups_snapshot`: the fingerprints of the snapshots that were taken at planning; null if none
     was taken.

@@ -3,7 +3,7 @@
 The first n plans of an archive's line, and how their runs ended, give this document.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, Self
 
@@ -16,7 +16,17 @@ from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress, after_run, witnesses_of
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.stretches import Stretch
-from kafka_archiver.model.unsure_hours import IfOrdered, LeftOutOffsets, Unsure, gone_by, if_ordered, latest_of, losses
+from kafka_archiver.model.unsure_hours import (
+    IfOrdered,
+    LeftOutOffsets,
+    Unsure,
+    gone_by,
+    hour_after_plan,
+    if_ordered,
+    latest_of,
+    losses,
+    not_archived_any_more,
+)
 from kafka_archiver.values.documents import Document, UtcTime
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -138,12 +148,16 @@ class Progress(Document):
         partitions = tuple(known[name] for name in sorted(known))
         gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
         waiting = surviving((*self.marks, *mark_of(plan)), gone, known)
-        anew = {planned.name for planned in plan.partitions if planned.anew}
-        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in anew)
+        gone_logs = _gone_logs(self.partitions, plan)
+        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in gone_logs)
         as_of, older = reached(self.as_of, older, waiting, known)
+        dropped = _dropped(older, known, plan)
+        older = tuple(o for o in older if o not in dropped)
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
-        new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out)]
+        added = _added_later(self.partitions, plan) if plan.hour_rules >= 4 else ()
+        new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out, added)]
+        new += [not_archived_any_more(plan, each) for each in dropped]
         disorder = max([former_disorder, *(p.order.disorder for p in partitions if p.order)])
         return self.model_copy(
             update={
@@ -165,6 +179,34 @@ class Progress(Document):
                 "former_disorder": former_disorder,
             }
         )
+
+
+def _gone_logs(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:
+    """Return the logs that are gone by this plan; those too that a topic has no more since it was made again."""
+    anew = {planned.name for planned in plan.partitions if planned.anew}
+    if plan.hour_rules < 4:
+        return anew
+    topics, planned_names = {name.topic for name in anew}, {planned.name for planned in plan.partitions}
+    return anew | {p.name for p in known if p.topic in topics and p.name not in planned_names}
+
+
+def _dropped(
+    older: Iterable[LeftOutOffsets], known: Mapping[TopicPartition, PartitionProgress], plan: Plan
+) -> list[LeftOutOffsets]:
+    """Return what is left out, by its time of hours to come, of topics that the plan does not archive any more."""
+    if plan.hour_rules < 4 or plan.supersedes:
+        return []
+    topics, until = {planned.topic for planned in plan.partitions}, hour_after_plan(plan)
+    dropped = (o for o in older if o.topic not in topics and o.than > until)
+    return [o for o in dropped if known[TopicPartition(o.topic, o.partition)].without(o.ranges)]
+
+
+def _added_later(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:
+    """Return logs from offset 0 that begin anew in a topic whose other partitions are known by its present id."""
+    ids = {p.name: p.topic_id for p in known}
+    topics = {(name.topic, topic_id) for name, topic_id in ids.items()}
+    anew = (p for p in plan.partitions if p.anew and not p.log_start)
+    return {p.name for p in anew if (p.topic, p.topic_id) in topics and ids.get(p.name) != p.topic_id}
 
 
 def _former_disorders(
@@ -202,7 +244,7 @@ def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manife
     return not letters(manifest) <= letters(superseded)
 
 
-def explain(progress: Progress) -> str:
+def reason_for_holes(progress: Progress) -> str:
     """The reason why hours before `whole_from` are incomplete."""
     holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.progress import Progress, explain
+from kafka_archiver.model.progress import Progress, reason_for_holes
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
@@ -118,7 +118,7 @@ def judge(progress: Progress, hour: int | None) -> Judgement:
             return Judgement("incomplete", reason=(assumed or unsure).reason)
         assumes = assumption_of(assumed.disorder_ms)
     if whole and hour < to_hour(whole):
-        return Judgement("incomplete", reason=explain(progress))
+        return Judgement("incomplete", reason=reason_for_holes(progress))
     return Judgement("complete", progress.as_of, assumes=assumes)
 
 

@@ -28,7 +28,7 @@ from pydantic import (
 
 from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import explain
+from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.values.documents import Value
 
@@ -225,7 +225,7 @@ def _added_step(value: Any, info: ValidationInfo) -> StepType:
     except ConfigError as error:
         raise ValueError(str(error).removeprefix("transform.steps: expected ")) from None
     except ValidationError as error:
-        lines = "; ".join(explain(error, "`{}` is none of them".format))
+        lines = "; ".join(fault_lines(error, "`{}` is none of them".format))
         raise ValueError(f"other settings of `{value['step']}`: {lines}") from None
 
 

@@ -143,6 +143,7 @@ def losses(
     begun: Mapping[TopicPartition, int],
     taken: Mapping[TopicPartition, int],
     left_out: Mapping[TopicPartition, LeftOutOffsets],
+    added: Container[TopicPartition] = (),
 ) -> Iterator[Loss]:
     """Return the losses that this run adds, with the times that they leave unsure.
 
@@ -153,10 +154,11 @@ def losses(
     :param begun: logs that this plan is the first to see, by their first offset, if that is not 0.
     :param taken: logs that a plan with the first rules saw first, and whose first offset this run is the first to take.
     :param left_out: what was known of offsets that are not archived, before this run.
+    :param added: partitions that begin anew, but only because their topic was made again earlier with fewer.
     """
     planned = plan.at_latest or plan.planned_at + _CLOCKS
     for partition in plan.partitions:
-        if partition.anew:
+        if partition.anew and partition.name not in added:
             reason = f"topic {partition.topic} began anew when run {plan.run} was planned; nobody knows what it had had"
             yield Loss(Unsure(until=_hour_after(planned if plan.loss_rules == 2 else plan.planned_at), reason=reason))
         elif offset := begun.get(partition.name):
@@ -192,17 +194,30 @@ def losses(
             until = _first_whole_hour(plan, manifest, name, max(r.end for r in ranges))
             yield Loss(Unsure(until=max(until, older.than) if older else until, reason=reason))
             continue
+        at_planning = not any(subtract(each, (Range(*r) for r in partition.lost)) for each in ranges)
+        moment = _earliest(planned, partition) if at_planning else ended or planned
+        latest = _hour_after(moment) if plan.hour_rules >= 4 else None
         by_same_time = older and (plan.hour_rules < 3 or older.holds_for(plan.settings.time))
         if older and by_same_time and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
             # Kafka's time index knew them when they were still there.
-            yield Loss(Unsure(until=older.than, reason=reason))
+            yield Loss(Unsure(until=min(older.than, latest or older.than), reason=reason))
             continue
-        at_planning = not any(subtract(each, (Range(*r) for r in partition.lost)) for each in ranges)
-        moment = _earliest(planned, partition) if at_planning else ended or planned
-        # They may be among the left-out ones, and these may have times after now.
-        until = max(_hour_after(moment), older.than if older else _hour_after(moment))
+        # By earlier rules, also until the times after now that left-out ones may have, as they may be among these.
+        until = latest or max(_hour_after(moment), older.than if older else _hour_after(moment))
         shorter = _by_order(plan, manifest, name, max(r.end for r in ranges))
         yield Loss(Unsure(until=until, reason=reason), shorter)
+
+
+def hour_after_plan(plan: Plan) -> UtcTime:
+    """Return the first hour that begins after a plan was made, by the later clock."""
+    return _hour_after(plan.at_latest or plan.planned_at + _CLOCKS)
+
+
+def not_archived_any_more(plan: Plan, older: LeftOutOffsets) -> Loss:
+    """Return what is left out of a topic that the plan does not archive, as a loss: it is of no hour to come."""
+    name = TopicPartition(older.topic, older.partition)
+    reason = f"{name} is not archived any more since run {plan.run}, and the archive does not have all of it"
+    return Loss(Unsure(until=hour_after_plan(plan), reason=reason))
 
 
 def _earliest(planned: datetime, partition: PartitionPlan) -> datetime:

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 MODULES = (
     "airflow.dag_processing.dagbag",
     "kafka_archiver.orchestration.dags",
-    "kafka_archiver.orchestration.dag_run.figures",
+    "kafka_archiver.orchestration.dag_run.note",
     "kafka_archiver.work.backlog",
     "kafka_archiver.work.close_hours",
     "kafka_archiver.work.plan",

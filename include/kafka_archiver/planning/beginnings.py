@@ -11,7 +11,7 @@ from kafka_archiver.messages.advice import choose_all
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.planning.partition_state import Beginning, Decision, Known, PartitionState
-from kafka_archiver.planning.policies import (
+from kafka_archiver.planning.policy_decisions import (
     begin_generation,
     lost_offsets,
     missing_group,
@@ -99,6 +99,9 @@ def generation_of(state: PartitionState, known: Known) -> int:
 def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now: bool) -> Beginning:
     before = known.get(state.name)
     if before and before.topic_id != state.topic_id:
+        if any((p.topic, p.topic_id) == (state.name.topic, state.topic_id) for p in known.values()):
+            # The topic was made again earlier, with fewer partitions. This one was added since.
+            return Beginning(state.log_start, generation_of(state, known), anew=True)
         return begin_generation(archive, state, generation_of(state, known), recreated_message(state, before))
     if before and state.doubt:
         return begin_generation(archive, state, before.generation + 1, state.doubt)

@@ -1,16 +1,22 @@
 """The offsets that no plan has. Kafka's time index may say how old they are. Pure."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
 from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known
+from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
 def left_out(
-    planned: Iterable[PartitionPlan], known: Known, asked: Mapping[TopicPartition, LeftOutOffsets], scheduled: bool
+    planned: Iterable[PartitionPlan],
+    known: Known,
+    asked: Mapping[TopicPartition, LeftOutOffsets],
+    scheduled: bool,
+    present: datetime,
 ) -> dict[TopicPartition, tuple[Range, ...]]:
     """Return the offsets of each log that no plan has, before the place where scheduled runs began or begin now.
 
@@ -19,6 +25,7 @@ def left_out(
     :param known: without the plan that is being made.
     :param asked: what is known already about the age of such offsets.
     :param scheduled: whether the plan is a scheduled run's; a backfill may have added knowledge.
+    :param present: by the later clock. What is gone by then is of no later hour: that is new for times after it.
     """
     missing = {}
     for plan in planned:
@@ -31,7 +38,11 @@ def left_out(
             *taken_ranges(before, plan.generation, plan.start),
         ]
         holes = subtract(Range(floor, end), covered)
-        known_already = asked[plan.name].ranges if scheduled and before and plan.name in asked else ()
+        observed = asked.get(plan.name) if scheduled and before else None
+        # Once: an answer about what is gone takes the observations of earlier planners away.
+        is_gone = holes and holes[-1].end <= plan.log_start
+        is_sooner = observed and is_gone and observed.than > hour_start(to_hour(present) + 1)
+        known_already = observed.ranges if observed and not is_sooner else ()
         if any(subtract(hole, (Range(*r) for r in known_already)) for hole in holes):
             missing[plan.name] = holes
     return missing

@@ -7,7 +7,7 @@ from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import generation_of, taken_ranges
 from kafka_archiver.planning.partition_state import Beginning, Known, PartitionState
-from kafka_archiver.planning.policies import recreated_message, truncated_message
+from kafka_archiver.planning.policy_decisions import recreated_message, truncated_message
 from kafka_archiver.values.ranges import Range, TopicPartition, share, subtract
 
 

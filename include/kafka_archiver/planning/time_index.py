@@ -53,10 +53,11 @@ def prove_older(
 
 
 def _hour_of_gone(gone: Iterable[Range], known: LeftOutOffsets | None, present: datetime) -> datetime:
-    """Return the hour before which all offsets are that are gone of a log."""
+    """Return the hour before which all offsets are that are gone of a log: as for losses, no later one than now."""
+    latest = hour_start(to_hour(present) + 1)
     if known and not any(subtract(hole, (Range(*r) for r in known.ranges)) for hole in gone):
-        return known.than
-    return hour_start(to_hour(present) + 1)
+        return min(known.than, latest)
+    return latest
 
 
 def _hours_behind(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -25,6 +25,7 @@ from kafka_archiver.records.formats.unread import OLD_TIME
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import require_transforms
 from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.disk import sweep
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.spark.results import Results
@@ -101,10 +102,11 @@ class Sink:
     tries: int
 
     def begin(self) -> None:
-        """Check this process. Each task calls this before it reads.
+        """Check this process, and remove what killed tasks left on disk. Each task calls this before it reads.
 
         :raises PermanentError: its libraries, or its mapper, would write other bytes.
         """
+        sweep(self.limits.spill_directory)
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
         require_transforms(self.plan.settings, BatchOrigin(keys=self.job.keys))
 

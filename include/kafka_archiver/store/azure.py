@@ -44,7 +44,7 @@ from kafka_archiver.store.base import (
     pieces,
     upload_gone,
 )
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.values.checksum import crc32 as crc32_of
 

@@ -20,7 +20,7 @@ from kafka_archiver.store.base import (
     pieces,
     upload_gone,
 )
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.values.checksum import spelt

@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.store.base import Body, PendingUpload, Stat, StoredObject, UploadedPart, upload_gone
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import Timeouts, connect

@@ -89,14 +89,16 @@ def revised_plan(context: Context, line: Line, old: Plan, clocks: ClockReading, 
 
     :param own: what is not as in `old`; at least origin, settings, policies and partitions.
     """
+    # The order of Kafka's times says nothing of records that are filed by another time.
+    is_ordered = own["settings"].time.is_known_to_kafka
     return Plan(
         archive=old.archive,
         number=line.last + 1,
         interval=old.interval,
         revision=next_revision(context, line, old),
         supersedes=old.run,
-        max_disorder_ms=old.max_disorder_ms,
-        ordered_within_ms=old.ordered_within_ms,
+        max_disorder_ms=old.max_disorder_ms if is_ordered else None,
+        ordered_within_ms=old.ordered_within_ms if is_ordered else None,
         loss_rules=2,
         hour_rules=4,
         planned_at=clocks.earliest,

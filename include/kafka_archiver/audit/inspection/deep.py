@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.audit.content import Pieces, is_readable, read_through, settings_of
 from kafka_archiver.audit.inspection.reading import Tell
-from kafka_archiver.audit.objects import again, of_adopted
+from kafka_archiver.audit.object_findings import again, of_adopted
 from kafka_archiver.audit.readers import names, reader_of
 from kafka_archiver.audit.readers.base import Fetch, SidecarOwner
 from kafka_archiver.audit.report import error, warning

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafka_archiver.audit.inspection.promise_table import Difference, PromiseTable
 from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
-from kafka_archiver.audit.objects import (
+from kafka_archiver.audit.object_findings import (
     UNEXPLAINED,
     as_stored,
     changed,
@@ -26,7 +26,7 @@ from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.object_keys import DEAD_LETTER, LEDGER, decode, split_line_document
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.store import Stat, Store
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 
 # Keys in memory at a time; a listing may have ten years of keys.
 PAGE = 10_000

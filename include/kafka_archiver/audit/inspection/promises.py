@@ -8,7 +8,7 @@ from kafka_archiver.audit.documents import Run, check_documents
 from kafka_archiver.audit.inspection.promise_table import PromiseTable
 from kafka_archiver.audit.inspection.reading import DocumentReader
 from kafka_archiver.audit.inspection.replay import Replay
-from kafka_archiver.audit.objects import twice
+from kafka_archiver.audit.object_findings import twice
 from kafka_archiver.audit.report import error
 from kafka_archiver.audit.tiling import Tiling, check_lost
 from kafka_archiver.model.findings import Finding

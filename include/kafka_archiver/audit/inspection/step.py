@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kafka_archiver.audit.inspection.ask_brokers import ask_brokers
-from kafka_archiver.audit.inspection.compare import Comparison, compare
 from kafka_archiver.audit.inspection.deep import WRONG, Reading
+from kafka_archiver.audit.inspection.look import Comparison, compare
 from kafka_archiver.audit.inspection.reading import Tell
-from kafka_archiver.audit.objects import REWRITTEN
+from kafka_archiver.audit.object_findings import REWRITTEN
 from kafka_archiver.audit.report import Report, verdict, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.cluster import Cluster

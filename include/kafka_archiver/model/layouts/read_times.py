@@ -8,8 +8,8 @@ from decimal import Decimal, InvalidOperation
 
 from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.model.layouts.date_patterns import ENGLISH, Names, split
+from kafka_archiver.model.layouts.frozen_zone import bounds, zone_of
 from kafka_archiver.model.layouts.tokens import TextToken
-from kafka_archiver.model.layouts.zone import bounds, zone_of
 from kafka_archiver.model.plan import EventTime
 from kafka_archiver.values.intervals import to_ms
 

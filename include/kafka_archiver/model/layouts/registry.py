@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError, DocumentError
-from kafka_archiver.messages.explain import explain
+from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.layouts.base import Layout
 from kafka_archiver.model.layouts.confluent import (
@@ -111,7 +111,7 @@ def options_of(name: str, values: Mapping[str, Any]) -> Value:
         return model.model_validate(dict(values))
     except ValidationError as error:
         has = ", ".join(f.alias or n for n, f in model.model_fields.items() if n not in FROZEN) or "none"
-        lines = explain(
+        lines = fault_lines(
             error, lambda where: f"`{where}` is not an option: layout {name} has {has}", ("store", "layout")
         )
         raise ConfigError("; ".join(lines)) from None

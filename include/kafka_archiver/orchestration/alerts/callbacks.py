@@ -15,9 +15,10 @@ from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter, MessageOf
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
+from kafka_archiver.orchestration.dag_run.note import succeeded
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
+from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, DAMAGE_LEFT, FIGURES
 
 log = logging.getLogger(__name__)
 # The XCom with the attempt whose alert was sent.
@@ -65,7 +66,7 @@ class AlertCallbacks:
             return
         figures, kind = Figures.model_validate(xcom), self._kind(context)
         if kind != "asked":
-            self._works_again(kind, figures.line, ti)
+            self._works_again(kind, succeeded(figures), ti)
         self._reporter.resend("loss")
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:

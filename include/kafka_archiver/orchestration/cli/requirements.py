@@ -25,8 +25,8 @@ REQUIREMENTS = ActionCommand(
     description="""\
 Print a requirements file for pip: what the Python of Spark's executors needs, and in cluster mode that of the driver,
 in the versions that are installed here. Other versions may write other bytes: such a job fails before it reads.
-Extras of kafka-archiver that are not installed here are left out, and named on stderr. The package itself is not in it:
-each job brings it. Nothing is asked or written.
+Extras of kafka-archiver that are not installed here are left out, and so are versions that executors cannot use; stderr
+names both. The package itself is not in it: each job brings it. Nothing is asked or written.
 
 json and yaml: {python, spark (null: no pyspark is installed here), packages: {name: version}, left_out: [extra]}.""",
     func=lazy_load_command(f"{__name__}.print_requirements"),
@@ -48,6 +48,12 @@ def print_requirements(args: Namespace) -> None:
         say(f"{name}=={version}")
     for extra in left_out:
         print(f"the extra {extra} is not installed here, so executors lack it, too", file=sys.stderr)
+    for need in _unfit(_needs(_OWN, {"executor"})):
+        print(
+            f"{need.name} {_version(need.name)} is installed here, but executors need {need.name}{need.specifier}: "
+            "left out; if an archive needs it (pandas: source.reader: spark), install that here first",
+            file=sys.stderr,
+        )
 
 
 def executor_packages() -> tuple[dict[str, str], list[str]]:
@@ -62,7 +68,8 @@ def executor_packages() -> tuple[dict[str, str], list[str]]:
     for extra in sorted(extra for need in _needs(_OWN, {"executor"}) if need.name == _OWN for extra in need.extras):
         (extras if _is_installed(_needs(_OWN, {extra})) else left_out).append(extra)
     packages: dict[str, str] = {}
-    _add(packages, _needs(_OWN, {*extras, "executor"}))
+    unfit = {need.name for need in _unfit(_needs(_OWN, {*extras, "executor"}))}
+    _add(packages, (need for need in _needs(_OWN, {*extras, "executor"}) if need.name not in unfit))
     return dict(sorted(packages.items())), left_out
 
 
@@ -85,6 +92,14 @@ def _needs(name: str, extras: Iterable[str]) -> Iterator[Requirement]:
     for line in distribution(name).requires or ():
         need = Requirement(line)
         if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield need
+
+
+def _unfit(needs: Iterable[Requirement]) -> Iterator[Requirement]:
+    """Yield those of which another version is installed: pip does not look at an extra that nobody asked for."""
+    for need in needs:
+        version = _version(need.name)
+        if version is not None and not need.specifier.contains(version, prereleases=True):
             yield need
 
 

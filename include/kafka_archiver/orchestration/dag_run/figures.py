@@ -1,4 +1,4 @@
-"""The figures of one DAG run: in a line for people, as a small value for XCom, and as metrics of Airflow's own."""
+"""The figures of one DAG run, as a small value for XCom."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from kafka_archiver.context.line import Line, read_line
-from kafka_archiver.messages.wording import count, size
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start
 
@@ -47,23 +46,6 @@ class Figures(Value):
     closed_until: UtcTime | None = None
     as_of: UtcTime | None = None
     unfinished: tuple[str, ...] = ()
-
-    @property
-    def line(self) -> str:
-        """One line for people."""
-        objects = f" in {count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
-        counts = ((self.filtered, "filtered"), (self.dead_letters, "dead-lettered"), (self.lost, "lost"))
-        more = "".join(f", {number:,} {name}" for number, name in counts if number)
-        more += (
-            f", {count(self.unnamed, 'record')} without properties that the schema does not name"
-            if self.unnamed
-            else ""
-        )
-        more += f", {count(self.mended, 'object')} repaired" if self.mended else ""
-        until = f"hours are closed until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
-        closed = f"{count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
-        ends = ", ".join(filter(None, (closed, until))) or "no hour is closed yet"
-        return f"{count(self.records, 'record')}{objects}{more}; {ends}"
 
 
 def figures(
@@ -153,22 +135,3 @@ def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> di
         "incomplete": tuple(sorted(hours)),
         "unsure_until": line.settled.unsure_until,
     }
-
-
-PREFIX = "kafka_archiver"
-# Sums over runs. A cleared task counts again, as Airflow's own counters do.
-COUNTERS = ("records", "objects", "bytes", "filtered", "dead_letters", "lost", "hours_closed")
-
-
-def emit(archive: str, figures: Figures) -> None:
-    """Count what a run has done, as statsd or OpenTelemetry, whatever Airflow is configured for.
-
-    Plain statsd has no tags, so the name has the archive too.
-    """
-    from airflow.sdk.observability import stats
-
-    name = stats.normalize_name_for_stats(archive.replace(".", "__"), log_warning=False)
-    for counter in COUNTERS:
-        number = getattr(figures, counter)
-        stats.incr(f"{PREFIX}.{counter}", number, tags={"archive": archive})
-        stats.incr(f"{PREFIX}.{name}.{counter}", number)

@@ -6,17 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from kafka_archiver.messages.foreign_text import without_markup
+from kafka_archiver.messages.wording import count, size
+from kafka_archiver.orchestration.dag_run.figures import Figures
 
-# The XCom of `close_hours` with the figures of the run (kafka_archiver.orchestration.dag_run.figures.Figures).
-FIGURES = "figures"
-# The XCom of the task `archive` with the CPU seconds of its last attempt.
-ARCHIVE, CPU = "archive", "cpu_seconds"
-# The XCom of a task at work: the last line about its job's progress (kafka_archiver.messages.progress), and its time.
-PROGRESS = "progress"
-# The XCom of `close_hours` with the number of errors in the last audit's report, if the run has taken some out of it.
-DAMAGE_LEFT = "damage_left"
-# The XCom of `audit` with its verdict and counts, also of a failed task.
-AUDITED = "audit"
 # Characters; Airflow's limit is 1000.
 LONGEST = 400
 SETTLED = "settled by run "
@@ -38,6 +30,19 @@ class FailedRun:
 def failed(task: str, cause: str) -> str:
     """Return the note of a run that failed in a task. Airflow shows notes as Markdown."""
     return _cut(f"{task} failed: {without_markup(cause)}")
+
+
+def succeeded(run: Figures) -> str:
+    """Return the note of a run that succeeded, and the last line of its log."""
+    objects = f" in {count(run.objects, 'object')} ({size(run.bytes)})" if run.objects else ""
+    counts = ((run.filtered, "filtered"), (run.dead_letters, "dead-lettered"), (run.lost, "lost"))
+    more = "".join(f", {number:,} {name}" for number, name in counts if number)
+    more += f", {count(run.unnamed, 'record')} without properties that the schema does not name" if run.unnamed else ""
+    more += f", {count(run.mended, 'object')} repaired" if run.mended else ""
+    until = f"hours are closed until {run.closed_until:%Y-%m-%d %H:%M} UTC" if run.closed_until else ""
+    closed = f"{count(run.hours_closed, 'hour')} became complete" if run.hours_closed else ""
+    ends = ", ".join(filter(None, (closed, until))) or "no hour is closed yet"
+    return f"{count(run.records, 'record')}{objects}{more}; {ends}"
 
 
 def audited(audit: Mapping[str, Any]) -> str:

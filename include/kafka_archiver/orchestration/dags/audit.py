@@ -18,8 +18,8 @@ from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import shortened
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
-from kafka_archiver.orchestration.dag_run.note import AUDITED
 from kafka_archiver.orchestration.dag_run.params import require_known
+from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED
 from kafka_archiver.orchestration.dags.archive import archives_of_dags, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
 

@@ -16,7 +16,6 @@ from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, request_of
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
-from kafka_archiver.orchestration.dag_run.note import DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import (
     Rebuild,
     checked_run,
@@ -28,6 +27,7 @@ from kafka_archiver.orchestration.dag_run.params import (
 )
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
 from kafka_archiver.orchestration.dag_run.work import work_of
+from kafka_archiver.orchestration.dag_run.xcom_keys import DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dags.assets import (
     announce,
     announce_days,
@@ -124,7 +124,9 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
-        from kafka_archiver.orchestration.dag_run.figures import emit, figures
+        from kafka_archiver.orchestration.dag_run.counters import emit
+        from kafka_archiver.orchestration.dag_run.figures import figures
+        from kafka_archiver.orchestration.dag_run.note import succeeded
         from kafka_archiver.work import close_hours as step
         from kafka_archiver.work import commit as committing
         from kafka_archiver.work.backlog import unsettled_runs
@@ -145,7 +147,7 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         # For programs, and for the run's note, which the scheduler writes.
         task_context["ti"].xcom_push(FIGURES, totals.model_dump(mode="json"))
         emit(archive.archive, totals)
-        log.info("%s", totals.line)
+        log.info("%s", succeeded(totals))
 
     archived = ArchiveOperator(
         task_id="archive",

@@ -18,9 +18,9 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.advice import audit_dag_id, dag_id
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES, PROGRESS
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.dag_run.xcom_keys import ARCHIVE, CPU, FIGURES, PROGRESS
 from kafka_archiver.orchestration.metadata.airflow_health import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.follow import causes

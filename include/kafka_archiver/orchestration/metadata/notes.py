@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.listeners import hookimpl
 
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES, FailedRun, audited, failed, settled, settles
+from kafka_archiver.orchestration.dag_run.note import FailedRun, audited, failed, settled, settles, succeeded
+from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, FIGURES
 
 if TYPE_CHECKING:
     from airflow.models import DagRun
@@ -54,7 +55,7 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
     figures = results.get((dag_run.run_id, "close_hours", FIGURES))
     if figures is None:
         return
-    _write(dag_run, Figures.model_validate(figures).line)
+    _write(dag_run, succeeded(Figures.model_validate(figures)))
     earlier = list(_failed_before(dag_run, session))
     works = _xcoms([run.run_id for run in earlier], dag_run.dag_id, ("return_value",), session)
     for run in earlier:

@@ -1,4 +1,7 @@
-"""The buttons beside actions: each posts what starts the same as its command. Pure."""
+"""The buttons beside actions: each posts what starts the same as its command. Pure.
+
+Who states a fact chooses its actions: findings, and `views` for an hour.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple

@@ -11,7 +11,7 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
-from kafka_archiver.messages.explain import FaultyYamlError
+from kafka_archiver.messages.yaml_faults import FaultyYamlError
 from kafka_archiver.model.plan import Content
 from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
 from kafka_archiver.orchestration.folder import config_folder

@@ -206,7 +206,7 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
             error=answer.error if answer else None,
             store=declared.store.url,
             looks=shows_records(declared) and may_act(who, dag_id(name)),
-            steps=steps_of(name, _missing(name, value)),
+            steps=steps_of(name, _actions_of_incomplete_hour(name, value)),
             fates=FATES,
             dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
             **forms_of(who, name),
@@ -299,7 +299,7 @@ def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]
     return [*before, ("Later hour", start + step)] if start < moment - step else before
 
 
-def _missing(name: str, hour: HourDetail | None) -> list[Action]:
+def _actions_of_incomplete_hour(name: str, hour: HourDetail | None) -> list[Action]:
     """Return what brings the records that an hour lacks; nothing if its objects are gone."""
     is_incomplete = hour and hour.proof and hour.proof.status == "incomplete" and not hour.proof.lost_rows
     return [fill(name)] if is_incomplete else []

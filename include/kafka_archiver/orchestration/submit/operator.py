@@ -16,9 +16,9 @@ from kafka_archiver.driver import spark_jobs
 from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
-from kafka_archiver.orchestration.dag_run.note import CPU, PROGRESS
 from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
+from kafka_archiver.orchestration.dag_run.xcom_keys import CPU, PROGRESS
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.links import Application, ManifestLink, PlanLink, SparkLink, spark_address
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package

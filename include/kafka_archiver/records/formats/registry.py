@@ -16,7 +16,7 @@ from pydantic import JsonValue, ValidationError
 
 from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.messages.explain import explain
+from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.plan import Settings, sealed_extension
 from kafka_archiver.records.formats.avro import Avro
 from kafka_archiver.records.formats.block_gzip import BlockGzip
@@ -118,7 +118,7 @@ def _options(format_: Format, settings: Settings) -> dict[str, JsonValue]:
     except ValidationError as error:
         has = f"format {format_.name} has {_one_of(format_.options.model_fields) or 'none'}"
         unknown = "`{}` is not an option: {}".format
-        lines = explain(error, lambda where: unknown(where, has), ("store", "options"))
+        lines = fault_lines(error, lambda where: unknown(where, has), ("store", "options"))
         raise ConfigError("; ".join(lines)) from None
 
 

@@ -1,7 +1,6 @@
 """Rejected records: the policy `bad_record` decides what happens to them."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import assert_never
 
 import numpy as np
@@ -21,7 +20,7 @@ from kafka_archiver.records.pipeline.filing.stage import LayoutStage
 from kafka_archiver.records.pipeline.refusals import unread
 from kafka_archiver.records.pipeline.variants import MAIN
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
-from kafka_archiver.records.writer.disk import disk
+from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.openers import dead_letters
 from kafka_archiver.records.writer.result import Limits, WriteJob, WrittenObject
 from kafka_archiver.records.writer.upload import Sender
@@ -31,18 +30,16 @@ from kafka_archiver.values.columns import column
 class BadRecords:
     """Takes the rejected records of a chunk. They stop the run, are left out, or become dead letters."""
 
-    def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, sender: Sender, directory: Path) -> None:
+    def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, sender: Sender) -> None:
         self._chunk, self._job = chunk, job
         self._letters: ChunkObjects | None = None
+        # Its own: files of waiting records would have the same names as those of archived records.
+        self._directory = LateDirectory(limits.spill_directory)
         if job.bad_record == "dead_letter":
-            # Its own directory: files of waiting records would have the same names as those of archived records.
-            own = directory / "dead-letters"
-            with disk(own):
-                own.mkdir()
             # By the hour of Kafka's time, whatever the layout: what a layout needs may be why a record is rejected.
             self._paths = Paths(form_of(Settings()), chunk, Settings())
             open_ = dead_letters(chunk, job)
-            self._letters = ChunkObjects(chunk, job, limits, sender, own, open_, self._paths)
+            self._letters = ChunkObjects(chunk, job, limits, sender, self._directory, open_, self._paths)
 
     def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Take the records at these offsets.
@@ -84,6 +81,7 @@ class BadRecords:
         """Close the temporary files, also after an error."""
         if self._letters:
             self._letters.close()
+        self._directory.close()
 
 
 def choices(archive: str) -> Advice:

@@ -16,7 +16,7 @@ from kafka_archiver.records.pipeline.base import rows_where
 from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.bad_records import BadRecords
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
-from kafka_archiver.records.writer.disk import working_directory
+from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.offset_tally import OffsetTally
 from kafka_archiver.records.writer.openers import archived
 from kafka_archiver.records.writer.record_limits import RecordLimits
@@ -51,10 +51,10 @@ def write_chunk(
     opener = archived(chunk, job, variants)
     last: pa.RecordBatch | None = None
     with (
-        working_directory(limits.spill_directory) as directory,
+        closing(LateDirectory(limits.spill_directory)) as directory,
         Sender(store, limits.upload_threads) as sender,
         closing(ChunkObjects(chunk, job, limits, sender, directory, opener, variants.paths)) as filed,
-        closing(BadRecords(chunk, job, limits, sender, directory)) as bad_records,
+        closing(BadRecords(chunk, job, limits, sender)) as bad_records,
     ):
 
         def kept() -> Iterator[Sequence[tuple[int, pa.RecordBatch]]]:

@@ -1,6 +1,5 @@
 """All objects of one chunk: which ones are open, and which data moves from memory to disk."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from kafka_archiver.model.object_keys import sidecar_key
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.formats.base import HasSidecar
 from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.writer.disk import disk
+from kafka_archiver.records.writer.disk import LateDirectory, disk
 from kafka_archiver.records.writer.open_object import OpenObject
 from kafka_archiver.records.writer.openers import OpenObjectOf
 from kafka_archiver.records.writer.part_stream import PartStream
@@ -42,7 +41,7 @@ class ChunkObjects:
         job: WriteJob,
         limits: Limits,
         sender: Sender,
-        directory: Path,
+        directory: LateDirectory,
         opener: OpenObjectOf,
         paths: Paths,
     ) -> None:
@@ -116,7 +115,7 @@ class ChunkObjects:
             # There are many paths: the open ones shall not take more memory than a single one would.
             self._most = min(_OPEN, self._most)
         if variant not in self._waiting:
-            self._waiting[variant] = Waiting(self._directory, self._limits.block_bytes, variant)
+            self._waiting[variant] = Waiting(self._directory.path, self._limits.block_bytes, variant)
         self._waiting[variant].add(batch, sorted_)
         if sum(waiting.held_bytes for waiting in self._waiting.values()) >= self._limits.block_bytes:
             for waiting in self._waiting.values():
@@ -175,8 +174,8 @@ class ChunkObjects:
                 break
             output = self._open[slot]
             if rows:
-                with disk(self._directory):
-                    output.encoder.spill(self._directory)
+                with disk(self._directory.path):
+                    output.encoder.spill(self._directory.path)
             else:
                 output.parts.buffer.spill()
             self._memory -= size

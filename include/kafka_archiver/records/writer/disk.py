@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
@@ -21,6 +21,26 @@ def working_directory(parent: Path | None) -> Iterator[Path]:
     """
     with locked_directory(parent) as (directory, _):
         yield directory
+
+
+class LateDirectory:
+    """A working directory that is made when something first asks for its path: most chunks fit in memory."""
+
+    def __init__(self, parent: Path | None) -> None:
+        self._parent = parent
+        self._path: Path | None = None
+        self._until_closed = ExitStack()
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        if self._path is None:
+            self._path = self._until_closed.enter_context(working_directory(self._parent))
+        return self._path
+
+    def close(self) -> None:
+        """Remove it with its contents."""
+        self._until_closed.close()
 
 
 @contextmanager

@@ -4,10 +4,9 @@ import os
 import tempfile
 from contextlib import suppress
 from io import BufferedRandom
-from pathlib import Path
 
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
-from kafka_archiver.records.writer.disk import disk
+from kafka_archiver.records.writer.disk import LateDirectory, disk
 from kafka_archiver.store.base import MAX_PART, MAX_PARTS, Body
 from kafka_archiver.values.checksum import crc32
 
@@ -37,7 +36,7 @@ class PartBuffer:
     :param memory: the most bytes in memory. A larger part is collected in a temporary file and sent from there.
     """
 
-    def __init__(self, directory: Path, memory: int) -> None:
+    def __init__(self, directory: LateDirectory, memory: int) -> None:
         self.size = 0
         self.crc32 = 0
         self.memory = 0
@@ -60,10 +59,10 @@ class PartBuffer:
 
     def spill(self) -> None:
         """Move the bytes in memory to the end of a temporary file."""
-        with disk(self._directory):
+        with disk(self._directory.path):
             if self._file is None:
                 # The file never has a name, so even a killed process leaves nothing behind.
-                self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(dir=self._directory.path)  # noqa: SIM115
             self._file.writelines(self._memory)
         self._memory, self.memory = [], 0
 
@@ -73,7 +72,7 @@ class PartBuffer:
             memory, self._memory, self.memory = self._memory, [], 0
             return b"".join(memory)
         self.spill()
-        with disk(self._directory):
+        with disk(self._directory.path):
             stored = self._file.seek(0, os.SEEK_END)
             self._file.seek(0)
             if stored != self.size:

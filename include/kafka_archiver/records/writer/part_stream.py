@@ -1,11 +1,11 @@
 """The bytes of one object, cut into parts and sent."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import Buffer
+from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.part import PartBuffer, part_size
 from kafka_archiver.records.writer.upload import Upload
 from kafka_archiver.store.base import PendingUpload
@@ -20,7 +20,9 @@ class PartStream:
     :param sealer: encrypts the bytes first.
     """
 
-    def __init__(self, upload: Upload, part_bytes: int, directory: Path, sealer: "Sealer | None" = None) -> None:
+    def __init__(
+        self, upload: Upload, part_bytes: int, directory: LateDirectory, sealer: "Sealer | None" = None
+    ) -> None:
         self._sealer = sealer
         self.buffer = PartBuffer(directory, part_bytes)
         self._number = 1

@@ -10,7 +10,7 @@ from kafka_archiver.model.object_keys import probe_prefix
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.store import PendingUpload, Store
 from kafka_archiver.store.base import MIN_PART
-from kafka_archiver.store.compare import Comparison, compare
+from kafka_archiver.store.object_check import Comparison, compare
 from kafka_archiver.values.checksum import crc32
 
 # S3 refuses signed requests if the clocks differ by 15 minutes.

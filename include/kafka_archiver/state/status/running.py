@@ -44,6 +44,7 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, mome
         yield problem(
             "no dag",
             f"Airflow has no DAG {facts.dag_id}: nothing is archived",
+            command("airflow dags reserialize"),
             command("airflow dags list-import-errors"),
             validate(archive),
         )

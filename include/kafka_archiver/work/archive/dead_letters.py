@@ -16,7 +16,7 @@ from kafka_archiver.model.replayed import manifest_of, with_dead_letters
 from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store import Store
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.threads import each
 from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.publish import publish, refuse_closed_intent

@@ -13,7 +13,7 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.writer.finish_uploads import abort, complete
 from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.store import Store
-from kafka_archiver.store.compare import compare
+from kafka_archiver.store.object_check import compare
 from kafka_archiver.work.archive.publish import refuse_closed_intent, take_intent
 
 log = logging.getLogger(__name__)

@@ -152,9 +152,9 @@ def _propose(
     # What an observation that waits has found out goes with it, if a log is made again.
     before = context.ledger.planned(line.last) if line.last else None
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older if o.holds_for(settings.time)}
-    missing = left_out(partitions, known, asked, origin != "backfill")
-    starts = {state.name: state.log_start for state in observed.states}
     present = observed.at.latest or observed.at.earliest
+    missing = left_out(partitions, known, asked, origin != "backfill", present)
+    starts = {state.name: state.log_start for state in observed.states}
     evidence = prove_older(
         context.cluster,
         missing,

@@ -13,7 +13,7 @@ from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.planning.survey import TRIES
-from kafka_archiver.store.compare import is_there
+from kafka_archiver.store.object_check import is_there
 from kafka_archiver.work.close_hours import close_hours
 from kafka_archiver.work.commit import commit
 from kafka_archiver.work.revision import effective_revision, revised_plan

@@ -15,7 +15,7 @@ from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.store import Store
-from kafka_archiver.store.compare import is_there
+from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.threads import each
 from kafka_archiver.work.repair.repairs import THREADS

@@ -14,7 +14,7 @@ from kafka_archiver.model.object_keys import split_run_document
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.records.formats import resolve
-from kafka_archiver.store.compare import is_there
+from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.values.threads import each
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters

@@ -1,6 +1,7 @@
 """Write a sidecar again from its object, for records that Kafka does not have any more."""
 
 from collections.abc import Collection, Iterator
+from contextlib import closing
 
 import pyarrow as pa
 
@@ -16,11 +17,11 @@ from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.opener import missing, open_object
 from kafka_archiver.records.reading.targets import offsets_of, target_of
 from kafka_archiver.records.vectors import numbers
-from kafka_archiver.records.writer.disk import working_directory
+from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.upload import Sender
 from kafka_archiver.store import Store
-from kafka_archiver.store.compare import is_there
+from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.columns import Int64s
 from kafka_archiver.work.archive.replay import retake_intent
@@ -92,7 +93,7 @@ def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> 
 
 def _write_sidecar(store: Store, plan: Plan, key: str, data: bytes) -> None:
     # As the run's attempts did: so a store whose ETags are MD5s gives the same ETag.
-    with working_directory(None) as directory, Sender(store, 1) as sender:
+    with closing(LateDirectory(None)) as directory, Sender(store, 1) as sender:
         parts = PartStream(sender.new(key), plan.settings.part_bytes, directory)
         parts.put([data])
         parts.finish()

@@ -13,10 +13,10 @@ from kafka_archiver.model.restore import RestoreSource
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.work.restore.exact import NotExactError
 from kafka_archiver.work.restore.gather import gather
+from kafka_archiver.work.restore.partition_writer import TRANSACTIONAL_ID
 from kafka_archiver.work.restore.plan import group_of, require_exact
 from kafka_archiver.work.restore.preflight import judge
 from kafka_archiver.work.restore.prepare import demands_of
-from kafka_archiver.work.restore.write import TRANSACTIONAL_ID
 
 
 @dataclass(frozen=True)

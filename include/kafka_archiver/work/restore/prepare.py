@@ -14,9 +14,9 @@ from kafka_archiver.model.snapshots import TopicSnapshot
 from kafka_archiver.model.target_facts import TopicDemand
 from kafka_archiver.reader.runs import Plans
 from kafka_archiver.work.restore.groups import snapshot_of_topics
+from kafka_archiver.work.restore.partition_writer import TRANSACTIONAL_ID
 from kafka_archiver.work.restore.plan import group_of
 from kafka_archiver.work.restore.preflight import creation, judge, require, settings_of_source
-from kafka_archiver.work.restore.write import TRANSACTIONAL_ID
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from kafka_archiver.values.garbage_collector import seldom_collecting
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.partition_writer import PartitionWriter, StoppedError
 from kafka_archiver.work.restore.together import write_together
 from kafka_archiver.work.restore.verify import PartitionReader, Verified, verify_together
-from kafka_archiver.work.restore.write import PartitionWriter, StoppedError
 
 log = logging.getLogger(__name__)
 Stop = Callable[[], bool]

@@ -13,8 +13,8 @@ from kafka_archiver.messages.errors import UncertainError
 from kafka_archiver.model.restore_progress import RestoreProgress
 from kafka_archiver.work.restore.lane import LaneBatch
 from kafka_archiver.work.restore.pace import Pace
+from kafka_archiver.work.restore.partition_writer import PartitionWriter, Session, StoppedError
 from kafka_archiver.work.restore.rows import cut, from_place
-from kafka_archiver.work.restore.write import PartitionWriter, Session, StoppedError
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from kafka_archiver.model.restore import PartitionReport
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.lane import Lane, Lost
 from kafka_archiver.work.restore.log_comparison import LogComparison
+from kafka_archiver.work.restore.partition_writer import require_topic, settled_end
 from kafka_archiver.work.restore.target import Target
-from kafka_archiver.work.restore.write import require_topic, settled_end
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 
 from kafka_archiver.model.layouts.date_patterns import shown, step
 from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.frozen_zone import bounds, local, offset_ms, rounded, zone_of
 from kafka_archiver.model.layouts.tokens import TextToken, Time, TimesToken
-from kafka_archiver.model.layouts.zone import bounds, local, offset_ms, rounded, zone_of
 from kafka_archiver.values.columns import Int64s
 
 # The text of each of the form's times; None: there is no usable time.

@@ -30,7 +30,7 @@ class FaultyYamlError(ConfigError):
         super().__init__("\n".join(fault.text for fault in self.faults))
 
 
-def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:
+def fault_lines(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the faults, one line for each key. Parameters as of `faults_of`."""
     for fault in faults_of(error, unknown, under):
         yield fault.text

@@ -10,7 +10,7 @@ from kafka_archiver.audit.inspection.listing import check_listing
 from kafka_archiver.audit.inspection.promise_table import PromiseTable
 from kafka_archiver.audit.inspection.promises import Promises, Replaced
 from kafka_archiver.audit.inspection.reading import DocumentReader, Tell
-from kafka_archiver.audit.objects import UNEXPLAINED, unproven
+from kafka_archiver.audit.object_findings import UNEXPLAINED, unproven
 from kafka_archiver.audit.report import Counts, error, warning
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.wording import count
