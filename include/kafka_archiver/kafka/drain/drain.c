@@ -235,7 +235,7 @@ struct rows {
 struct answers {
     int64_t records;
     int64_t failed;
-    int64_t error; /* of the first that failed */
+    int64_t error; /* of the first that was refused; else of one that was dropped */
     int64_t first; /* offset of record 1; negative: the broker did not say */
     int64_t last;  /* offset of the record with the highest number so far */
     int64_t number;
@@ -308,6 +308,12 @@ int64_t drain_send(const struct producing *librdkafka, void *producer, void *top
     return end - start;
 }
 
+/* RD_KAFKA_RESP_ERR__PURGE_QUEUE, _PURGE_INFLIGHT: dropped, because another record failed. */
+static int is_purged(int64_t error)
+{
+    return error == -152 || error == -151;
+}
+
 /* Notes the answer about a record. librdkafka calls it while the producer is polled. */
 void drain_answer(void *producer, const struct message *record, void *opaque)
 {
@@ -316,7 +322,7 @@ void drain_answer(void *producer, const struct message *record, void *opaque)
     (void)producer;
     answers->records++;
     if (record->err) {
-        if (!answers->failed++)
+        if (!answers->failed++ || is_purged(answers->error))
             answers->error = record->err;
         return;
     }
