@@ -29,7 +29,8 @@ def length(brokers: str, topic: str, partitions: int) -> int:
     admin = AdminClient({"bootstrap.servers": brokers})
     if topic not in admin.list_topics(timeout=10).topics:
         return 0
-    ends = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}  # type: ignore[no-untyped-call]
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    ends = {TopicPartition(topic, partition): latest for partition in range(partitions)}
     until = time.monotonic() + _LEADER_SECONDS
     while True:
         # One request for all partitions: one for each takes seconds for thousands.
