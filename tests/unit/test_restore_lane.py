@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
@@ -114,6 +114,8 @@ selections = st.fixed_dictionaries(
 )
 
 
+# An hour that has a dead letter alone.
+@example({"hours": (1, 1)})
 @given(selections)
 @settings(max_examples=60, deadline=None)
 def test_a_selection_takes_the_records_that_it_says_each_once_and_in_order(asked: dict[str, Any]) -> None:

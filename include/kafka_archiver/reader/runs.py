@@ -7,8 +7,9 @@ from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.layouts.hourly import hour_path, parse_hour_path
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.model.object_keys import split_run
+from kafka_archiver.model.object_keys import ObjectName, split_object_key, split_run, topic_prefix
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -18,6 +19,8 @@ THREADS = 16
 _AROUND = 64
 # More hours are not asked for one by one: as many as one listing names.
 _MANY = 1000
+# Dead letters of so many hours are listed by the hour, of more by the topic.
+_FEW = 100
 
 
 class Plans:
@@ -195,8 +198,10 @@ def counting_runs(plans: Plans, select: Select) -> list[Run]:
     return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
 
 
-def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
+def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool = False) -> list[Run]:
     """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled.
+
+    :param dead_letters: also those that have only dead letters of these hours, which no proof counts: a LIST or more.
 
     Of many hours those with a proof of their own are listed: nobody asks for each hour since 1970.
     """
@@ -212,6 +217,33 @@ def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
     with ThreadPoolExecutor(THREADS) as pool:
         for runs in pool.map(of_hour, proved):
             names.update(runs)
-    intervals = sorted({name.partition("+")[0] for name in names})
-    of_plans = (plan for interval in intervals if (plan := plans.counting_in(interval)))
+    intervals = {name.partition("+")[0] for name in names}
+    if dead_letters:
+        intervals |= _intervals_with_dead_letters(plans, hours)
+    of_plans = (plan for interval in sorted(intervals) if (plan := plans.counting_in(interval)))
     return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]
+
+
+def _intervals_with_dead_letters(plans: Plans, hours: range) -> set[str]:
+    """Return the intervals of the runs that have filed dead letters by some hours: one listing a topic, or an hour."""
+    topics = {p.topic for p in plans.progress.partitions}
+    topics.update(p.topic for plan in plans.unsettled for p in plan.partitions)
+    folders = [topic_prefix(topic, dead_letter=True) for topic in sorted(topics)]
+    if len(hours) <= _FEW:
+        folders = [f"{folder}{hour_path(hour)}/" for folder in folders for hour in hours]
+
+    def names_in(folder: str) -> set[ObjectName]:
+        named = ((each.key, split_object_key(each.key)) for each in plans.ledger.store.list(folder))
+        return {name for key, name in named if name and _hour_of(key) in hours}
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        names = set().union(*pool.map(names_in, folders))
+    chunks = {(TopicPartition(n.topic, n.partition), n.start, n.generation) for n in names}
+    return {plan.interval.id for chunk in sorted(chunks) if (plan := plans.with_offset(*chunk))}
+
+
+def _hour_of(key: str) -> int | None:
+    try:
+        return parse_hour_path("/".join(key.split("/")[2:-1]))
+    except ValueError:
+        return None

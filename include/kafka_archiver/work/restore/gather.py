@@ -127,7 +127,7 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
         for plan in plans.all():
             note(plan.run, _kind(plan), _slices(selection, plan))
     else:
-        for run in runs_of_hours(plans, range(*selection.hours), partial(_slices, selection)):
+        for run in runs_of_hours(plans, range(*selection.hours), partial(_slices, selection), dead_letters=True):
             effective = ledger.plan(run.name)
             note(run.name, None if effective is None else _kind(effective), run.slices)
     _require_one_generation(ranges)
