@@ -779,8 +779,8 @@ class Model(RuleBasedStateMachine):
                 actor.advance()
             except TransientError as error:
                 complaint = str(error)
-                if "may lead no more" in complaint and self.twin.can_cut_leaders:
-                    # The message's advice.
+                if re.search("may lead no more|before the end of", complaint) and self.twin.can_cut_leaders:
+                    # The message's advice; or each repair reads from the leader that is cut off, whose log ends before.
                     self.twin.heal()
                 continue
             except ArchiverError as error:
