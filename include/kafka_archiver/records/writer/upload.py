@@ -1,11 +1,9 @@
 """Sends parts in background threads while the task encodes further records."""
 
 import logging
-import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from functools import lru_cache
 from threading import BoundedSemaphore, Lock
 from types import TracebackType
 from typing import Self
@@ -17,22 +15,15 @@ from kafka_archiver.values.threads import each
 log = logging.getLogger(__name__)
 
 
-@lru_cache(maxsize=8)
-def _pool(threads: int, _: int) -> ThreadPoolExecutor:
-    """The threads of the process with this id: new ones for each chunk would cost as much CPU as a request."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="upload")
-
-
 class Sender:
     """Sends the parts of all uploads of one chunk. An exception in the `with` block aborts all uploads."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
         self._threads = threads
-        self._pool = _pool(threads, os.getpid())
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="upload")
         # One slot per thread, so that no part waits in memory for a thread.
         self._slots = BoundedSemaphore(threads)
-        self._sending: set[Future[UploadedPart]] = set()
         self._all: list[Upload] = []
         self._failure: BaseException | None = None
 
@@ -59,10 +50,7 @@ class Sender:
 
         self._slots.acquire()
         self.check()
-        future = self._pool.submit(work)
-        self._sending.add(future)
-        future.add_done_callback(self._sending.discard)
-        return future
+        return self._pool.submit(work)
 
     def __enter__(self) -> Self:
         return self
@@ -71,7 +59,7 @@ class Sender:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Wait for running requests: a part that arrives after the abort would stay in the store for ever.
-        wait(self._sending.copy())
+        self._pool.shutdown(cancel_futures=True)
         if error is not None:
             each(Upload.abort, self._all, self._threads)
 
