@@ -24,6 +24,7 @@ from tests.support.airflow import Airflow
 from tests.support.browser import CHROMIUM, PICTURES, chromium, log_in, picture, reloaded, settled, site_of
 from tests.support.schedules import quiet_hours
 from tests.support.topics import Record, new_topic, produce
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -73,6 +74,7 @@ def test_the_pictures_of_the_docs(airflow: Airflow, kafka: Kafka, s3: S3, browse
     dag = airflow.add_archive("orders", yaml)
     airflow.pause(dag, False)
     airflow.wait_for_runs(dag, 1)
+    until(lambda: airflow.request("GET", "/dags/audit_orders", missing_ok=True), seconds=90, every=1)
     airflow.pause("audit_orders", False)
     run(airflow, dag, max_records=50_000)
     # A fill from the page is one run.
