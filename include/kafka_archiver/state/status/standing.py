@@ -39,7 +39,7 @@ def of_records(archive: str, settled: Progress) -> Iterator[Finding]:
         name = f"dead-letters:{settled.dead_lettered_by}"
         yield warning(
             DEAD_LETTERS,
-            f"{count(settled.dead_letters, 'record')} are dead letters{_up_to(settled.dead_lettered_by)}",
+            f"{count(settled.dead_letters, 'dead letter')}{_up_to(settled.dead_lettered_by)}",
             replay_all(archive).after("once their cause is corrected"),
             acknowledge(archive, name),
             means="They are not among the archived records",
