@@ -323,7 +323,7 @@ def test_we_looked_at_the_right_places(readable: Told) -> None:
     ):
         assert cause in everything, cause
     assert "org.apache.spark.deploy.SparkSubmit" in readable["arguments"]
-    assert "pyspark.daemon" in readable["arguments"]
+    assert "kafka_archiver.spark.daemon" in readable["arguments"]
     assert "spark.eventLog.dir" in readable["web UI"]
     # The job's own query, which has the options of Spark's Kafka source.
     assert "SparkListenerSQLExecutionStart" in readable["event log"]
