@@ -394,7 +394,7 @@ class TestDocuments:
             lake.store.delete(stat.key)
 
     def test_a_takeover_whose_place_another_one_has(self, lake: Lake) -> None:
-        """LeftOutOffsets code left such a takeover: nobody has the offsets."""
+        """Older code left such a takeover: nobody has the offsets."""
         lake.logs[P0] = Range(0, 9)
         given_up = lake.run(8, until="planned")
         ghost = lake.rebuild(given_up, until="planned")

@@ -82,7 +82,7 @@ def test_each_record_has_one_fate_by_the_schemas_of_the_plan(
     store = {"url": "memory://unused", "chunk_records": 5, "content": content, "encryption": encryption}
     store |= {"layout": {"fields": [field]}, "metadata": ["offset"] if selected else [], "codec": "none"}
     source = {"topics": ["orders"], "settle": 0, "registry": "r", "value": {"decode": "avro"}}
-    # LeftOutOffsets records have no `c`; of n = 4 the division fails.
+    # Older records have no `c`; of n = 4 the division fails.
     transform = {"where": "10 / (value.n - 4) > 0 AND (value.c IS NULL OR value.c > 2) -- and no others", **selected}
     archive = {"archive": "orders", "source": source, "store": store, "transform": transform}
     archive |= {"schema_evolution": "BACKWARD", "policies": {"bad_record": "dead_letter"}}

@@ -79,7 +79,7 @@ class Settings(Value):
     `options`: the format's own options; not written if the format declares none.
     `headers`: those that are decoded, in the order of their columns; not written if there are none.
     `unknown`: by column with a JSON Schema (`key`, `value`, `headers.<name>`), what becomes of properties that it does
-    not name. LeftOutOffsets plans do not have it, and only the columns of the schema's own `properties`.
+    not name. Older plans do not have it, and only the columns of the schema's own `properties`.
     `json_rules`: of the columns of a JSON Schema. 1, as in plans without it: an array has the type of its `items` also
     beside `prefixItems`, an object that of `additionalProperties` also beside `patternProperties`. 2: both are JSON.
     `codec_rules`: of zstd in text formats. 1, as in plans without it: level 3. 2: level 2.

@@ -10,7 +10,7 @@ from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange, count, unpack
-from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_start, to_hour
+from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_after, hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 # Of plans with the first rules: how many records behind a loss were asked for its time.
@@ -160,22 +160,22 @@ def losses(
     for partition in plan.partitions:
         if partition.anew and partition.name not in added:
             reason = f"topic {partition.topic} began anew when run {plan.run} was planned; nobody knows what it had had"
-            yield Loss(Unsure(until=_hour_after(planned if plan.loss_rules == 2 else plan.planned_at), reason=reason))
+            yield Loss(Unsure(until=hour_after(planned if plan.loss_rules == 2 else plan.planned_at), reason=reason))
         elif offset := begun.get(partition.name):
             reason = (
                 f"the log of {partition.name} began at offset {offset}, not at 0, when the archive began; nobody knows "
                 "the times of the records before"
             )
-            until = _hour_after(_earliest(planned, partition))
+            until = hour_after(_earliest(planned, partition))
             yield Loss(Unsure(until=until, reason=reason), _by_order(plan, manifest, partition.name, offset))
         if partition.cut and plan.loss_rules == 2:
             reason = f"the log of {partition.name} was cut before run {plan.run}: records that no run has are gone"
-            yield Loss(Unsure(until=_hour_after(planned), reason=reason))
+            yield Loss(Unsure(until=hour_after(planned), reason=reason))
     if manifest is None:
         return
     for name, offset in taken.items():
         reason = f"the log of {name} began at offset {offset}, not at 0, when the archive began"
-        until = _hour_after(planned) if plan.loss_rules == 2 else _first_whole_hour(plan, manifest, name, offset)
+        until = hour_after(planned) if plan.loss_rules == 2 else _first_whole_hour(plan, manifest, name, offset)
         yield Loss(Unsure(until=until, reason=reason))
     # Objects that a repair has lost are known by name, so only ranges count here.
     known = {str(account.chunk): account.lost_ranges for account in superseded.chunks} if superseded else {}
@@ -196,21 +196,21 @@ def losses(
             continue
         at_planning = not any(subtract(each, (Range(*r) for r in partition.lost)) for each in ranges)
         moment = _earliest(planned, partition) if at_planning else ended or planned
-        latest = _hour_after(moment) if plan.hour_rules >= 4 else None
+        latest = hour_after(moment) if plan.hour_rules >= 4 else None
         by_same_time = older and (plan.hour_rules < 3 or older.holds_for(plan.settings.time))
         if older and by_same_time and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
             # Kafka's time index knew them when they were still there.
             yield Loss(Unsure(until=min(older.than, latest or older.than), reason=reason))
             continue
         # By earlier rules, also until the times after now that left-out ones may have, as they may be among these.
-        until = latest or max(_hour_after(moment), older.than if older else _hour_after(moment))
+        until = latest or max(hour_after(moment), older.than if older else hour_after(moment))
         shorter = _by_order(plan, manifest, name, max(r.end for r in ranges))
         yield Loss(Unsure(until=until, reason=reason), shorter)
 
 
 def hour_after_plan(plan: Plan) -> UtcTime:
     """Return the first hour that begins after a plan was made, by the later clock."""
-    return _hour_after(plan.at_latest or plan.planned_at + _CLOCKS)
+    return hour_after(plan.at_latest or plan.planned_at + _CLOCKS)
 
 
 def not_archived_any_more(plan: Plan, older: LeftOutOffsets) -> Loss:
@@ -236,7 +236,7 @@ def _by_order(plan: Plan, manifest: Manifest | None, name: TopicPartition, offse
     lasts = [a.last for a in manifest.chunks if a.chunk.name == name and a.last and a.last.offset >= offset]
     known = [time for time in (*times, *(last.timestamp for last in lasts)) if time >= 0]
     latest = min(known) + plan.ordered_within_ms if known else LAST_MS
-    return _hour_after(from_ms(latest)) if latest < LAST_MS - MS_PER_HOUR else None
+    return hour_after(from_ms(latest)) if latest < LAST_MS - MS_PER_HOUR else None
 
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:
@@ -250,7 +250,3 @@ def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offs
     return hour_start(
         max((hour for hour in hours if hour is not None and hour <= planned_hour), default=planned_hour) + 1
     )
-
-
-def _hour_after(moment: datetime) -> UtcTime:
-    return hour_start(to_hour(moment) + 1)

@@ -7,7 +7,7 @@ from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
 from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known
-from kafka_archiver.values.intervals import hour_start, to_hour
+from kafka_archiver.values.intervals import hour_after
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
@@ -41,7 +41,7 @@ def left_out(
         observed = asked.get(plan.name) if scheduled and before else None
         # Once: an answer about what is gone takes the observations of earlier planners away.
         is_gone = holes and holes[-1].end <= plan.log_start
-        is_sooner = observed and is_gone and observed.than > hour_start(to_hour(present) + 1)
+        is_sooner = observed and is_gone and observed.than > hour_after(present)
         known_already = observed.ranges if observed and not is_sooner else ()
         if any(subtract(hole, (Range(*r) for r in known_already)) for hole in holes):
             missing[plan.name] = holes

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.model.unsure_hours import LeftOutOffsets
-from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, hour_start, to_hour
+from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, hour_after, hour_start
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 # If several records of one batch have the requested time, brokers may return the last of them.
@@ -54,7 +54,7 @@ def prove_older(
 
 def _hour_of_gone(gone: Iterable[Range], known: LeftOutOffsets | None, present: datetime) -> datetime:
     """Return the hour before which all offsets are that are gone of a log: as for losses, no later one than now."""
-    latest = hour_start(to_hour(present) + 1)
+    latest = hour_after(present)
     if known and not any(subtract(hole, (Range(*r) for r in known.ranges)) for hole in gone):
         return min(known.than, latest)
     return latest

@@ -7,10 +7,11 @@ from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.layouts.hourly import hour_path, parse_hour_path
+from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import ObjectName, split_object_key, split_run, topic_prefix
-from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -234,16 +235,9 @@ def _intervals_with_dead_letters(plans: Plans, hours: range) -> set[str]:
 
     def names_in(folder: str) -> set[ObjectName]:
         named = ((each.key, split_object_key(each.key)) for each in plans.ledger.store.list(folder))
-        return {name for key, name in named if name and _hour_of(key) in hours}
+        return {name for key, name in named if name and any(hour in hours for hour in hours_by_key(Settings(), key))}
 
     with ThreadPoolExecutor(THREADS) as pool:
         names = set().union(*pool.map(names_in, folders))
     chunks = {(TopicPartition(n.topic, n.partition), n.start, n.generation) for n in names}
     return {plan.interval.id for chunk in sorted(chunks) if (plan := plans.with_offset(*chunk))}
-
-
-def _hour_of(key: str) -> int | None:
-    try:
-        return parse_hour_path("/".join(key.split("/")[2:-1]))
-    except ValueError:
-        return None

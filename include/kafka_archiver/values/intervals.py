@@ -97,6 +97,11 @@ def hour_start(hour: int) -> datetime:
     return from_ms(hour * MS_PER_HOUR)
 
 
+def hour_after(moment: datetime) -> datetime:
+    """Return the end of the hour of a moment."""
+    return hour_start(to_hour(moment) + 1)
+
+
 def hours_between(start: datetime, end: datetime) -> range:
     """The whole hours inside `[start, end)`."""
     return range(-(-to_ms(start) // MS_PER_HOUR), to_hour(end))

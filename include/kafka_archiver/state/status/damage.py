@@ -49,7 +49,7 @@ class ReportHead(BaseModel):
 
     @property
     def damaged(self) -> bool:
-        """True if something that is stored is damaged. LeftOutOffsets releases counted findings at the brokers, too."""
+        """True if something that is stored is damaged. Older releases counted findings at the brokers, too."""
         return self.verdict == "damaged" and (bool(self.errors) or self.cut)
 
 
