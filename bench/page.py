@@ -230,15 +230,15 @@ def _measure(stack: ExitStack, count: int) -> int:
     stack.enter_context(patch("kafka_archiver.context.archive_context.connect", brokers))
     stack.enter_context(patch("kafka_archiver.context.archive_context.open_store", lambda *_: store))
     page = Page()
-    observatory = page.observatory
-    observatory._fresh = 3600.0
+    archive_snapshots = page.archive_snapshots
+    archive_snapshots._fresh = 3600.0
     client: TestClient = page.user("admin")
 
     begun = time.perf_counter()
-    names = list(observatory.archives().valid)
+    names = list(archive_snapshots.archives().valid)
     print(f"{count:,} YAML files read in {time.perf_counter() - begun:.1f} s")
     begun = time.perf_counter()
-    snapshots = observatory.snapshots(names, wait=3600)
+    snapshots = archive_snapshots.snapshots(names, wait=3600)
     cold = time.perf_counter() - begun
     assert all(shot and shot.state and shot.error is None for shot in snapshots.values()), next(
         iter(snapshots.values())

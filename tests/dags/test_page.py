@@ -557,13 +557,13 @@ def test_the_list_can_be_filtered_and_has_pages(page: Page, orders: Path, monkey
     assert names("?state=unhealthy&q=a") == []
     monkeypatch.setattr("kafka_archiver.orchestration.page.views.ROWS", 3)
     assert len(names("?page=1")) == 3
-    look, asked = page.observatory.snapshots, list[Any]()
+    look, asked = page.archive_snapshots.snapshots, list[Any]()
 
     def noted(*of: Any, **near: Any) -> Any:
         asked.append((*of, near))
         return look(*of, **near)
 
-    monkeypatch.setattr(page.observatory, "snapshots", noted)
+    monkeypatch.setattr(page.archive_snapshots, "snapshots", noted)
     [last] = names("?page=2")
     # Those on the screen are looked at first.
     assert asked[-1] == ([last], {"near": ON_SCREEN})

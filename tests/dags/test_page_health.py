@@ -251,8 +251,8 @@ def _no_store() -> Any:
 
 
 def test_names_follow_the_convention(page: Page) -> None:
-    archive = page.observatory.archives().valid["orders"]
-    snapshot = page.observatory.snapshots(["orders"], 10)["orders"]
+    archive = page.archive_snapshots.archives().valid["orders"]
+    snapshot = page.archive_snapshots.snapshots(["orders"], 10)["orders"]
     text = exposition({"orders": archive}, {"orders": snapshot}, archive_time(), 0)
     if PROMTOOL:
         done = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, check=False)
@@ -271,7 +271,7 @@ def test_the_number_of_series_is_bounded_by_archives_and_topics(page: Page, toke
 
 
 def test_odd_names_cannot_break_the_format(page: Page) -> None:
-    archive = page.observatory.archives().valid["orders"]
+    archive = page.archive_snapshots.archives().valid["orders"]
     name = 'a"b\\c\nd'
     snapshot: Any = Snapshot(archive=name, taken_at=archive_time())
     metrics = samples(exposition({name: archive}, {name: snapshot}, archive_time(), None))
@@ -309,7 +309,7 @@ def test_the_application_is_made_once_at_the_first_request(page: Page, monkeypat
     applications: list[Any] = []
 
     def make() -> Any:
-        applications.append(real(page.observatory))
+        applications.append(real(page.archive_snapshots))
         return applications[-1]
 
     real = app.make_app

@@ -14,15 +14,15 @@ from kafka_archiver.orchestration.page.details import Details
 
 
 class Page:
-    """The page as Airflow mounts it, and its observatory."""
+    """The page as Airflow mounts it, and its archive_snapshots."""
 
     def __init__(self) -> None:
         from airflow.api_fastapi.app import init_auth_manager
 
-        self.observatory = ArchiveSnapshots(fresh=0)
+        self.archive_snapshots = ArchiveSnapshots(fresh=0)
         self.server = FastAPI()
         init_auth_manager(self.server)
-        app = make_app(self.observatory)
+        app = make_app(self.archive_snapshots)
         self.details: Details = app.state.details
         self.server.mount("/archiver", app)
 
@@ -43,7 +43,7 @@ class Page:
 
     def refresh(self, *names: str) -> None:
         """Look at these archives now."""
-        cache: Cache[str, Any] = self.observatory._cache
+        cache: Cache[str, Any] = self.archive_snapshots._cache
         cache._entries.clear()
         self.details._cache._entries.clear()
         cache.many(names, wait=60)

@@ -65,7 +65,7 @@ class Account(NamedTuple):
         )
 
 
-def accounts_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
+def accounts_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of accounts and of Airflow's tabs."""
     router = APIRouter()
 
@@ -87,7 +87,7 @@ def accounts_router(observatory: ArchiveSnapshots, details: Details) -> APIRoute
     @router.get("/archives/{name}/runs/{run}")
     def run_page(request: Request, user: MaybeUser, name: str, run: str) -> Response:
         """Show the account of one run of the ledger."""
-        require_visible(observatory, visitor(request, user), name)
+        require_visible(archive_snapshots, visitor(request, user), name)
         try:
             return show(request, name, [checked_run(run, "run")], f"Run {run}")
         except ConfigError:
@@ -113,9 +113,9 @@ def accounts_router(observatory: ArchiveSnapshots, details: Details) -> APIRoute
     def _archive_of(request: Request, user: Any, dag: str) -> str | None:
         """Return the archive of a DAG that this user may see; None: it belongs to none."""
         who = visitor(request, user)
-        for name in observatory.archives().valid:
+        for name in archive_snapshots.archives().valid:
             if dag in (dag_id(name), audit_dag_id(name), restore_dag_id(name)):
-                require_visible(observatory, who, name)
+                require_visible(archive_snapshots, who, name)
                 return name
         return None
 

@@ -37,7 +37,7 @@ MOST = 1 << 16
 MOST_OF_ADDRESS = 6000
 
 
-def action_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
+def action_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of actions."""
     router = APIRouter()
 
@@ -45,9 +45,9 @@ def action_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     async def do(request: Request, user: User, name: str, action: str) -> Response:
         """Start the DAG run of an action, then show the archive again."""
         form = await _form(request)
-        answer = await run_in_threadpool(_do, observatory, request, user, name, action, form)
+        answer = await run_in_threadpool(_do, archive_snapshots, request, user, name, action, form)
         # What was read before the action is old.
-        observatory.again(name)
+        archive_snapshots.again(name)
         details.again(name)
         return answer
 
@@ -55,26 +55,26 @@ def action_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
 
 
 def _do(
-    observatory: ArchiveSnapshots, request: Request, user: Any, name: str, action: str, form: SubmittedForm
+    archive_snapshots: ArchiveSnapshots, request: Request, user: Any, name: str, action: str, form: SubmittedForm
 ) -> Response:
-    archive = require_visible(observatory, user, name)
+    archive = require_visible(archive_snapshots, user, name)
     require_own_page(request, user, form.get("csrf"))
     back = f"{base_path(request)}/archives/{name}"
     if paused := dag_to_unpause(action, name):
         return _unpause(request, user, action, paused, back)
     _require_right(user, dag_id(name))
     if action == "acknowledge":
-        return _acknowledge(observatory, request, user, archive, form, back)
+        return _acknowledge(archive_snapshots, request, user, archive, form, back)
     trigger = None
     try:
-        if fault := observatory.fault(name):
+        if fault := archive_snapshots.fault(name):
             raise ConfigError(f"Archive {name} cannot run: {fault.fault}", actions=fault.do)
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
         if action == "restore" and not form.get("agreed"):
             # Reading the ledger takes minutes for a long archive: a page that waits by itself shows what comes of it.
             return RedirectResponse(f"{back}/restores/question?{_in_address(form)}", 303)
-        if not form.get("agreed") and (consent := question(observatory, archive, trigger)):
+        if not form.get("agreed") and (consent := question(archive_snapshots, archive, trigger)):
             return _ask(request, user, name, back, action, form, consent)
         started = _start(trigger, user.get_name())
     except ArchiverError as error:
@@ -109,15 +109,15 @@ def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> R
 
 
 def _acknowledge(
-    observatory: ArchiveSnapshots, request: Request, user: Any, archive: Archive, form: SubmittedForm, back: str
+    archive_snapshots: ArchiveSnapshots, request: Request, user: Any, archive: Archive, form: SubmittedForm, back: str
 ) -> Response:
     """Accept a finding by name, once the user has answered the question."""
     name, who = archive.archive, user.get_name()
     try:
         finding = checked_name(form.get("finding"))
         if not form.get("agreed"):
-            return _question(request, observatory, name, finding, back, user)
-        accept(observatory.open(archive), facts_of(archive, datetime.now(UTC)), finding, who, form.get("note"))
+            return _question(request, archive_snapshots, name, finding, back, user)
+        accept(archive_snapshots.open(archive), facts_of(archive, datetime.now(UTC)), finding, who, form.get("note"))
     except ArchiverError as error:
         return _refusal(request, user, name, back, None, error)
     log.info("%s has accepted %s of archive %s from the page", who, finding, name)
@@ -126,9 +126,9 @@ def _acknowledge(
 
 
 def _question(
-    request: Request, observatory: ArchiveSnapshots, name: str, finding: str, back: str, user: Any
+    request: Request, archive_snapshots: ArchiveSnapshots, name: str, finding: str, back: str, user: Any
 ) -> Response:
-    snapshot = observatory.snapshots([name])[name]
+    snapshot = archive_snapshots.snapshots([name])[name]
     shown = [f.text for f in snapshot.troubles if f.name == finding] if snapshot else []
     more = {"name": name, "finding": finding, "shown": shown, "back": back, "csrf": csrf_token(user)}
     return render(request, "question.html", 200, **more)

@@ -21,9 +21,9 @@ from kafka_archiver.orchestration.page.restores import restores_router
 from kafka_archiver.orchestration.page.views import pages_router
 
 
-def make_app(observatory: ArchiveSnapshots | None = None) -> FastAPI:
+def make_app(archive_snapshots: ArchiveSnapshots | None = None) -> FastAPI:
     """Make the application. It has no documentation pages: strangers could read them."""
-    known = observatory or ArchiveSnapshots()
+    known = archive_snapshots or ArchiveSnapshots()
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(health_router(known))
     app.include_router(metrics_router(known))

@@ -24,21 +24,21 @@ class Consent(NamedTuple):
     dangers: Sequence[str] = ()
 
 
-def question(observatory: ArchiveSnapshots, archive: Archive, trigger: Trigger) -> Consent | None:
+def question(archive_snapshots: ArchiveSnapshots, archive: Archive, trigger: Trigger) -> Consent | None:
     """Return the effects of an action; None if nobody has to agree to it.
 
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
     """
     if conf := trigger.conf.get("rebuild"):
-        return Consent(dangers=list(_rebuild(observatory, archive, Rebuild.of(conf))))
+        return Consent(dangers=list(_rebuild(archive_snapshots, archive, Rebuild.of(conf))))
     policies = trigger.conf.get("policies", {})
     if any(POLICIES[policy].choice(choice).is_for_ever for policy, choice in policies.items()):
-        return Consent(dangers=list(_policies(observatory, archive.choosing(policies), policies)))
+        return Consent(dangers=list(_policies(archive_snapshots, archive.choosing(policies), policies)))
     return None
 
 
-def _rebuild(observatory: ArchiveSnapshots, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
-    context = observatory.open(archive)
+def _rebuild(archive_snapshots: ArchiveSnapshots, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
+    context = archive_snapshots.open(archive)
     runs = runs_of_hour(context, rebuild.hour) if rebuild.hour else [rebuild.run]
     target = f"hour {isoformat(rebuild.hour)}" if rebuild.hour else f"run {rebuild.run}"
     extent = rebuild_extent(context, effective_plans(context, runs))
@@ -50,11 +50,11 @@ def _rebuild(observatory: ArchiveSnapshots, archive: Archive, rebuild: Rebuild) 
         yield "It stops before that if fewer records would be archived than are now."
 
 
-def _policies(observatory: ArchiveSnapshots, archive: Archive, policies: dict[str, str]) -> Iterator[str]:
+def _policies(archive_snapshots: ArchiveSnapshots, archive: Archive, policies: dict[str, str]) -> Iterator[str]:
     chosen = ", ".join(f"{policy}: {choice}" for policy, choice in policies.items())
     yield f"The run decides by {chosen}. What it records as lost, or as a new generation, stays so for ever."
     try:
-        plan = preview(observatory.open(archive), second_before(datetime.now(UTC)), "manual")
+        plan = preview(archive_snapshots.open(archive), second_before(datetime.now(UTC)), "manual")
     except ArchiverError as error:
         yield f"What it would do is not known now: {error}"
         return

@@ -80,8 +80,8 @@ class RestoresDetail(NamedTuple):
 class Details:
     """Reads details. Each method gives None while the first answer is under way, or an old answer."""
 
-    def __init__(self, observatory: ArchiveSnapshots) -> None:
-        self._observatory = observatory
+    def __init__(self, archive_snapshots: ArchiveSnapshots) -> None:
+        self._archive_snapshots = archive_snapshots
         self._heads = ProofHeads()
         self._cache: Cache[_Key, Lookup[Any]] = Cache(self._read, FRESH, most=MOST)
 
@@ -125,7 +125,7 @@ class Details:
 
     def _read(self, key: _Key, _: Lookup[Any] | None) -> Lookup[Any]:
         read, name, *more = key
-        archive, moment = self._observatory.archives().valid.get(str(name)), datetime.now(UTC)
+        archive, moment = self._archive_snapshots.archives().valid.get(str(name)), datetime.now(UTC)
         assert callable(read)
         try:
             return Lookup(read(archive, *more) if archive else None, moment)
@@ -138,13 +138,13 @@ class Details:
         dags = (dag_id(archive.archive), audit_dag_id(archive.archive), restore_dag_id(archive.archive))
         detail = Detail(Snapshot(archive=archive.archive, taken_at=moment), facts, actions=last_actions(dags, ACTIONS))
         try:
-            context = self._observatory.open_for_one_look(archive)
+            context = self._archive_snapshots.open_for_one_look(archive)
         except ArchiverError as error:
             unknown = detail.snapshot.model_copy(update={"error": str(error)})
             return detail._replace(snapshot=unknown, unread=str(error))
         with ThreadPoolExecutor(1) as pool:
             # The brokers may take long. Both read each document once: neither says what the other denies.
-            figures = pool.submit(self._observatory.look_at, context, facts)
+            figures = pool.submit(self._archive_snapshots.look_at, context, facts)
             try:
                 detail = self._with_ledger(detail, context, last)
             except ArchiverError as error:
@@ -165,25 +165,25 @@ class Details:
         return detail._replace(coverage=coverage, runs=runs, histories=past)
 
     def _year(self, archive: Archive, last: date) -> Coverage:
-        return read_coverage(self._observatory.open(archive), last, YEAR, self._heads)
+        return read_coverage(self._archive_snapshots.open(archive), last, YEAR, self._heads)
 
     def _hour(self, archive: Archive, hour: int) -> HourDetail:
-        return read_hour(self._observatory.open(archive), hour)
+        return read_hour(self._archive_snapshots.open(archive), hour)
 
     def _run(self, archive: Archive, run: str) -> RunDetails:
-        return run_details(self._observatory.open(archive).ledger, run)
+        return run_details(self._archive_snapshots.open(archive).ledger, run)
 
     def _restores(self, archive: Archive) -> RestoresDetail:
-        ledger = self._observatory.open(archive).ledger
+        ledger = self._archive_snapshots.open(archive).ledger
         return RestoresDetail(
             last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
         )
 
     def _restore_effects(self, archive: Archive, conf: str) -> Effects:
-        return restore_effects(self._observatory.open(archive), json.loads(conf))
+        return restore_effects(self._archive_snapshots.open(archive), json.loads(conf))
 
     def _plan(self, archive: Archive) -> Preview:
-        context, moment = self._observatory.open(archive), datetime.now(UTC)
+        context, moment = self._archive_snapshots.open(archive), datetime.now(UTC)
         interval = last_interval(archive, moment)
         if is_planned_since(context, interval, moment) is False:
             interval = second_before(moment)

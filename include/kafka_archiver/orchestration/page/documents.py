@@ -20,7 +20,7 @@ from kafka_archiver.values.documents import GZIP
 MOST, PATIENCE = 16 << 20, 20.0
 
 
-def documents_router(observatory: ArchiveSnapshots) -> APIRouter:
+def documents_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
     """Return the routes of the documents."""
     router = APIRouter()
 
@@ -29,7 +29,7 @@ def documents_router(observatory: ArchiveSnapshots) -> APIRouter:
         request: Request, user: MaybeUser, name: str, run: str, document: Literal["plan", "manifest"]
     ) -> Response:
         """Return a plan or a manifest, as JSON."""
-        archive = await run_in_threadpool(require_visible, observatory, visitor(request, user), name)
+        archive = await run_in_threadpool(require_visible, archive_snapshots, visitor(request, user), name)
         try:
             reading = run_in_threadpool(_read, archive, checked_run(run, "run"), document)
             data = await asyncio.wait_for(reading, PATIENCE)

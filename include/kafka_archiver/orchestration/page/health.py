@@ -28,7 +28,7 @@ STRANGERS_PATIENCE = 2.0
 _WORDS: dict[Verdict, str] = {"ok": "healthy", "warning": "healthy", "unknown": "unknown", "failing": "unhealthy"}
 
 
-def health_router(observatory: ArchiveSnapshots) -> APIRouter:
+def health_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
     """Return the routes of health."""
     router = APIRouter()
 
@@ -36,10 +36,10 @@ def health_router(observatory: ArchiveSnapshots) -> APIRouter:
     @router.api_route("/health", methods=["GET", "HEAD"])
     def health(request: Request, user: MaybeUser) -> Response:
         """Return the health of the archives that the caller may know of; a stranger gets the word of all of them."""
-        archives, token = observatory.archives(), has_token(request)
+        archives, token = archive_snapshots.archives(), has_token(request)
         named = _named(archives.valid, token, user)
         patience = STRANGERS_PATIENCE if named is None else PATIENCE
-        checks_by_name = _checks(observatory, archives.valid if named is None else named, patience)
+        checks_by_name = _checks(archive_snapshots, archives.valid if named is None else named, patience)
         is_wrong = bool(archives.errors) and (token or named is None)
         airflow = services().checks
         every = [*airflow, *(check for checks in checks_by_name.values() for check in checks)]
@@ -55,12 +55,12 @@ def health_router(observatory: ArchiveSnapshots) -> APIRouter:
     @router.api_route("/health/{name}", methods=["GET", "HEAD"])
     def health_of(name: str, request: Request, user: MaybeUser) -> Response:
         """Return one archive's health. A stranger is refused, whether there is such an archive or not."""
-        named = _named(observatory.archives().valid, has_token(request), user)
+        named = _named(archive_snapshots.archives().valid, has_token(request), user)
         if named is None:
             raise HTTPException(401, "Log in to Airflow first, or give the token")
         if name not in named:
             raise HTTPException(404, "There is no such archive")
-        [checks] = _checks(observatory, {name: named[name]}, PATIENCE).values()
+        [checks] = _checks(archive_snapshots, {name: named[name]}, PATIENCE).values()
         return JSONResponse(_document(checks), _code(verdict_of(checks)))
 
     return router
@@ -75,9 +75,11 @@ def _named(archives: dict[str, Archive], token: bool, user: Any) -> dict[str, Ar
     return {name: archives[name] for name in sorted(visible(user, archives))}
 
 
-def _checks(observatory: ArchiveSnapshots, archives: dict[str, Archive], patience: float) -> dict[str, list[Finding]]:
-    moment, snapshots = datetime.now(UTC), observatory.snapshots(archives, patience)
-    return {name: observatory.checks(archive, snapshots[name], moment) for name, archive in archives.items()}
+def _checks(
+    archive_snapshots: ArchiveSnapshots, archives: dict[str, Archive], patience: float
+) -> dict[str, list[Finding]]:
+    moment, snapshots = datetime.now(UTC), archive_snapshots.snapshots(archives, patience)
+    return {name: archive_snapshots.checks(archive, snapshots[name], moment) for name, archive in archives.items()}
 
 
 def _document(checks: Collection[Finding]) -> dict[str, Any]:
@@ -88,15 +90,15 @@ def _code(verdict: Verdict) -> int:
     return 200 if verdict in ("ok", "warning") else 503
 
 
-def trouble_router(observatory: ArchiveSnapshots) -> APIRouter:
+def trouble_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
     """Return the route of the panel."""
     router = APIRouter()
 
     @router.get("/trouble")
     def trouble(request: Request, user: User) -> Response:  # noqa: ARG001 - FastAPI's signature
         """Return the archives with problems that the user may see. Waits for none; `awaited`: some are being read."""
-        known = observatory.archives().valid
-        rows = rows_of(observatory, {name: known[name] for name in visible(user, known)}, patience=0.0)
+        known = archive_snapshots.archives().valid
+        rows = rows_of(archive_snapshots, {name: known[name] for name in visible(user, known)}, patience=0.0)
         wrong = [row for row in rows if row.verdict == "failing"]
         shown = [{"name": row.name, "dag": dag_id(row.name), "cause": row.short[:LONG]} for row in wrong[:MOST]]
         awaited = any(row.snapshot is None for row in rows)

@@ -32,13 +32,13 @@ RECORDS = 20
 _READ, _TEXT = 1 << 18, 1 << 22
 
 
-def look_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
+def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of records."""
     router = APIRouter()
 
     def declared(request: Request, user: Any, name: str) -> tuple[Archive, str]:
         user = visitor(request, user)
-        archive = require_visible(observatory, user, name)
+        archive = require_visible(archive_snapshots, user, name)
         if not shows_records(archive):
             raise HTTPException(403, f"Records of {name} are not shown here; {RECORDS_SETTING} decides it")
         if not may_act(user, dag_id(name)):
@@ -54,7 +54,7 @@ def look_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
         try:
             place, offset = record_place(at.strip())
             note("archiver_look", dag_id(name), who, record=at, count=count)
-            shown = list(_records(observatory, archive, place, offset, count))
+            shown = list(_records(archive_snapshots, archive, place, offset, count))
             earlier = _address(place, max(offset - count, 0)) if offset else ""
             last = shown[-1].offset if len(shown) == count else None
             later = "" if last is None else _address(place, last + 1)
@@ -80,7 +80,7 @@ def look_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
         note("archiver_look", dag_id(name), who, key=key)
         shown, error = list[ShownRecord](), ""
         try:
-            shown = list(_letters(observatory, archive, entry))
+            shown = list(_letters(archive_snapshots, archive, entry))
         except ArchiverError as failure:
             error = str(failure)
         title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", f"airflow archive print {key}"
@@ -97,14 +97,14 @@ def _address(place: TopicPartition, offset: int) -> str:
 
 
 def _records(
-    observatory: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
+    archive_snapshots: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
 ) -> Iterator[ShownRecord]:
-    for batch in Lookup(observatory.open(archive).ledger, place).records(offset, count):
+    for batch in Lookup(archive_snapshots.open(archive).ledger, place).records(offset, count):
         yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
 
 
-def _letters(observatory: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
-    head = observatory.open(archive).store.read(entry.key, 0, _READ)
+def _letters(archive_snapshots: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
+    head = archive_snapshots.open(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")
     for number, line in enumerate(first_lines(head, _TEXT)):

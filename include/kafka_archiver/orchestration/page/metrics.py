@@ -41,21 +41,21 @@ class _Gauge(NamedTuple):
     value: Callable[[Sample], float | None]
 
 
-def metrics_router(observatory: ArchiveSnapshots) -> APIRouter:
+def metrics_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
     """Return the route of metrics."""
     router = APIRouter()
 
     @router.get("/metrics")
     def metrics(request: Request, user: MaybeUser) -> Response:
         """Expose the archives that the caller may know of: with the token all, else those whose DAGs the user sees."""
-        archives, token = observatory.archives(), has_token(request)
+        archives, token = archive_snapshots.archives(), has_token(request)
         if not token and user is None:
             raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
         names = sorted(archives.valid if token or user is None else visible(user, archives.valid))
-        snapshots = observatory.snapshots(names, PATIENCE)
+        snapshots = archive_snapshots.snapshots(names, PATIENCE)
         chosen = {name: archives.valid[name] for name in names}
         errors = len(archives.errors) if token else None
-        faulty = {name for name in names if observatory.fault(name)}
+        faulty = {name for name in names if archive_snapshots.fault(name)}
         text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty, services() if token else None)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 

@@ -84,7 +84,7 @@ def _some(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: values[key] for key in keys if key in values}
 
 
-def new_archive_router(observatory: ArchiveSnapshots) -> APIRouter:
+def new_archive_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
     """Return the route of the form."""
     router = APIRouter()
 
@@ -98,12 +98,12 @@ def new_archive_router(observatory: ArchiveSnapshots) -> APIRouter:
         topics, silent = _topics(filled.kafka) if "kafka" in request.query_params else (None, "")
         text = yaml_of(filled) if filled.is_filled else ""
         archive, error = _parsed(text, filled.name) if text else (None, None)
-        if archive and archive.archive in observatory.archives().valid:
+        if archive and archive.archive in archive_snapshots.archives().valid:
             error = ConfigError(f"there is an archive {archive.archive} already; give this one another name")
         previewed: Sequence[PreviewedObject] = ()
         unseen = ""
         if archive and look:
-            previewed, unseen = _preview(observatory, archive, who.get_name())
+            previewed, unseen = _preview(archive_snapshots, archive, who.get_name())
         return render(
             request,
             "new.html",
@@ -154,12 +154,12 @@ def _parsed(text: str, name: str) -> tuple[Archive | None, ConfigError | None]:
     return archive, None
 
 
-def _preview(observatory: ArchiveSnapshots, archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
+def _preview(archive_snapshots: ArchiveSnapshots, archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
     """Return the objects of the newest records, or why none are shown."""
     if not shows_records(archive):
         return (), f"Records are not read here; {RECORDS_SETTING} decides it"
     note("archiver_look", dag_id(archive.archive), who, topics=archive.source.topics, of="a new archive")
     try:
-        return preview_keys(observatory.open(archive)), ""
+        return preview_keys(archive_snapshots.open(archive)), ""
     except ArchiverError as error:
         return (), str(error)

@@ -55,7 +55,7 @@ def rows_of_restores(summaries: Sequence[RestoreSummary], runs: Iterable[Restore
     return [*unplanned, *(RestoreRow(each.restore, each, last.get(each.restore)) for each in summaries)]
 
 
-def restores_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
+def restores_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the route of an archive's restores."""
     router = APIRouter()
 
@@ -63,7 +63,7 @@ def restores_router(observatory: ArchiveSnapshots, details: Details) -> APIRoute
     def restores(request: Request, user: MaybeUser, name: str, started: str = "") -> Response:
         """Show the last restores of an archive, and the form."""
         who = visitor(request, user)
-        require_visible(observatory, who, name)
+        require_visible(archive_snapshots, who, name)
         answer = details.restores(name)
         known = answer.value if answer else None
         return render(
@@ -86,7 +86,7 @@ def restores_router(observatory: ArchiveSnapshots, details: Details) -> APIRoute
     def question(request: Request, user: MaybeUser, name: str) -> Response:
         """Show what a restore with the fields of the address would write, and ask for consent."""
         who = visitor(request, user)
-        require_visible(observatory, who, name)
+        require_visible(archive_snapshots, who, name)
         if not (may_act(who, dag_id(name)) and may_act(who, restore_dag_id(name))):
             raise HTTPException(403, f"You may not trigger {restore_dag_id(name)}")
         form = SubmittedForm(request.query_params.multi_items())

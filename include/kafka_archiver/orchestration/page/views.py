@@ -83,21 +83,21 @@ class ArchiveRow(NamedTuple):
         return next(bad, None)
 
 
-def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
+def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
     """Return the routes of the pages."""
     router = APIRouter()
 
     @router.get("/")
     def archives(request: Request, user: MaybeUser, q: str = "", state: str = "", page: int = 1) -> Response:
         """Show all archives that the user may see, those with problems first."""
-        who, known = visitor(request, user), observatory.archives()
-        rows = rows_of(observatory, {name: known.valid[name] for name in visible(who, known.valid)})
+        who, known = visitor(request, user), archive_snapshots.archives()
+        rows = rows_of(archive_snapshots, {name: known.valid[name] for name in visible(who, known.valid)})
         counted = Counter(row.word for row in rows)
         chosen = [row for row in rows if q.lower() in row.name.lower() and state in ("", row.word)]
         pages = max(-(-len(chosen) // ROWS), 1)
         page = min(max(page, 1), pages)
         shown = chosen[(page - 1) * ROWS : page * ROWS]
-        observatory.snapshots([row.name for row in shown], near=ON_SCREEN)
+        archive_snapshots.snapshots([row.name for row in shown], near=ON_SCREEN)
         return render(
             request,
             "list.html",
@@ -126,14 +126,14 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     ) -> Response:
         """Show one archive: its state, its hours, its runs, and its actions."""
         who = visitor(request, user)
-        declared = require_visible(observatory, who, name)
+        declared = require_visible(archive_snapshots, who, name)
         today = datetime.now(UTC).date()
         shown, earlier, later = window(last or today, today)
         answer = details.of(name, shown)
         detail = answer.value if answer else None
         # Figures, cards and hours are of one look; until there is one, the list's figures are shown without hours.
-        snapshot = detail.snapshot if detail else observatory.known(name)
-        row = ArchiveRow(name, snapshot, observatory.checks(declared, snapshot, datetime.now(UTC)))
+        snapshot = detail.snapshot if detail else archive_snapshots.known(name)
+        row = ArchiveRow(name, snapshot, archive_snapshots.checks(declared, snapshot, datetime.now(UTC)))
         unread = detail.unread if detail else ""
         return render(
             request,
@@ -151,7 +151,7 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
             detail=detail,
             looks=shows_records(declared) and may_act(who, dag_id(name)),
             example=f"{(declared.source.topics or ('topic',))[0]}+0@12345",
-            wrong_file=observatory.wrong_files(name),
+            wrong_file=archive_snapshots.wrong_files(name),
             at_work=_at_work(detail.facts.runs) if detail else [],
             charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
             unread=unread,
@@ -171,7 +171,7 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     @router.get("/archives/{name}/year")
     def year(request: Request, user: MaybeUser, name: str, last: date | None = None) -> Response:
         """Show the days of a year, each with the state of its worst hour."""
-        require_visible(observatory, visitor(request, user), name)
+        require_visible(archive_snapshots, visitor(request, user), name)
         today = datetime.now(UTC).date()
         shown = max(min(last or today, today), FIRST + timedelta(days=YEAR))
         answer = details.year(name, shown)
@@ -190,7 +190,7 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     def hour(request: Request, user: MaybeUser, name: str, hour: str) -> Response:
         """Show one hour's proof."""
         who = visitor(request, user)
-        declared = require_visible(observatory, who, name)
+        declared = require_visible(archive_snapshots, who, name)
         start = require_hour(hour)
         answer = details.hour(name, to_hour(start))
         value = answer.value if answer else None
@@ -216,7 +216,7 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
     def plan(request: Request, user: MaybeUser, name: str) -> Response:
         """Show what a run would do that is triggered now."""
         who = visitor(request, user)
-        require_visible(observatory, who, name)
+        require_visible(archive_snapshots, who, name)
         answer = details.plan(name)
         value = answer.value if answer else None
         actions = (*(answer.actions if answer else ()), *(value.actions if value else ()))
@@ -243,16 +243,16 @@ def pages_router(observatory: ArchiveSnapshots, details: Details) -> APIRouter:
 
 
 def rows_of(
-    observatory: ArchiveSnapshots, archives: dict[str, Archive], patience: float | None = None
+    archive_snapshots: ArchiveSnapshots, archives: dict[str, Archive], patience: float | None = None
 ) -> list[ArchiveRow]:
     """Return the archives with their checks, those with problems first.
 
     :param patience: seconds to wait for archives that nobody has looked at yet.
     """
-    snapshots = observatory.snapshots(archives, PATIENCE if patience is None else patience)
+    snapshots = archive_snapshots.snapshots(archives, PATIENCE if patience is None else patience)
     moment = datetime.now(UTC)
     rows = [
-        ArchiveRow(name, snapshots[name], observatory.checks(archives[name], snapshots[name], moment))
+        ArchiveRow(name, snapshots[name], archive_snapshots.checks(archives[name], snapshots[name], moment))
         for name in archives
     ]
     order = list(WORDS)
@@ -270,12 +270,12 @@ def require_hour(text: str) -> datetime:
         raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
 
 
-def require_visible(observatory: ArchiveSnapshots, user: Any, name: str) -> Archive:
+def require_visible(archive_snapshots: ArchiveSnapshots, user: Any, name: str) -> Archive:
     """Return the archive.
 
     :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
     """
-    archive = observatory.archives().valid.get(name)
+    archive = archive_snapshots.archives().valid.get(name)
     if archive is None or not visible(user, [name]):
         raise HTTPException(404, "There is no such archive, or you may not see it")
     return archive
