@@ -10,8 +10,9 @@ from kafka_archiver.records.reading.files import PIECE, Fetch, ObjectCopy
 from kafka_archiver.records.reading.opener import Promised
 from kafka_archiver.values.checksum import crc32, spelt
 
-# Bytes of copies in memory. A file costs two more copies of each byte, in the kernel.
-MOST_IN_MEMORY = 64 << 20
+# Bytes of copies in memory, as many as a task that archives buffers by default. A file costs two more copies of each
+# byte, in the kernel, and its first pages as much again.
+MOST_IN_MEMORY = 128 << 20
 
 
 class Copies:

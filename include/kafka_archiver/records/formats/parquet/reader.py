@@ -18,7 +18,7 @@ from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import kafkas
 
 # Decoded bytes of a batch: larger ones leave the CPU's caches, and their memory is new each time.
-_BATCH_BYTES = 4 << 20
+_BATCH_BYTES = 2 << 20
 # Bytes that are read at once.
 _READ = 1 << 20
 # Rows of a batch.
@@ -65,8 +65,8 @@ def read_from(
 
 def _file(source: BinaryIO, pre_buffer: bool = False) -> pq.ParquetFile:
     if (data := getattr(source, "data", None)) is not None:
-        # Of a `CopyFile`: pages are decoded where they are, without a copy.
-        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), page_checksum_verification=True, pre_buffer=False)
+        # Of a `CopyFile`, whose checksum was compared: pages are decoded where they are, without a copy.
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), pre_buffer=False)
     # pyarrow takes a short read for the end.
     whole = io.BufferedReader(source, _READ) if isinstance(source, io.RawIOBase) and not pre_buffer else source
     # Without `buffer_size`, each column of a row group is in memory as a whole, which is new memory each time.
