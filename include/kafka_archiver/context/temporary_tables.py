@@ -17,7 +17,8 @@ class TemporaryTables:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-        self._db.executescript(_PRAGMAS + self.tables)
+        # A script ends the transaction before it.
+        self._db.executescript(f"{_PRAGMAS} {self.tables} BEGIN;")
 
     @classmethod
     @contextmanager
@@ -26,7 +27,6 @@ class TemporaryTables:
         with TemporaryDirectory(prefix="kafka-archiver-tables-") as directory:
             connection = sqlite3.connect(f"{directory}/tables", isolation_level=None, check_same_thread=False)
             try:
-                connection.execute("BEGIN")
                 yield cls(connection)
             finally:
                 connection.close()
