@@ -11,13 +11,14 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves, renumbered
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.records.decode.json_text.valid import Valid, valid
+from kafka_archiver.records.decode.undecodable import decode_in_halves
 from kafka_archiver.records.json_grammar import deep_enough, is_json, may_be_deep
 from kafka_archiver.records.rows.filled import MOST_BYTES, CompiledRows
 from kafka_archiver.records.vectors import bounds, indices
