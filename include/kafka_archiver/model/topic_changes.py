@@ -1,4 +1,4 @@
-"""What a plan changes in the set of logs: topics that were made again or are not archived any more. Pure."""
+"""Changes of the set of logs between plans: topics that were made again or are not archived any more. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -140,15 +140,15 @@ class _FastFirst:
 class _InC:
     """Reads documents in C, and those that it leaves with another reading."""
 
-    def __init__(self, in_c: CompiledRows, others: Read) -> None:
+    def __init__(self, in_c: CompiledRows, slow: Read) -> None:
         self._in_c: CompiledRows | None = in_c
-        self._others = others
+        self._slow = slow
 
     def __call__(self, data: pa.Array) -> Decoded:
         whole, starts, ends = bounds(data)
         passed = self._in_c.read(whole, starts, ends) if self._in_c and len(whole) <= MOST_BYTES else None
         if passed is None:
-            return self._others(data)
+            return self._slow(data)
         column, bad = passed
         if not bad.any():
             return Decoded(column, {})
@@ -156,7 +156,7 @@ class _InC:
         if len(rows) > len(good):
             # Documents of this kind are not for C: it would only take time.
             self._in_c = None
-        slow = self._others(data.take(indices(rows)))
+        slow = self._slow(data.take(indices(rows)))
         places = np.empty(len(data), np.int64)
         places[good], places[rows] = np.arange(len(good)), len(good) + np.arange(len(rows))
         joined = pa.concat_arrays([column, slow.column]).take(indices(places))
