@@ -8,7 +8,6 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from kafka_archiver.messages.advice import fill
 from kafka_archiver.model.manifest import Manifest, Outcome
 from kafka_archiver.model.marks import Mark, fewest, mark_of, reached, surviving
 from kafka_archiver.model.order import Order
@@ -197,13 +196,3 @@ def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manife
         return {(o.topic, o.partition, o.chunk_start, o.path, o.checksum) for o in of.dead_letters}
 
     return not letters(manifest) <= letters(superseded)
-
-
-def reason_for_holes(progress: Progress) -> str:
-    """The reason why hours before `whole_from` are incomplete."""
-    holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
-    more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
-    return (
-        f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; "
-        f"{fill(progress.archive).quoted} archives what Kafka still has of them"
-    )

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from kafka_archiver.model.proof import Verdict
+from kafka_archiver.model.complete_hours import Verdict
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start
 
