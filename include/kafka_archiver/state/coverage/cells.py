@@ -1,4 +1,4 @@
-"""The hours of some days as values. Pure."""
+"""The hours of some days as cells of a table, each with its state. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
