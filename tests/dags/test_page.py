@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from threading import Event
@@ -914,6 +914,20 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     brokers.logs[P0] = Range(0, 12_346)
     do(client, "run")
     assert "12,343 offsets" in client.get("/archiver/archives/orders").text
+
+
+def test_that_nobody_looked_for_hours_is_no_finding_of_an_archive(page: Page, context: Context) -> None:
+    archive = page.archive_snapshots.archives().valid["orders"]
+    [snapshot] = page.archive_snapshots.snapshots(["orders"], 10).values()
+    assert snapshot is not None
+    old = snapshot.model_copy(update={"taken_at": snapshot.taken_at - timedelta(hours=9)})
+    moment = datetime.now(UTC)
+    assert page.archive_snapshots.checks(archive, old, moment) == page.archive_snapshots.checks(
+        archive, old, old.taken_at
+    )
+    page.archive_snapshots._cache._wanted_since["orders"] = time.monotonic() - 3600
+    answers = page.archive_snapshots.checks(archive, old, moment)[0]
+    assert (answers.severity, "awaited for 60 minutes" in answers.text) == ("unknown", True)
 
 
 def test_the_figures_never_deny_what_the_table_of_hours_shows(

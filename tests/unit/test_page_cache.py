@@ -134,3 +134,16 @@ def test_values_that_are_no_longer_kept_are_gone(cache: "Cache[str, str]", sourc
     cache.keep(["b"])
     source.open.clear()
     assert cache.many(["a", "b"])["a"] is None
+
+
+def test_only_what_was_asked_for_and_has_not_come_is_waited_for(cache: "Cache[str, str]", source: Source) -> None:
+    assert cache.get("a", wait=60) == "a1"
+    source.now = 1000
+    assert cache.waited("a") == 0
+    source.failure = ValueError("no answer")
+    cache.get("a", near=Near(0, 60))
+    source.now = 1300
+    assert cache.waited("a") == 300
+    source.failure = None
+    cache.get("a", near=Near(0, 60))
+    assert cache.waited("a") == 0

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from typing import TypeAlias, cast
@@ -20,6 +20,7 @@ from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
+from kafka_archiver.state.health.judge import STALE
 from kafka_archiver.state.health.plugins import checks_of
 from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status.facts import Facts
@@ -81,8 +82,13 @@ class ArchiveSnapshots:
     def checks(self, archive: Archive, snapshot: Snapshot | None, moment: datetime) -> list[Finding]:
         """Return all checks of an archive, that of its file first.
 
+        A look is judged as of its own time, later only by the time for which a fresher one has been awaited in vain:
+        that nobody opened a page for hours is no fault of the archive.
+
         :param snapshot: None: nobody has looked yet.
         """
+        if snapshot:
+            moment = min(moment, snapshot.taken_at + timedelta(seconds=self._cache.waited(archive.archive)))
         return [*checks_of_file(self.fault(archive.archive)), *checks_of(archive, snapshot, moment)]
 
     def snapshots(
@@ -94,6 +100,12 @@ class ArchiveSnapshots:
         :param near: wait for fresher ones, too.
         """
         return self._cache.many(names, wait, near)
+
+    def current(self, names: Collection[str], wait: float) -> dict[str, Snapshot | None]:
+        """Return the snapshots for a machine that asks rarely: it waits for fresh ones, too, if they are stale."""
+        snapshots, moment = self.snapshots(names, wait), datetime.now(UTC)
+        stale = [name for name, snapshot in snapshots.items() if snapshot and moment - snapshot.taken_at > STALE]
+        return snapshots | self.snapshots(stale, near=Near(STALE.total_seconds(), wait))
 
     def known(self, name: str) -> Snapshot | None:
         """Return the last snapshot, however old; nothing is asked."""

@@ -51,6 +51,8 @@ class Cache(Generic[Key, Kept]):
         self._entries: dict[Key, _Entry[Kept]] = {}
         # Keys that are queued or at work, each with its rank. One that is wanted sooner is queued again.
         self._wanted: dict[Key, float] = {}
+        # When they were first asked for since their last value.
+        self._wanted_since: dict[Key, float] = {}
         self._at_work: set[Key] = set()
         self._outdated: set[Key] = set()
         self._queue: queue.PriorityQueue[tuple[float, int, Key]] = queue.PriorityQueue()
@@ -84,6 +86,12 @@ class Cache(Generic[Key, Kept]):
         with self._changed:
             return key in self._wanted
 
+    def waited(self, key: Key) -> float:
+        """Return the seconds since somebody first asked for a fresher value that has not come; 0: it has come."""
+        with self._changed:
+            since = self._wanted_since.get(key)
+            return 0.0 if since is None else self._clock() - since
+
     def known(self, key: Key) -> Kept | None:
         """Return the value of one key as it is, however old; nothing is fetched."""
         with self._changed:
@@ -95,6 +103,7 @@ class Cache(Generic[Key, Kept]):
         with self._changed:
             if (kept := self._entries.get(key)) is None or kept.at < entry.at:
                 self._entries[key] = entry
+                self._wanted_since.pop(key, None)
 
     def forget(self, is_old: Callable[[Key], bool]) -> None:
         """Fetch these values again at the next request; until then the old ones are given."""
@@ -110,6 +119,7 @@ class Cache(Generic[Key, Kept]):
         with self._changed:
             kept = set(keys)
             self._entries = {key: entry for key, entry in self._entries.items() if key in kept}
+            self._wanted_since = {key: since for key, since in self._wanted_since.items() if key in kept}
 
     def _want(self, keys: Collection[Key], near: Near | None) -> None:
         moment, rank = self._clock(), math.inf if near is None else near.age
@@ -119,6 +129,7 @@ class Cache(Generic[Key, Kept]):
             is_new = queued_rank is None and (entry is None or moment - entry.at >= most)
             if is_new or (queued_rank is not None and rank < queued_rank and key not in self._at_work):
                 self._wanted[key] = rank
+                self._wanted_since.setdefault(key, moment)
                 self._queue.put((rank, next(self._numbers), key))
         while self._threads < min(self._workers, len(self._wanted)):
             self._threads += 1
@@ -148,6 +159,7 @@ class Cache(Generic[Key, Kept]):
         with self._changed:
             if fetched:
                 self._entries[key] = fetched
+                self._wanted_since.pop(key, None)
             if self._most is not None and len(self._entries) > self._most:
                 del self._entries[min(self._entries, key=lambda kept: self._entries[kept].at)]
             if key in self._outdated:

@@ -18,6 +18,7 @@ from kafka_archiver.orchestration.page.access import MaybeUser, User, has_token,
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.views import rows_of
 from kafka_archiver.state.health import Verdict, as_check, verdict_of
+from kafka_archiver.state.health.judge import TOO_OLD
 
 # Archives that are named, and characters of the cause of each.
 MOST, LONG = 10, 200
@@ -78,7 +79,11 @@ def _named(archives: dict[str, Archive], token: bool, user: Any) -> dict[str, Ar
 def _checks(
     archive_snapshots: ArchiveSnapshots, archives: dict[str, Archive], patience: float
 ) -> dict[str, list[Finding]]:
-    moment, snapshots = datetime.now(UTC), archive_snapshots.snapshots(archives, patience)
+    snapshots, moment = archive_snapshots.current(archives, patience), datetime.now(UTC)
+    # A look that is that old although a fresh one was awaited says nothing any more.
+    snapshots |= {
+        name: None for name, snapshot in snapshots.items() if snapshot and moment - snapshot.taken_at > TOO_OLD
+    }
     return {name: archive_snapshots.checks(archive, snapshots[name], moment) for name, archive in archives.items()}
 
 

@@ -52,7 +52,7 @@ def metrics_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
         if not token and user is None:
             raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
         names = sorted(archives.valid if token or user is None else visible(user, archives.valid))
-        snapshots = archive_snapshots.snapshots(names, PATIENCE)
+        snapshots = archive_snapshots.current(names, PATIENCE)
         chosen = {name: archives.valid[name] for name in names}
         errors = len(archives.errors) if token else None
         faulty = {name for name in names if archive_snapshots.fault(name)}

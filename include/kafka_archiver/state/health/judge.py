@@ -20,7 +20,7 @@ _OF_TROUBLES = {
     **dict.fromkeys(("recorded loss", "dead letters"), "records"),
     "incomplete hours": "hours",
 }
-# Answers older than these are stale, or say nothing any more.
+# Answers for which fresher ones have not come for so long are stale, or say nothing any more.
 STALE, TOO_OLD = timedelta(minutes=5), timedelta(minutes=30)
 _IN_ORDER = ("hours", "records", "runs", "plans", "brokers")
 
@@ -57,7 +57,10 @@ def _answers(snapshot: Snapshot, moment: datetime) -> Finding:
     if (age := moment - snapshot.taken_at) > STALE:
         verdict: Severity = "unknown" if age > TOO_OLD else "warning"
         return _check(
-            "answers", verdict, f"the last answers are of {isoformat(snapshot.taken_at)}, {span(age)} ago", doctor
+            "answers",
+            verdict,
+            f"fresh answers have been awaited for {span(age)}; the last ones are of {isoformat(snapshot.taken_at)}",
+            doctor,
         )
     return _check("answers", "ok", "the store and the brokers answer")
 
