@@ -1252,18 +1252,23 @@ def test_the_form_of_a_new_archive_says_what_is_wrong_and_at_which_line(
 
 
 def test_the_dashboard_hears_of_archives_for_which_somebody_has_to_act_and_of_no_other(
-    page: Page, context: Context
+    page: Page, context: Context, orders: Path
 ) -> None:
     viewer = page.user("viewer")
     assert page.stranger().get("/archiver/trouble").status_code == 401
-    assert viewer.get("/archiver/trouble").json() == {"archives": [], "more": 0, "awaited": True}
+    nothing = {"archives": [], "more": 0, "files": []}
+    assert viewer.get("/archiver/trouble").json() == {**nothing, "awaited": True}
     page.refresh("orders")
     # A warning is no trouble: it has never been audited.
-    assert viewer.get("/archiver/trouble").json() == {"archives": [], "more": 0, "awaited": False}
+    assert viewer.get("/archiver/trouble").json() == {**nothing, "awaited": False}
     publish(context.store, audit(context.archive, context.store, datetime.now(UTC)))
     page.refresh("orders")
     [row] = viewer.get("/archiver/trouble").json()["archives"]
     assert (row["name"], row["dag"], "damaged" in row["cause"]) == ("orders", "archive_orders", True)
+    assert row["do"].startswith("airflow archive repair orders")
+    (orders.parent / "wrong.yaml").write_text("archive: wrong\n")
+    assert "wrong.yaml: `source` is required" in page.user("admin").get("/archiver/trouble").json()["files"][0]
+    assert page.user(None).get("/archiver/trouble").json()["files"] == []
     assert page.user(None).get("/archiver/trouble").json()["archives"] == []
     [panel] = ArchiverPlugin.react_apps
     assert panel["destination"] == "dashboard"

@@ -138,6 +138,11 @@ def test_a_wrong_yaml_file_is_not_healthy(page: Page, orders: Path, token: str) 
     health = page.stranger(token).get("/archiver/health").json()
     assert list(health["archives"]) == ["orders"]
     assert "wrong.yaml: `source` is required" in health["wrong_files"][0]
+    # A user who may see the errors of files gets the same answer, another user that of the archives alone.
+    admin = page.user("admin").get("/archiver/health")
+    assert (admin.status_code, admin.json()["wrong_files"]) == (503, health["wrong_files"])
+    nobody = page.user(None).get("/archiver/health")
+    assert (nobody.status_code, "wrong_files" in nobody.json()) == (200, False)
 
 
 def test_the_health_of_one_archive_is_for_those_who_may_know(page: Page, token: str) -> None:

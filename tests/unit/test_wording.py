@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.messages.wording import count, plain_times, size, span
+from kafka_archiver.messages.wording import count, plain_times, shortened, size, span
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,17 @@ def test_a_size_is_within_a_hundredth_of_the_bytes_and_never_an_exponent(number:
     value, unit = size(number).replace(",", "").split()
     assert "e" not in value
     assert float(value) * 1000 ** ["B", "kB", "MB", "GB", "TB"].index(unit) == pytest.approx(number, rel=0.01)
+
+
+def test_a_text_is_cut_behind_a_sentence_or_between_words() -> None:
+    assert shortened("Gone. For ever.", 40) == "Gone. For ever."
+    assert shortened("5 offsets are gone. Choices: record_loss, fail", 30) == "5 offsets are gone."
+    assert shortened("offsets [1468, 1518) of clicks[0] are gone", 22) == "offsets [1468, …"
+
+
+@given(st.text(), st.integers(3, 30))
+def test_a_cut_text_is_never_too_long(text: str, most: int) -> None:
+    assert len(shortened(text, most)) <= most
 
 
 def test_a_count_has_its_noun_in_the_right_number() -> None:

@@ -25,6 +25,15 @@ def size(number: int) -> str:
     return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
 
 
+def shortened(text: str, most: int) -> str:
+    """Return the sentences of a text that fit; of a first sentence that is too long the words that fit, and "…"."""
+    if len(text) <= most:
+        return text
+    fits = text[:most]
+    whole, end, _ = fits.rpartition(". ")
+    return f"{whole}." if end else f"{fits[: most - 2].rpartition(' ')[0] or fits[: most - 2]} …"
+
+
 def span(time: timedelta) -> str:
     """Return a time in one unit, rounded: "90 seconds", "90 minutes", "5 hours", "3 days"."""
     seconds = time.total_seconds()

@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.configuration import conf
 from airflow.models import DagModel
@@ -108,6 +108,11 @@ def may_declare(user: BaseUser) -> bool:
     manager = get_auth_manager()
     runs = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, user=user)
     return bool(runs and manager.is_authorized_dag(method="PUT", user=user))
+
+
+def sees_errors(user: BaseUser) -> bool:
+    """Return whether this user may see the errors of files: of Airflow's own DAG files, and of the archives'."""
+    return bool(get_auth_manager().is_authorized_view(access_view=AccessView.IMPORT_ERRORS, user=user))
 
 
 def _may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntity | None) -> bool:

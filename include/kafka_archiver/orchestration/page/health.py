@@ -1,6 +1,7 @@
 """`/archiver/health`: 200 if Airflow itself works and every archive is healthy, else 503. `/archiver/trouble`.
 
-A stranger gets one word. A user gets the checks of the archives that the user may see, a machine with the token all.
+A stranger gets one word. A user gets the checks of the archives that the user may see, a machine with the token all;
+wrong files count for machines, strangers and users who may see import errors.
 """
 
 from collections.abc import Collection
@@ -12,9 +13,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.wording import shortened
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.metadata.airflow_health import services
-from kafka_archiver.orchestration.page.access import MaybeUser, User, has_token, visible
+from kafka_archiver.orchestration.page.access import MaybeUser, User, has_token, sees_errors, visible
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.views import rows_of
 from kafka_archiver.state.health import Verdict, as_check, verdict_of
@@ -41,14 +43,15 @@ def health_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
         named = _named(archives.valid, token, user)
         patience = STRANGERS_PATIENCE if named is None else PATIENCE
         checks_by_name = _checks(archive_snapshots, archives.valid if named is None else named, patience)
-        is_wrong = bool(archives.errors) and (token or named is None)
+        sees_files = token or (user is not None and sees_errors(user))
+        is_wrong = bool(archives.errors) and (sees_files or named is None)
         airflow = services().checks
         every = [*airflow, *(check for checks in checks_by_name.values() for check in checks)]
         overall = "failing" if is_wrong else verdict_of(every)
         if named is None:
             return PlainTextResponse(_WORDS[overall], _code(overall))
         documents = {name: _document(checks) for name, checks in checks_by_name.items()}
-        more = {"wrong_files": list(map(str, archives.errors))} if token else {}
+        more = {"wrong_files": list(map(str, archives.errors))} if sees_files else {}
         return JSONResponse(
             {"status": _WORDS[overall], "airflow": _document(airflow), "archives": documents, **more}, _code(overall)
         )
@@ -101,12 +104,21 @@ def trouble_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
 
     @router.get("/trouble")
     def trouble(request: Request, user: User) -> Response:  # noqa: ARG001 - FastAPI's signature
-        """Return the archives with problems that the user may see. Waits for none; `awaited`: some are being read."""
-        known = archive_snapshots.archives().valid
+        """Return the archives with problems that the user may see, and the wrong files that declare no other archive.
+
+        Waits for none; `awaited`: some are being read.
+        """
+        archives = archive_snapshots.archives()
+        known = archives.valid
         rows = rows_of(archive_snapshots, {name: known[name] for name in visible(user, known)}, patience=0.0)
         wrong = [row for row in rows if row.verdict == "failing"]
-        shown = [{"name": row.name, "dag": dag_id(row.name), "cause": row.short[:LONG]} for row in wrong[:MOST]]
+        shown = [
+            {"name": row.name, "dag": dag_id(row.name), "cause": shortened(row.short, LONG), "do": row.command}
+            for row in wrong[:MOST]
+        ]
+        files = [error for error in archives.errors if getattr(error, "archive", None) not in known]
+        texts = [shortened(str(error), LONG) for error in files[:MOST]] if sees_errors(user) else []
         awaited = any(row.snapshot is None for row in rows)
-        return JSONResponse({"archives": shown, "more": len(wrong[MOST:]), "awaited": awaited})
+        return JSONResponse({"archives": shown, "more": len(wrong[MOST:]), "files": texts, "awaited": awaited})
 
     return router

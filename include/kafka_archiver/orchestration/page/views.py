@@ -16,7 +16,15 @@ from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
-from kafka_archiver.orchestration.page.access import MaybeUser, may_act, may_declare, may_edit, shows_records, visible
+from kafka_archiver.orchestration.page.access import (
+    MaybeUser,
+    may_act,
+    may_declare,
+    may_edit,
+    sees_errors,
+    shows_records,
+    visible,
+)
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.buttons import buttons_of, steps_of
@@ -77,6 +85,11 @@ class ArchiveRow(NamedTuple):
         return (self._first.brief or self._first.text) if self._first else ""
 
     @property
+    def command(self) -> str:
+        """The first command that helps; empty if there is none."""
+        return next((action.command for action in self._first.actions if action.command), "") if self._first else ""
+
+    @property
     def _first(self) -> Finding | None:
         """The first check that is as bad as the archive; None if all are ok."""
         bad = (check for check in self.checks if check.severity != "ok" and VERDICTS[check.severity] == self.verdict)
@@ -105,7 +118,7 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
             rows=shown,
             counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
             total=len(rows),
-            errors=known.errors if _sees_errors(who) else (),
+            errors=known.errors if sees_errors(who) else (),
             may_declare=may_declare(who),
             query=q,
             state=state,
@@ -330,9 +343,3 @@ def forms_of(user: Any, name: str) -> dict[str, Any]:
     ]
     allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)
     return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}
-
-
-def _sees_errors(user: Any) -> bool:
-    from airflow.api_fastapi.auth.managers.models.resource_details import AccessView
-
-    return bool(get_auth_manager().is_authorized_view(access_view=AccessView.IMPORT_ERRORS, user=user))

@@ -11,7 +11,7 @@ const look = async (show, isOver) => {
   if (!document.hidden) {
     try {
       const answer = await fetch(new URL("trouble", archiver), { headers: { Accept: "application/json" } });
-      const known = answer.ok ? await answer.json() : { archives: [], more: 0, awaited: false };
+      const known = answer.ok ? await answer.json() : { archives: [], files: [], more: 0, awaited: false };
       if (isOver()) return;
       show(known);
       seconds = known.awaited ? SOON : EVERY;
@@ -27,13 +27,13 @@ const Link = ({ path, children }) => {
 };
 
 globalThis[NAME] = () => {
-  const [known, show] = React.useState({ archives: [], more: 0 });
+  const [known, show] = React.useState({ archives: [], files: [], more: 0 });
   React.useEffect(() => {
     let over = false;
     look(show, () => over);
     return () => { over = true; };
   }, []);
-  if (!known.archives.length) return null;
+  if (!known.archives.length && !known.files.length) return null;
   const box = {
     border: `1px solid ${colour("border", "#ccc")}`, borderLeft: `4px solid ${colour("border-error", "#c22")}`,
     borderRadius: "0.5rem", padding: "0.7rem 1rem", margin: "0.5rem 0", overflowWrap: "anywhere",
@@ -41,6 +41,8 @@ globalThis[NAME] = () => {
   return h("section", { style: box, "aria-label": NAME, "data-testid": "archives-in-trouble" },
     h("h2", { style: { fontWeight: 600, marginBottom: "0.3rem" } }, NAME),
     h("ul", { style: { listStyle: "none", padding: 0 } }, known.archives.map((each) =>
-      h("li", { key: each.name }, h(Link, { path: `dags/${encodeURIComponent(each.dag)}/plugin/archive` }, each.name), " ", each.cause))),
+      h("li", { key: each.name }, h(Link, { path: `dags/${encodeURIComponent(each.dag)}/plugin/archive` }, each.name), " ", each.cause, each.do ? h("code", { style: { display: "block" } }, each.do) : null))),
+    known.files.length ? h("ul", { style: { listStyle: "none", padding: 0 } }, known.files.map((error) =>
+      h("li", { key: error }, h(Link, { path: "plugin/archiver" }, "A YAML file is wrong"), ": ", error))) : null,
     known.more ? h("p", null, h(Link, { path: "plugin/archiver" }, `and ${known.more} more`)) : null);
 };
