@@ -83,7 +83,7 @@ def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_ag
     assert names(lake) == ["dead-letters:1"]
     [finding] = (f for f in snapshot_of(lake).troubles if f.name)
     assert finding.severity == "warning"
-    assert finding.text.startswith("2 dead letters, by runs up to number 1.")
+    assert finding.text.startswith("2 records could not be archived and are stored as dead letters, last by run ")
     assert finding.steps[1] == f"if this is accepted: airflow archive acknowledge {lake.name} dead-letters:1"
     assert verdicts(lake)["records"] == "warning"
     decision = accept(lake.context, QUIET, "dead-letters:1", "ann", "known since Monday")

@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 from kafka_archiver.config.decoding import Decoding
+from kafka_archiver.context.history import last_runs
 from kafka_archiver.messages.errors import IntegrityError, PolicyError
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -48,6 +49,9 @@ def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(lake: Lake) -> 
     lake.run(4)
     assert lake.stored() == stored
     assert lake.rebuild(hour(1).id) == f"{hour(1).id}+r2"
+    replaced = {run.run: run.replaced_by for run in last_runs(lake.ledger, 9)}
+    assert replaced[hour(1).id] == replaced[f"{hour(1).id}+r1"] == f"{hour(1).id}+r2"
+    assert (replaced[hour(3).id], replaced[f"{hour(3).id}+r1"]) == (f"{hour(3).id}+r1", None)
 
 
 def test_what_kafka_does_not_have_any_more_stays_as_it_is(lake: Lake) -> None:

@@ -130,7 +130,17 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
     }  # fmt: skip
     assert (document.pop("audit"), document.pop("adopted")) == (None, None)
     assert (document.pop("error"), document.pop("incomplete")) == (None, [])
-    partition = ["topic", "partition", "committed", "archived_to", "log_start", "log_end", "lag", "oldest_unarchived"]
+    partition = [
+        "topic",
+        "partition",
+        "committed",
+        "archived_to",
+        "log_start",
+        "log_end",
+        "lag",
+        "oldest_unarchived",
+        "gone",
+    ]
     assert document == {
         "archive": "orders",
         "lag": 2,
@@ -159,8 +169,8 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
             },
         ],
         "partitions": [
-            dict(zip(partition, ("orders", 0, 3, 3, 0, 5, 2, "2026-11-20T03:00:00Z"), strict=True)),
-            dict(zip(partition, ("orders", 1, 3, 3, 0, 3, 0, None), strict=True)),
+            dict(zip(partition, ("orders", 0, 3, 3, 0, 5, 2, "2026-11-20T03:00:00Z", 0), strict=True)),
+            dict(zip(partition, ("orders", 1, 3, 3, 0, 3, 0, None, 0), strict=True)),
         ],
     }
     lines = call("status").lines
@@ -357,10 +367,26 @@ def test_runs(call: Call, context: Context, brokers: Brokers) -> None:
         "20261120T020000Z | scheduled | 2026-11-20T03:05:00Z |       6 |       4 |     6 |     6,000 | settled",
     ]
     [last] = call("runs", "orders", "--last", "1", "-o", "json").json
-    names = "run number interval_start interval_end origin planned_at offsets objects rows bytes state"
+    names = "run number interval_start interval_end origin planned_at offsets objects rows bytes state "
+    names += "letter_objects letter_bytes replaced_by"
     start, end, planned = "2026-11-20T05:00:00Z", "2026-11-20T06:00:00Z", "2026-11-20T06:05:00Z"
     assert " ".join(last) == names
-    assert [*last.values()] == ["20261120T050000Z", 4, start, end, "scheduled", planned, 0, 0, 0, 0, "written"]
+    assert [*last.values()] == [
+        "20261120T050000Z",
+        4,
+        start,
+        end,
+        "scheduled",
+        planned,
+        0,
+        0,
+        0,
+        0,
+        "written",
+        0,
+        0,
+        None,
+    ]
 
 
 def test_show(call: Call, context: Context) -> None:

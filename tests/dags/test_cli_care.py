@@ -281,7 +281,7 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers) -> None:
     assert context.ledger.put_hour(proof.model_copy(update=gone), Stored(None, None))
     table = call("status", "orders", "--hours", "4").lines
     assert table[table.index("") + 1 :] == [
-        "1 of 4 hours are past and incomplete: what is missing will not come by itself",
+        "1 of 4 hours is incomplete: what is missing will not come by itself",
         "hour                 | status     | rows | bytes | objects | late rows | dead letters | complete as of       "
         "| closed by",
         "=====================+============+======+=======+=========+===========+==============+======================"
@@ -292,7 +292,7 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers) -> None:
         "| 20261120T020000Z",
         "2026-11-20T04:00:00Z | -          |    0 |     0 |       0 |         0 |            0 | -                    "
         "| -",
-        "1 earlier hour without a proof",
+        "nothing is known of 1 earlier hour",
     ]
     [document] = call("status", "orders", "-o", "json", "--hours").json
     assert len(document["hours"]) == 24
@@ -348,6 +348,6 @@ def test_what_is_wrong_is_red_on_a_terminal() -> None:
     console = Console(force_terminal=True, color_system="standard", width=120)
     with console.capture() as capture:
         render(hours_table(hours), console)
-    assert "\x1b[1;31m1 of 2 hours are past and incomplete" in capture.get()
+    assert "\x1b[1;31m1 of 2 hours is incomplete" in capture.get()
     assert "\x1b[31mincomplete" in capture.get()
     assert "\x1b[31mcomplete" not in capture.get()

@@ -116,9 +116,9 @@ def test_a_run_s_note_has_its_figures_or_its_cause(runs: Runs) -> None:
 def test_a_failed_run_names_the_run_that_settled_it(runs: Runs) -> None:
     first_run, other_run = (runs.end("failed", {**why(), **works(name)}) for name in (WORK, "20261121T060000Z"))
     done = runs.end("success", figures(WORK))
-    assert runs.note(first_run) == f"settled by run {done}; verify failed: IntegrityError: x"
+    assert runs.note(first_run) == f"done later by run {done}; it had failed: verify failed: IntegrityError: x"
     # The last one has left none open.
-    assert runs.note(other_run) == f"settled by run {done}; verify failed: IntegrityError: x"
+    assert runs.note(other_run) == f"done later by run {done}; it had failed: verify failed: IntegrityError: x"
 
 
 def test_a_rebuild_settles_only_itself(runs: Runs) -> None:

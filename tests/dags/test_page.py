@@ -3,7 +3,9 @@
 import itertools
 import json
 import re
+import sys
 import time
+from argparse import Namespace
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -34,6 +36,7 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     TargetTopic,
 )
+from kafka_archiver.orchestration.cli.acknowledge import acknowledge
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
@@ -519,7 +522,8 @@ def test_an_archive_shows_what_it_has_adopted_and_that_nobody_proved_it(page: Pa
     )
     text = page.user("viewer").get("/archiver/archives/orders").text
     assert (
-        '<dt>Adopted from lenses</dt><dd>40 rows</dd><dd class="more">in 3 objects, unproven: in no hour</dd>' in text
+        '<dt>Adopted from lenses</dt><dd>40 records</dd><dd class="more">in 3 objects, unproven: in no hour</dd>'
+        in text
     )
 
 
@@ -541,6 +545,20 @@ def test_the_list_has_the_figures_and_links_to_each_archive(
     assert ">task plan failed: ConfigError: no such connection. Until" in text
     assert f'title="failed for good: run {failed.run_id} failed' in text
     assert "2026-11-20 03:00" in text
+
+
+def test_the_list_says_how_much_more_is_wrong_and_the_charts_have_the_values_as_tables(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known_facts(monkeypatch, Facts(dag_id="archive_orders", paused=True, runs=()))
+    page.refresh("orders")
+    client = page.user("viewer")
+    assert re.search(
+        r'<a class="small" href="/archiver/archives/orders#wrong">\+\d more</a>', client.get("/archiver/").text
+    )
+    text = client.get("/archiver/archives/orders?last=2026-11-20").text
+    assert '<table class="hidden"><caption>Records by hour</caption>' in text
+    assert "2026-11-20 6 records, 2026-11-19 0 records, in all 6 records; at most " in text
 
 
 def test_the_list_can_be_filtered_and_has_pages(page: Page, orders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -678,7 +696,7 @@ def test_an_hour_that_is_none_is_not_found(page: Page, name: str) -> None:
 
 def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     at, last = datetime.now(UTC), "/archiver/archives/orders"
-    assert re.search(r"<dt>Last run</dt><dd>\d+ rows</dd><dd class=.more.>\d", page.user("viewer").get(last).text)
+    assert re.search(r"<dt>Last run</dt><dd>\d+ records</dd><dd class=.more.>\d", page.user("viewer").get(last).text)
     done = DagRun(
         run_id="a", state="success", forward=True, date=at, due=at, begun=at, ended=at, finished=(hour(2).id,),
         wrote=Written(runs=2, records=50, bytes=1000),
@@ -789,6 +807,19 @@ def test_the_page_lists_what_people_did(page: Page) -> None:
     assert re.search(r"<td>run</td><td class=\"words\">started: manual__", text)
 
 
+def test_a_command_that_changes_the_archive_is_among_what_people_did(
+    page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["/opt/bin/airflow", "archive", "acknowledge", "orders", "never-audited", "--by", "ann"]
+    monkeypatch.setattr(sys, "argv", line)
+    acknowledge(Namespace(archive="orders", finding="never-audited", list=False, undo=False, by="ann", note="",
+                          output="json"))  # fmt: skip
+    text = page.user("user").get("/archiver/archives/orders").text
+    assert re.search(
+        r"<td>command</td><td class=\"words\">airflow archive acknowledge orders never-audited --by ann", text
+    )
+
+
 def test_who_may_trigger_the_dag_looks_at_records_and_every_look_is_noted(
     page: Page, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -838,7 +869,7 @@ def test_the_plan_says_what_a_run_would_do_and_writes_nothing(page: Page, contex
     brokers.logs[P0] = Range(0, 5)
     before = {stat.key for stat in context.store.list("")}
     text = page.user("viewer").get("/archiver/archives/orders/plan").text
-    assert "2 offsets in 1 chunk." in text
+    assert "If a run began now: 2 offsets in 1 chunk, as run " in text
     assert {stat.key for stat in context.store.list("")} == before
 
 
@@ -848,7 +879,7 @@ def test_brokers_that_do_not_answer_leave_the_rest_of_the_page(page: Page, broke
     text = client.get("/archiver/archives/orders?last=2026-11-20").text
     assert text.count("no broker answers at &lt;b&gt;broker:9092&lt;/b&gt;") == 1
     assert re.search("Unknown</span> lag, brokers .*</h3>\n<p>unknown until the brokers answer", text)
-    assert re.search(r"<dt>Last run</dt><dd>\d+ rows", text)
+    assert re.search(r"<dt>Last run</dt><dd>\d+ records", text)
     assert "hours/2026-11-20T02" in text
     assert "no broker answers" in client.get("/archiver/archives/orders/plan").text
 
@@ -1304,6 +1335,7 @@ def test_the_page_shows_how_far_the_jobs_of_running_runs_are(
     text = page.user("viewer").get("/archiver/archives/orders").text
     assert 'Run 20261120T020000Z: <progress max="100" value="30" aria-label="Progress of run' in text
     assert line in text
+    assert re.search(r'<span class="pill running">running</span>( for \d+ \w+, now in task archive)?</dt>', text)
     # Once the task has ended, its last line says nothing of what goes on.
     known_facts(monkeypatch, Facts(dag_id="archive_orders", runs=(run.model_copy(update={"task": "verify"}),)))
     page.refresh()

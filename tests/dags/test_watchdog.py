@@ -209,7 +209,7 @@ class TestAudit:
 
         audits(lake)
         assert world.look() == [("audit", "begins")]
-        assert "object-missing" in world.messages[-1].cause
+        assert "1 object is missing: orders/" in world.messages[-1].cause
         assert world.look() == []
         lake.store.create(key, content)
         # Another etag, and the same bytes: a deep audit is content.

@@ -251,8 +251,8 @@ def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
     trouble = only(context)
     assert (trouble.kind, trouble.severity) == ("damaged", "problem")
     assert trouble.text == (
-        "the audit at 2026-11-20T00:00:00Z found the archive damaged: 2 × object-missing, the first "
-        f"{report.damage[0].subject}"
+        "the audit at 2026-11-20T00:00:00Z found the archive damaged: 2 objects are missing: "
+        f"{report.damage[0].subject} and others"
     )
     assert trouble.steps == ("airflow archive repair orders", "airflow dags trigger audit_orders")
     publish(context.store, report.model_copy(update={"deep": True}))
@@ -278,7 +278,15 @@ def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyP
     unknown = kinds.count(("no report", "warning"))
     assert unknown < 400, "the verdict comes first"
     assert kinds[unknown:] == [("damaged", "problem")] * (len(kinds) - unknown)
-    assert "2 × object-missing or more, the first orders/o+0+0" in trouble.text
+    assert "2 or more objects are missing: orders/o+0+0" in trouble.text
+
+
+def test_offsets_that_kafka_removed_before_a_run_took_them_are_counted_by_partition() -> None:
+    context = settled()
+    brokers: Any = context.cluster
+    brokers.logs[P0] = Range(brokers.logs[P0].end + 5, brokers.logs[P0].end + 7)
+    partitions = {(p.topic, p.partition): p for p in status_now(context).partitions}
+    assert {name: p.gone for name, p in partitions.items() if p.gone} == {P0: 5}
 
 
 @pytest.mark.parametrize(

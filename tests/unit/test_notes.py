@@ -56,9 +56,9 @@ def test_an_audit_says_its_verdict() -> None:
 
 def test_a_failed_run_that_another_settled_says_by_which_and_keeps_its_cause() -> None:
     once = settled("verify failed: x", "manual__1")
-    assert once == "settled by run manual__1; verify failed: x"
+    assert once == "done later by run manual__1; it had failed: verify failed: x"
     assert settled(once, "manual__2") == once
-    assert settled(None, "manual__1") == "settled by run manual__1"
+    assert settled(None, "manual__1") == "done later by run manual__1"
 
 
 def run(forward: bool = True, works: tuple[str, ...] = (), end: datetime | None = SEVEN) -> FailedRun:

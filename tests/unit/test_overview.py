@@ -111,6 +111,8 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     assert loss.severity == "warning"
     assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in loss.observed
     assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in loss.observed
+    # Nothing brings them back.
+    assert [step for step in loss.steps if "fill" in step] == []
     done = figures(context, [hour(4).id], ClosedHours())
     assert (done.lost, done.lost_by) == (5, {"orders[0]": 1, "orders[1]": 4})
     assert (done.incomplete, done.unsure_until) == ((DAY + timedelta(hours=4),), DAY + timedelta(hours=6))

@@ -1,5 +1,6 @@
 """The history of an archive: the line read backwards, and one run in full."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, Self
 
@@ -16,7 +17,10 @@ RunState = Literal["planned", "written", "committed", "settled", "replaced", "gi
 
 
 class RunSummary(Value):
-    """One run. Counts are None until the run is written."""
+    """One run. Counts are None until the run is written; `letter_…`: of dead letters, beside the others.
+
+    `replaced_by`: the later run whose objects count in place of this one's.
+    """
 
     run: str
     number: int
@@ -29,6 +33,9 @@ class RunSummary(Value):
     rows: int | None
     bytes: int | None
     state: RunState
+    letter_objects: int | None = None
+    letter_bytes: int | None = None
+    replaced_by: str | None = None
 
 
 class PartitionAccount(Value):
@@ -78,7 +85,25 @@ def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
     settled = _settled(ledger)
     last = _last(ledger, settled)
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
+        pairs = list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
+    # A run stands before those that supersede it, so all of them are here.
+    later = {
+        plan.supersedes: plan
+        for plan, summary in reversed(pairs)
+        if plan.supersedes and summary.state in ("committed", "settled")
+    }
+    return [summary.model_copy(update={"replaced_by": _replaced_by(summary.run, later)}) for _, summary in pairs]
+
+
+def _replaced_by(run: str, later: Mapping[str, Plan]) -> str | None:
+    """Return the last run that has replaced the objects of a run; a repair or a replay of dead letters keeps them.
+
+    :param later: the plan that supersedes a run, by that run.
+    """
+    last = None
+    while plan := later.get(run):
+        run, last = plan.run, last if plan.keeps else plan.run
+    return last
 
 
 def newest_runs(ledger: Ledger, count: int) -> list[str]:
@@ -118,7 +143,7 @@ def _settled(ledger: Ledger) -> int:
     return progress.settled if progress else 0
 
 
-def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
+def _summary(ledger: Ledger, number: int, settled: int) -> tuple[Plan, RunSummary]:
     plan = ledger.planned(number)
     if plan is None:
         raise ConfigError(
@@ -127,7 +152,7 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
             *advise(audit(ledger.archive), " says what else is missing"),
         )
     manifest = ledger.manifest(plan.run)
-    return RunSummary(
+    return plan, RunSummary(
         run=plan.run,
         number=number,
         interval_start=plan.interval.start,
@@ -138,6 +163,8 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
         objects=None if manifest is None else len(manifest.objects),
         rows=None if manifest is None else manifest.rows,
         bytes=None if manifest is None else sum(o.bytes for o in manifest.objects),
+        letter_objects=None if manifest is None else len(manifest.dead_letters),
+        letter_bytes=None if manifest is None else sum(o.bytes for o in manifest.dead_letters),
         state=_state_of(plan, manifest, ledger.commit(plan.run), settled),
     )
 

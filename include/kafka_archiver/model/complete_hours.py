@@ -5,7 +5,6 @@
 
 from typing import Literal, NamedTuple
 
-from kafka_archiver.messages.advice import fill
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress
@@ -88,7 +87,4 @@ def reason_for_holes(progress: Progress) -> str:
     """Return the reason why hours before `whole_from` are incomplete."""
     holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
-    return (
-        f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; "
-        f"{fill(progress.archive).quoted} archives what Kafka still has of them"
-    )
+    return f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour"

@@ -11,11 +11,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, CLICommand, lazy_load_command
-from airflow.utils.cli import action_cli, suppress_logs_and_warning
+from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.platform import getuser
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option, positive
 from kafka_archiver.orchestration.terminal.output import Table, report_errors, show
@@ -154,7 +155,7 @@ _DATABASE_SECONDS = 60
 
 
 @report_errors
-@action_cli  # type: ignore[untyped-decorator]
+@in_audit_log
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def backfill(args: Namespace) -> None:

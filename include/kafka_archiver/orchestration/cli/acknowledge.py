@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 
@@ -44,6 +45,7 @@ note}}}}.
 
 
 @print_answer
+@in_audit_log
 def acknowledge(args: Namespace) -> Answer:
     """Accept a finding, take that back, or list both."""
     from kafka_archiver.orchestration.cli.names import find_archive

@@ -12,6 +12,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 
@@ -57,6 +58,7 @@ whether Kafka had a record there)}}}}; with --dry-run rows and what follows are 
 
 
 @print_answer
+@in_audit_log
 def adopt_folder(args: Namespace) -> Answer:
     """Adopt the objects of a folder, or show what would be adopted."""
     from kafka_archiver.config.archives import read_archives

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER, YES
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, duration, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
@@ -49,6 +50,7 @@ rebuild, superseded, attempt, probe or temporary), what (a key or a folder), run
 
 
 @print_answer
+@in_audit_log
 def clean(args: Namespace) -> Answer:
     """Find the leftovers of these archives, or of all, and of this machine; remove them unless it is a dry run."""
     from kafka_archiver.orchestration.cli.names import ask_each

@@ -11,6 +11,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
@@ -43,6 +44,7 @@ json and yaml: {{archive, filled (true or false), partitions: a list of {{partit
 
 
 @print_answer
+@in_audit_log
 def fill(args: Namespace) -> Answer:
     """Count what is left out, and archive it with as many runs as it takes."""
     from kafka_archiver.orchestration.cli.names import find_archive

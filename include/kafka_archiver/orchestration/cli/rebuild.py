@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
-from airflow.utils.cli import action_cli, suppress_logs_and_warning
+from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
 from kafka_archiver.messages.actions import advise, command
@@ -16,6 +16,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
 from kafka_archiver.orchestration.cli.completion import run_names
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option
 from kafka_archiver.orchestration.terminal.output import report_errors
@@ -63,7 +64,7 @@ SHOWN = 5
 
 
 @report_errors
-@action_cli  # type: ignore[untyped-decorator]
+@in_audit_log
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def rebuild(args: Namespace) -> None:

@@ -14,6 +14,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
 from kafka_archiver.orchestration.cli.completion import run_names
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import OUTPUT, offsets, option
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, print_answer
@@ -74,6 +75,7 @@ SHOWN = 200
 
 
 @print_answer
+@in_audit_log
 def repair(args: Namespace) -> Answer:
     """Audit, repair what can be repaired, and audit again; or give up offsets by name."""
     from kafka_archiver.audit.inspection import publish

@@ -14,6 +14,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
 from kafka_archiver.orchestration.cli.completion import run_names
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
@@ -73,6 +74,7 @@ COLUMNS = {
 
 
 @print_answer
+@in_audit_log
 def replay(args: Namespace) -> Answer:
     """Find the dead letters, and say what would become of them, or replay them and say what has."""
     from kafka_archiver.orchestration.cli.names import find_archive

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
-from airflow.utils.cli import action_cli, suppress_logs_and_warning
+from airflow.utils.cli import suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
 from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
+from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option, positive
 from kafka_archiver.orchestration.terminal.output import report_errors
@@ -93,7 +94,7 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
 
 
 @report_errors
-@action_cli  # type: ignore[untyped-decorator]
+@in_audit_log
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def restore(args: Namespace) -> None:

@@ -1,12 +1,18 @@
 """`airflow archive runs`: the latest runs."""
 
+from __future__ import annotations
+
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option, positive
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
+
+if TYPE_CHECKING:
+    from kafka_archiver.context.history import RunSummary
 
 RUNS = ActionCommand(
     name="runs",
@@ -18,7 +24,8 @@ States: planned (the offset ranges are frozen), written (the objects and the man
 settled (its hours are proved too).
 
 json and yaml: a list of {{run, interval_start, interval_end, origin (scheduled, manual, backfill, …), planned_at,
-offsets, objects, rows, bytes (null until they are written), state}}.
+offsets, objects, rows, bytes (null until they are written), state, letter_objects, letter_bytes (of dead letters),
+replaced_by (null, or the run whose objects count in place of this one's)}}.
 {ANSWER}""",
     func=lazy_load_command(f"{__name__}.list_runs"),
     args=(
@@ -38,5 +45,10 @@ def list_runs(args: Namespace) -> Answer:
 
     runs = last_runs(open_archive(find_archive(args.archive)).ledger, args.last)
     columns = ("run", "origin", "planned at", "offsets", "objects", "rows", "bytes", "state")
-    rows = [(r.run, r.origin, r.planned_at, r.offsets, r.objects, r.rows, r.bytes, r.state) for r in runs]
+    rows = [(r.run, r.origin, r.planned_at, r.offsets, r.objects, r.rows, r.bytes, _state(r)) for r in runs]
     return Answer([run.model_dump() for run in runs], [Table(columns, rows)])
+
+
+def _state(run: RunSummary) -> str:
+    """Return the state of a run; of one that another run has replaced, which one."""
+    return f"replaced by {run.replaced_by}" if run.replaced_by else run.state

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.messages.advice import replay_all
+from kafka_archiver.messages.advice import fill, replay_all
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER
@@ -23,6 +23,7 @@ from kafka_archiver.values.documents import isoformat
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive
     from kafka_archiver.context.archive_context import Context
+    from kafka_archiver.messages.actions import Action
     from kafka_archiver.model.findings import Finding
     from kafka_archiver.model.partition_progress import PartitionProgress
     from kafka_archiver.state.overview import Snapshot
@@ -61,15 +62,15 @@ and what is missing will not come by itself).
 
 json and yaml: a list of {{archive, lag, oldest_unarchived, closed_until, last_commit: {{run, committed_at,
 plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a list of {{topic, partition, committed,
-archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever), troubles (a list of {{name,
-severity (warning or problem), found, do (a list of commands)}}), health (a list of {{name, verdict (ok, warning,
-unknown or failing), found, do}}), last_run: {{run, committed_at, offsets, rows, bytes, objects, dead_letters, lost,
-seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict, errors, counts, damaged (a list of runs)}}, adopted (null,
-or what another tool wrote: {{tool, adopted_at, verdict, objects, rows, bytes, loose, unproven}}), hours_open (ended
-hours without a verdict), incomplete (a list of {{hour_start, reason}}: the incomplete ones of the last 72 closed
-hours), error (null, or why the brokers did not answer); with --hours also hours (a list of {{hour_start, status (null:
-no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters, complete_as_of, closed_by}})}}. Null where
-there is nothing yet.
+archived_to, log_start, log_end, lag, oldest_unarchived, gone (removed by Kafka before they were archived)}}), lost
+(offsets lost for ever), troubles (a list of {{name, severity (warning or problem), found, do (a list of commands)}}),
+health (a list of {{name, verdict (ok, warning, unknown or failing), found, do}}), last_run: {{run, committed_at,
+offsets, rows, bytes, objects, dead_letters, lost, seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict,
+errors, counts, damaged (a list of runs)}}, adopted (null, or what another tool wrote: {{tool, adopted_at, verdict,
+objects, rows, bytes, loose, unproven}}), hours_open (ended hours without a verdict), incomplete (a list of
+{{hour_start, reason, fillable}}: the incomplete ones of the last 72 closed hours), error (null, or why the brokers
+did not answer); with --hours also hours (a list of {{hour_start, status (null: no run has looked at it yet), rows,
+bytes, objects, late_rows, dead_letters, complete_as_of, closed_by}})}}. Null where there is nothing yet.
 {ANSWER} Any problem gives 1; warnings do not.""",
     func=lazy_load_command(f"{__name__}.show_status"),
     args=(
@@ -139,7 +140,7 @@ def show_status(args: Namespace) -> Answer:
     statuses, failures = ask_each(args.archives, ask, {name: entry.archive for name, entry in undeclared.items()})
     tables: list[Table] = []
     for status in statuses:
-        tables += [_table(status), *([hours_table(status.hours)] if status.hours else [])]
+        tables += [_table(status), *([hours_table(status.hours, _filled_by(status.snapshot))] if status.hours else [])]
     snapshots = [status.snapshot for status in statuses]
     failures += [f"{s.archive}: {undeclared[s.archive].fault}" for s in snapshots if s.archive in undeclared]
     for snapshot in snapshots:
@@ -283,8 +284,16 @@ def _accepted(snapshot: Snapshot) -> Iterator[str]:
     yield from (f"accepted: {finding.kind}: {finding.text}" for finding in snapshot.accepted)
 
 
-def hours_table(hours: list[HourStatus]) -> Table:
-    """Return a table of hours; hours before the first proof are only counted."""
+def _filled_by(snapshot: Snapshot) -> Action | None:
+    """Return what archives the records that incomplete hours lack; None: nothing does."""
+    return fill(snapshot.archive) if any(hour.fillable for hour in snapshot.incomplete or ()) else None
+
+
+def hours_table(hours: list[HourStatus], filled_by: Action | None = None) -> Table:
+    """Return a table of hours; hours before the first proof are only counted.
+
+    :param filled_by: what archives the records that incomplete hours lack.
+    """
     before = next((number for number, hour in enumerate(hours) if hour.status), 0)
     columns = ("hour", "status", "rows", "bytes", "objects", "late rows", "dead letters", "complete as of", "closed by")
     rows = [
@@ -293,8 +302,10 @@ def hours_table(hours: list[HourStatus]) -> Table:
         for h in hours[before:]
     ]  # fmt: skip
     lacking = sum(h.status == "incomplete" for h in hours)
-    alarm = f"{lacking} of {len(hours)} hours are past and incomplete: what is missing will not come by itself"
-    below = [f"{count(before, 'earlier hour')} without a proof"] if before else []
+    is_are = "is" if lacking == 1 else "are"
+    alarm = f"{lacking} of {len(hours)} hours {is_are} incomplete: what is missing will not come by itself"
+    alarm += f"; {filled_by.quoted} archives what Kafka still has" if filled_by else ""
+    below = [f"nothing is known of {count(before, 'earlier hour')}"] if before else []
     return Table(columns, rows, None, alarm if lacking else None, below)
 
 

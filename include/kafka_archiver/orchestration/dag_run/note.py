@@ -11,7 +11,8 @@ from kafka_archiver.orchestration.dag_run.figures import Figures
 
 # Characters; Airflow's limit is 1000.
 LONGEST = 400
-SETTLED = "settled by run "
+# Begins the note of a failed run whose work another run has done; the second as earlier releases wrote it.
+SETTLED = ("done later by run ", "settled by run ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def settled(note: str | None, by: str) -> str:
     """Return the note of a failed run that another run has settled. A note that says so already stays."""
     if note and note.startswith(SETTLED):
         return note
-    return _cut(f"{SETTLED}{by}{f'; {note}' if note else ''}")
+    return _cut(f"{SETTLED[0]}{by}{f'; it had failed: {note}' if note else ''}")
 
 
 def _cut(text: str) -> str:

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 from kafka_archiver.config.archives import read_archives
 from kafka_archiver.messages.advice import WATCHDOG
 from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.messages.wording import count
 from kafka_archiver.orchestration.folder import config_folder
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,10 @@ def _watch(folder: Path | None) -> Any:
         archives = read_archives(folder or config_folder())
         failures = Watchdog(_Dags(ti), memory, ti.log_url, datetime.now(UTC)).look(archives)
         memory.write()
-        log.info("%d archives looked at; %d files are wrong", len(archives.valid), len(archives.errors))
+        is_wrong = "is wrong" if len(archives.errors) == 1 else "are wrong"
+        log.info(
+            "%s looked at; %s %s", count(len(archives.valid), "archive"), count(len(archives.errors), "file"), is_wrong
+        )
         if failures:
             raise TransientError(f"not looked at: {'; '.join(failures)}")
 

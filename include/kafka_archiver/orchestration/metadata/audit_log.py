@@ -1,22 +1,28 @@
 """The actions of people on an archive, from Airflow's audit log."""
 
+import ast
 import json
+import shlex
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from airflow.models.log import Log
 from airflow.utils.session import create_session
 from sqlalchemy import or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from kafka_archiver.messages.wording import shortened
+
 # What the page writes, and what Airflow itself writes of triggers, pauses and cleared tasks.
-_OURS = "archiver_"
+_OURS, _COMMAND = "archiver_", "cli_"
 _AIRFLOWS = ("trigger_dag_run", "patch_dag", "post_clear_task_instances", "clear_dag_run", "create_backfill")
+# Characters of the values that are shown.
+_LONG = 300
 
 
 class AuditEntry(NamedTuple):
-    """One line of the audit log. `detail`: its values as text; empty if there are none."""
+    """One line of the audit log. `detail`: its values, or the command, as text; empty if there are none."""
 
     at: datetime | None
     who: str
@@ -26,7 +32,8 @@ class AuditEntry(NamedTuple):
 
 def last_actions(dags: Collection[str], most: int) -> list[AuditEntry]:
     """Return the last actions on these DAGs, the newest first; none if the database does not answer."""
-    named = or_(Log.event.startswith(_OURS, autoescape=True), Log.event.in_(_AIRFLOWS))
+    ours = (Log.event.startswith(prefix, autoescape=True) for prefix in (_OURS, _COMMAND))
+    named = or_(*ours, Log.event.in_(_AIRFLOWS))
     chosen = select(Log).where(Log.dag_id.in_(dags), named).order_by(Log.id.desc()).limit(most)
     try:
         with create_session() as session:
@@ -36,15 +43,31 @@ def last_actions(dags: Collection[str], most: int) -> list[AuditEntry]:
 
 
 def _entry(row: Log) -> AuditEntry:
+    if row.event.startswith(_COMMAND):
+        return AuditEntry(row.dttm, row.owner_display_name or row.owner or "", "command", _command(row.extra))
     action = row.event.removeprefix(_OURS).replace("_", " ")
     return AuditEntry(row.dttm, row.owner_display_name or row.owner or "", action, _detail(row.extra))
 
 
 def _detail(extra: str | None) -> str:
+    parts = [f"{name}: {value}" for name, value in _values(extra).items() if value and name != "method"]
+    return shortened(", ".join(parts), _LONG)
+
+
+def _command(extra: str | None) -> str:
+    """Return a command as it was typed, and on which machine."""
+    values = _values(extra)
+    try:
+        words = list(map(str, ast.literal_eval(str(values.get("full_command")))))
+    except (ValueError, SyntaxError, TypeError):
+        return ""
+    line = shlex.join(["airflow", *words[1:]])
+    return shortened(f"{line}, on {values.get('host_name')}", _LONG)
+
+
+def _values(extra: str | None) -> dict[str, Any]:
     try:
         values = json.loads(extra or "{}")
     except ValueError:
-        return ""
-    shown = values if isinstance(values, dict) else {}
-    parts = [f"{name}: {value}" for name, value in shown.items() if value and name != "method"]
-    return ", ".join(parts)[:300]
+        return {}
+    return values if isinstance(values, dict) else {}

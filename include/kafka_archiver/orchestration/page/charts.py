@@ -1,6 +1,7 @@
 """The charts of an archive's page, drawn from its ledger and its DAG runs. Pure."""
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from kafka_archiver.messages.wording import count, size, span
@@ -29,11 +30,12 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Bars, oldest first. `total`: a sum as text."""
+    """Bars, oldest first. `total`: a sum as text. `days`: the sums of the last two days as text, the last day first."""
 
     title: str
     points: Sequence[Point]
     total: str
+    days: Sequence[tuple[date, str]] = ()
 
     @property
     def most(self) -> str:
@@ -49,10 +51,13 @@ def charts_of(coverage: Coverage | None, runs: Iterable[DagRun]) -> list[Chart]:
 def _by_hour(coverage: Coverage | None) -> Iterable[Chart]:
     known = [cell for cell in coverage.hours if cell.state != "none"][-HOURS:] if coverage else []
     named = [(f"{cell.hour_start:%m-%d %H}:00", cell) for cell in known]
+    days = coverage.days[:-3:-1] if coverage else []
+    rows_by_day = [(day, count(sum(cell.rows for cell in hours), "record")) for day, hours in days]
+    bytes_by_day = [(day, size(sum(cell.bytes for cell in hours))) for day, hours in days]
     rows = [Point(cell.rows, name, count(cell.rows, "record")) for name, cell in named]
     stored = [Point(cell.bytes, name, size(cell.bytes)) for name, cell in named]
-    yield Chart("Records by hour", rows, count(sum(cell.rows for cell in known), "record"))
-    yield Chart("Bytes by hour", stored, size(sum(cell.bytes for cell in known)))
+    yield Chart("Records by hour", rows, count(sum(cell.rows for cell in known), "record"), rows_by_day)
+    yield Chart("Bytes by hour", stored, size(sum(cell.bytes for cell in known)), bytes_by_day)
 
 
 def _by_run(runs: Iterable[DagRun]) -> Iterable[Chart]:

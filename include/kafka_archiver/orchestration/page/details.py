@@ -77,6 +77,13 @@ class Detail(NamedTuple):
     actions: Sequence[AuditEntry] = ()
 
 
+class NextRun(NamedTuple):
+    """What a run would do that began now. `due`: when the scheduler will start the next one, if it will."""
+
+    preview: Preview
+    due: datetime | None
+
+
 class RestoresDetail(NamedTuple):
     """The restores of one archive in its ledger and in Airflow, and the topics that it has."""
 
@@ -123,7 +130,7 @@ class Details:
         lookup: Lookup[Effects] | None = self._cache.get(key, QUESTION_PATIENCE)
         return lookup
 
-    def plan(self, archive: str) -> Lookup[Preview] | None:
+    def plan(self, archive: str) -> Lookup[NextRun] | None:
         """Preview the run that would be triggered now."""
         return self._get((self._plan, archive))
 
@@ -192,12 +199,13 @@ class Details:
     def _restore_effects(self, archive: Archive, conf: str) -> Effects:
         return restore_effects(self._archive_snapshots.open(archive), json.loads(conf))
 
-    def _plan(self, archive: Archive) -> Preview:
+    def _plan(self, archive: Archive) -> NextRun:
         context, moment = self._archive_snapshots.open(archive), datetime.now(UTC)
         interval = last_interval(archive, moment)
         if is_planned_since(context, interval, moment) is False:
             interval = second_before(moment)
-        return preview(context, interval, "scheduled")
+        facts = facts_of(archive, moment)
+        return NextRun(preview(context, interval, "scheduled"), None if facts.paused else facts.next_due)
 
 
 def window(last: date, today: date) -> tuple[date, date, date | None]:

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from kafka_archiver.messages.wording import count, plain_times, size, span
+from kafka_archiver.messages.wording import count, plain_times, shortened, size, span
 from kafka_archiver.state.coverage import DayCell, HourCell, State
 from kafka_archiver.state.health.judge import STALE
 
@@ -72,7 +72,7 @@ def environment() -> Environment:
     templates.filters |= {
         "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
         "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
-        "day": _day, "quoted": _quoted, "plain_times": plain_times,
+        "shortened": shortened, "day": _day, "quoted": _quoted, "plain_times": plain_times,
         "instant": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:23],
         "clock": lambda moment: f"{moment.astimezone(UTC):%H:%M:%S}",
         "path": lambda text: quote(text, safe=""),

@@ -85,6 +85,13 @@ class ArchiveRow(NamedTuple):
         return (self._first.brief or self._first.text) if self._first else ""
 
     @property
+    def more(self) -> int:
+        """The number of other checks and findings that are not ok."""
+        findings = self.snapshot.troubles if self.snapshot else ()
+        others = [check for check in self.checks if check.severity != "ok" and not check.sums_up]
+        return max(len({finding.kind for finding in findings} | {check.kind for check in others}) - 1, 0)
+
+    @property
     def command(self) -> str:
         """The first command that helps; empty if there is none."""
         return next((action.command for action in self._first.actions if action.command), "") if self._first else ""
@@ -231,13 +238,14 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
         who = visitor(request, user)
         require_visible(archive_snapshots, who, name)
         answer = details.plan(name)
-        value = answer.value if answer else None
+        value = answer.value.preview if answer and answer.value else None
         actions = (*(answer.actions if answer else ()), *(value.actions if value else ()))
         return render(
             request,
             "plan.html",
             name=name,
             preview=value,
+            due=answer.value.due if answer and answer.value else None,
             **freshness(answer),
             error=answer.error if answer else None,
             steps=buttons_of(name, dict.fromkeys(actions)),

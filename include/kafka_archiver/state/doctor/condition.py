@@ -11,7 +11,7 @@ from kafka_archiver.state.status.condition import Observed, lag_of, observe, of_
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.running import of_runs
-from kafka_archiver.state.status.standing import of_records, split_accepted
+from kafka_archiver.state.status.standing import of_records, run_at_place, split_accepted
 
 GROUP = "group"
 
@@ -35,7 +35,10 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Fin
         settled_line, archive = line, context.archive.archive
         audit = of_audit(context.ledger, settled_line.settled.settled, facts.audit_paused)
         yield from tried("audit", lambda: _accepted_or_not(context, audit))
-        yield from tried("records", lambda: _accepted_or_not(context, of_records(archive, settled_line.settled)))
+        yield from tried(
+            "records",
+            lambda: _accepted_or_not(context, of_records(archive, settled_line.settled, run_at_place(context.ledger))),
+        )
     yield from check_runs(context.archive.archive, facts, line, lag, context.clock(), context)
 
 

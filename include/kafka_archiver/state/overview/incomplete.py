@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.advice import last_hours
+from kafka_archiver.messages.advice import fill, last_hours
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.findings import Finding, warning
 from kafka_archiver.model.object_keys import hour_document
@@ -22,10 +22,11 @@ _NAMED = 3
 
 
 class IncompleteHour(Value):
-    """An hour that is closed and incomplete, and the reason."""
+    """An hour that is closed and incomplete, and the reason. `fillable`: it lacks only what Kafka may still have."""
 
     hour_start: UtcTime
     reason: str
+    fillable: bool = False
 
 
 def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[IncompleteHour, ...]:
@@ -34,6 +35,9 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[IncompleteHour,
         return ()
     end, heads = to_hour(settled.closed_until), ProofHeads()
     bounds = [settled.unsure.until if settled.unsure else None, settled.whole_from]
+    unsure = settled.if_ordered or settled.unsure
+    unsure_until = to_hour(unsure.until) if unsure else 0
+    whole_from = to_hour(bounds[1]) if bounds[1] else 0
     # A lost object may be of any hour.
     last = end if settled.lost else min(end, max((to_hour(bound) for bound in bounds if bound), default=0))
 
@@ -45,7 +49,9 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[IncompleteHour,
         verdict = head or stretch_of(settled.stretches, hour)
         if verdict is None or verdict.status != "incomplete":
             return None
-        return IncompleteHour(hour_start=hour_start(hour), reason=verdict.reason or "")
+        is_lost = hour < unsure_until or (head is not None and head.lost_rows > 0)
+        fillable = not is_lost and hour < whole_from
+        return IncompleteHour(hour_start=hour_start(hour), reason=verdict.reason or "", fillable=fillable)
 
     with ThreadPoolExecutor(8) as pool:
         return tuple(filter(None, pool.map(look, range(max(end - RECENT, 0), last))))
@@ -62,7 +68,7 @@ def of_hours(archive: str, hours: Sequence[IncompleteHour]) -> Iterable[Finding]
     yield warning(
         "incomplete hours",
         f"{len(hours)} of the last {RECENT} closed hours {are} incomplete: {'; '.join(named[-_NAMED:])}{more}",
-        last_hours(archive, RECENT),
+        *([fill(archive)] if any(hour.fillable for hour in hours) else [last_hours(archive, RECENT)]),
     )
 
 

@@ -30,7 +30,7 @@ from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.open_transactions import of_transactions
 from kafka_archiver.state.status.running import of_runs
-from kafka_archiver.state.status.standing import Standing, of_records, split_accepted
+from kafka_archiver.state.status.standing import Standing, of_records, run_at_place, split_accepted
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 
@@ -99,7 +99,7 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
         context.ledger,
         (
             *of_audit(context.ledger, line.settled.settled, facts.audit_paused),
-            *of_records(archive, line.settled),
+            *of_records(archive, line.settled, run_at_place(context.ledger)),
             *of_runs(archive, facts, line, lag, context.clock()),
         ),
     )

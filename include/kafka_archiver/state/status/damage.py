@@ -11,6 +11,7 @@ from kafka_archiver.audit.report import Counts, Mended
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import acknowledge, audit_again, audit_dag_id, repair, unpause
 from kafka_archiver.messages.policies import AT_BROKERS
+from kafka_archiver.messages.wording import count
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.model.object_keys import audit_document
 from kafka_archiver.values.documents import UtcTime, isoformat
@@ -18,6 +19,13 @@ from kafka_archiver.values.documents import UtcTime, isoformat
 # Bytes of a report that are read: the verdict, and errors before warnings.
 HEAD = 1 << 18
 NEVER_AUDITED = "never audited"
+# What is wrong with an object, by the kind of the finding.
+_WORDS = {
+    "object-missing": "missing",
+    "object-changed": "changed",
+    "object-rewritten": "rewritten",
+    "content-wrong": "wrong inside",
+}
 
 
 class ReportHead(BaseModel):
@@ -51,6 +59,15 @@ class ReportHead(BaseModel):
     def damaged(self) -> bool:
         """True if something that is stored is damaged. Older releases counted findings at the brokers, too."""
         return self.verdict == "damaged" and (bool(self.errors) or self.cut)
+
+
+def _of_kind(kind: str, number: int, cut: bool) -> str:
+    """Return the number of findings of a kind in words. `cut`: there may be more."""
+    words, more = _WORDS.get(kind), " or more" * cut
+    if words is None:
+        return f"{number:,}{more} × {kind}"
+    is_are = "is" if number == 1 and not cut else "are"
+    return f"{f'{number:,} or more objects' if cut else count(number, 'object')} {is_are} {words}"
 
 
 def read_head(ledger: Ledger) -> ReportHead | None:
@@ -94,8 +111,8 @@ def of_audit(ledger: Ledger, settled: int, is_paused: bool = False) -> Iterator[
     errors, cut = head.errors, head.cut
     if head.damaged:
         kinds = Counter(f["kind"] for f in errors)
-        named = ", ".join(f"{number:,} × {kind}" for kind, number in kinds.items())
-        first = f": {named}{' or more' * cut}, the first {errors[0]['where']}" if errors else ""
+        named = ", ".join(_of_kind(kind, number, cut) for kind, number in kinds.items())
+        first = f": {named}: {errors[0]['where']}{' and others' * (cut or len(errors) > 1)}" if errors else ""
         since = f"; {head.mended}" if head.mended else ""
         yield problem(
             "damaged",

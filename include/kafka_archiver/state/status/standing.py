@@ -1,6 +1,6 @@
 """Findings that stand until a person accepts them by name, such as lost records and dead letters."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kafka_archiver.ledger.ledger import Ledger
@@ -23,13 +23,17 @@ class Standing(NamedTuple):
     accepted: tuple[Finding, ...]
 
 
-def of_records(archive: str, settled: Progress) -> Iterator[Finding]:
-    """Yield the findings that settled runs leave to a person. One more loss or dead letter is another finding."""
+def of_records(archive: str, settled: Progress, run_at: Callable[[int], str | None]) -> Iterator[Finding]:
+    """Yield the findings that settled runs leave to a person. One more loss or dead letter is another finding.
+
+    :param run_at: names the run at a place of the line.
+    """
     if settled.lost:
         name = f"lost-offsets:{settled.lost_by}"
         yield warning(
             LOST,
-            f"{count(settled.lost, 'offset')} are recorded as lost for ever{_up_to(settled.lost_by)}",
+            f"{count(settled.lost, 'offset')} {_is_are(settled.lost)} recorded as lost for ever"
+            f"{_last(settled.lost_by, run_at)}",
             last_hours(archive, 168, "to see the hours"),
             acknowledge(archive, name),
             means="The hours that may lack their records are incomplete for ever",
@@ -39,16 +43,36 @@ def of_records(archive: str, settled: Progress) -> Iterator[Finding]:
         name = f"dead-letters:{settled.dead_lettered_by}"
         yield warning(
             DEAD_LETTERS,
-            f"{count(settled.dead_letters, 'dead letter')}{_up_to(settled.dead_lettered_by)}",
+            f"{count(settled.dead_letters, 'record')} could not be archived and {_is_are(settled.dead_letters)} stored "
+            f"as {'a dead letter' if settled.dead_letters == 1 else 'dead letters'}"
+            f"{_last(settled.dead_lettered_by, run_at)}",
             replay_all(archive).after("once their cause is corrected"),
             acknowledge(archive, name),
-            means="They are not among the archived records",
             name=name,
         )
 
 
-def _up_to(number: int) -> str:
-    return f", by runs up to number {number:,}" if number else ""
+def _is_are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _last(number: int, run_at: Callable[[int], str | None]) -> str:
+    run = run_at(number) if number else None
+    return f", last by run {run}" if run else ""
+
+
+def run_at_place(ledger: Ledger) -> Callable[[int], str | None]:
+    """Return what names the run at a place of the line. One request for each that is asked for."""
+
+    def run_at(number: int) -> str | None:
+        try:
+            plan = ledger.planned(number)
+        except DocumentError:
+            # The audit reports it.
+            return None
+        return plan.run if plan else None
+
+    return run_at
 
 
 def split_accepted(ledger: Ledger, findings: Iterable[Finding]) -> Standing:

@@ -21,6 +21,8 @@ from kafka_archiver.values.intervals import from_ms, hour_of, hour_start, to_ms
 class PartitionStatus(Value):
     """One partition. `lag`: committed offsets of the log that are not archived yet (compacted ones included).
 
+    `gone`: offsets that Kafka removed before any run took them, and that no run has recorded as lost yet.
+
     `oldest_unarchived`: the time of the first record that waits; None if no record waits or the record has no time.
     """
 
@@ -32,6 +34,7 @@ class PartitionStatus(Value):
     log_end: int
     lag: int
     oldest_unarchived: UtcTime | None
+    gone: int = 0
 
 
 class ArchiveStatus(Value):
@@ -74,6 +77,8 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
     def look(state: PartitionState) -> PartitionStatus:
         name = state.name
         known, record = settled.get(name), first.get(name)
+        planned = observed.known.get(name)
+        taken = planned.next if planned and planned.next is not None else state.log_start
         has_time = record is not None and record.offset in waiting[name] and hour_of(record.timestamp) is not None
         return PartitionStatus(
             topic=name.topic,
@@ -84,6 +89,7 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
             log_end=state.log_end,
             lag=waiting[name].size,
             oldest_unarchived=from_ms(record.timestamp) if record and has_time else None,
+            gone=max(state.log_start - taken, 0),
         )
 
     standing = condition(context, observed, facts)
