@@ -23,7 +23,7 @@ PROGRAMS = re.findall(
 
 def test_the_programs_read_an_archive(capsys: pytest.CaptureFixture[str]) -> None:
     name = uuid.uuid4().hex
-    lake = Lake(MemoryStore(name), {P0: Range(0, 5)}, {"format": "parquet", "content": "record"}, name="orders")
+    lake = Lake(MemoryStore(name), {P0: Range(0, 5)}, {"format": "parquet", "content": "record"}, name="sales")
     lake.run(5)
     frames: list[object] = []
 

@@ -92,7 +92,7 @@ def test_a_mistake_is_named_with_file_key_and_what_was_expected(old: str, new: s
 
 def test_every_mistake_is_told_at_once() -> None:
     assert complaint("archive: orders\nsource: {topic: x}\nretries: -1\n").splitlines() == [
-        "orders.yaml: `source.topic` is not a key of an archive; see docs/reference.md for all keys",
+        "orders.yaml: `source.topic` is not a key of an archive; did you mean `topics`?",
         "orders.yaml: `store` is required",
         "orders.yaml: `retries`: expected greater than or equal to 0; found -1",
     ]

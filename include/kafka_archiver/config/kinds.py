@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.config.section import Section
+from kafka_archiver.config.section import Section, unknown_key
 from kafka_archiver.model.layouts.registry import LAYOUTS
 
 # Mappings of client properties: a variable's name has `_` for their dots.
@@ -50,11 +50,21 @@ def place_of(keys: Sequence[str]) -> ValueTypes:
             name, kind = key.replace("_", ".") if path in _DOTTED else key, remaining
         elif names:
             where = ".".join((*path, key))
-            raise ValueError(f"`{where}` is not a key of an archive; see docs/reference.md for all keys")
+            raise ValueError(unknown_key(where, [name for name, _ in names.values()]))
         else:
             raise ValueError(f"`{'.'.join(path)}` has no keys with variables of their own; give it as {{…}} in one")
         path = (*path, name)
     return ValueTypes(path, tuple(_branches(kind)))
+
+
+def wrong_key(where: str) -> str:
+    """Return the error for a key that is not there, with the keys beside it."""
+    kind: Any = Archive
+    path: tuple[str, ...] = ()
+    for key in where.split(".")[:-1]:
+        names, remaining = _below(path, kind)
+        path, kind = (*path, key), names[key][1] if key in names else remaining
+    return unknown_key(where, [name for name, _ in _below(path, kind)[0].values()])
 
 
 def items_of(text: str) -> list[str]:

@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
-from kafka_archiver.config.kinds import with_lists
-from kafka_archiver.config.section import unknown_key
+from kafka_archiver.config.kinds import with_lists, wrong_key
 from kafka_archiver.config.yaml_limits import read_bounded, require_bounded
 from kafka_archiver.config.yaml_text import Read, located, read_yaml
 from kafka_archiver.messages.errors import ConfigError
@@ -102,7 +101,7 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
     try:
         archive = Archive.model_validate(content, context={"folder": folder})
     except ValidationError as error:
-        faults = dict.fromkeys(faults_of(error, unknown_key, variables=read.variables))
+        faults = dict.fromkeys(faults_of(error, wrong_key, variables=read.variables))
         raise FaultyYamlError(fault._replace(text=f"{file}: {fault.text}") for fault in faults) from None
     try:
         require_extras(archive)

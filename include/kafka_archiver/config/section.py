@@ -1,6 +1,7 @@
 """The base of the YAML's sections."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -19,6 +20,11 @@ class Section(BaseModel):
             yield name, GIVEN if isinstance(value, dict) else value
 
 
-def unknown_key(where: str) -> str:
-    """The error for a key that no section has."""
-    return f"`{where}` is not a key of an archive; see docs/reference.md for all keys"
+def unknown_key(where: str, names: Collection[str] = ()) -> str:
+    """Return the error for a key that no section has.
+
+    :param names: the keys that are there.
+    """
+    close = get_close_matches(where.rpartition(".")[2], names, 1)
+    expected = f"did you mean `{close[0]}`?" if close else f"expected one of {', '.join(sorted(names))}"
+    return f"`{where}` is not a key of an archive{f'; {expected}' if names else ''}"
