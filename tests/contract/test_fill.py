@@ -106,7 +106,7 @@ def test_a_backfill_whose_records_contradict_max_disorder_assumes_nothing() -> N
     assert proof.assumes is None
 
 
-def test_what_no_backfill_takes_is_left_and_the_proof_names_the_command(latest: Latest) -> None:
+def test_what_no_backfill_takes_is_left_and_the_proof_names_the_offsets(latest: Latest) -> None:
     assert latest.left() > 0
     proof = latest.ledger.hour(to_hour(hour(2).start))
     assert proof

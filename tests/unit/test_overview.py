@@ -14,6 +14,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.dag_run.figures import figures
 from kafka_archiver.state.overview import Snapshot, take_snapshot
+from kafka_archiver.state.overview.incomplete import IncompleteHour, of_hours
 from kafka_archiver.state.status import status
 from kafka_archiver.state.status.facts import DagRun, Effort, Facts, Written
 from kafka_archiver.store.memory import MemoryStore
@@ -121,6 +122,12 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     store.asked.clear()
     assert take_snapshot(context, QUIET, snapshot).incomplete == snapshot.incomplete
     assert not [request for request in store.asked if "/hours/" in request]
+
+
+def test_incomplete_hours_that_kafka_can_complete_have_the_command_that_does_once() -> None:
+    hours = [IncompleteHour(hour_start=DAY, reason="the archive does not have orders[0] [0, 5)", fillable=True)]
+    [finding] = of_hours("orders", hours)
+    assert (finding.steps, "airflow" in finding.text) == (("airflow archive fill orders",), False)
 
 
 def test_the_cost_of_a_look_does_not_grow_with_the_runs(context: Context) -> None:
