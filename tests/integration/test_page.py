@@ -243,7 +243,7 @@ def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: 
     future.result(30)
     produce(scene.brokers, scene.topic, [record(scene.early)])
     reloaded(page, ".note.failing:has-text('lost offsets')")
-    page.get_by_role("button", name="Run now with lost_offsets: record_loss").click()
+    page.get_by_role("button", name="Record the loss and go on").click()
     expect(page.get_by_role("alert")).to_contain_text("5 offsets of")
     page.get_by_role("button", name="Yes, start it").click()
     started(page, airflow, scene)
@@ -339,7 +339,7 @@ def test_each_question_of_an_operator_is_answered_within_two_clicks(visit: Any, 
     """Each begins at the list of all archives. The tests before have lost and damaged something, and mended that."""
     page = visit("olga", f"/archiver/archives/{scene.name}")
     page.evaluate("document.querySelectorAll('#problems details').forEach((folded) => { folded.open = true; })")
-    page.get_by_role("button", name=re.compile("^Accept lost")).first.click()
+    page.get_by_role("button", name="Accept this loss").first.click()
     page.get_by_label("Why").fill("the broker's disk is gone")
     page.get_by_role("button", name="Accept").click()
     expect(page.locator("[role=status].ok")).to_contain_text("is accepted")
