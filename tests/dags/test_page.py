@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
@@ -47,6 +48,7 @@ from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.coverage.dead_letters import Reason
 from kafka_archiver.state.key_preview import PreviewedObject
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
+from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
 from kafka_archiver.work.planned_work import PlannedWork
@@ -631,9 +633,63 @@ def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objec
         return hour_in_store.model_copy(update={"proof": hour_in_store.proof.model_copy(update=update)})
 
     monkeypatch.setattr(details, "read_hour", incomplete)
+    monkeypatch.setattr(details, "count_left_out", lambda *_: {P0: 5})
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert "<p>orders[0] 0-5 may be of 2026-11-20 02:00; <code>airflow archive fill orders</code></p>" in text
     assert ('action="/archiver/archives/orders/do/fill"' in text) == (not lost)
+    # The sentence has the command; the button does the same.
+    assert text.count("airflow archive fill orders") == 1
+    assert ">Backfill</button>" in text
+
+
+def test_an_hour_of_which_kafka_has_nothing_more_has_no_button_that_fills_it(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, left_out = details.read_hour, {P0: 2}
+
+    def incomplete(*arguments: Any) -> HourDetail:
+        hour_in_store = read(*arguments)
+        assert hour_in_store.proof
+        proof = hour_in_store.proof.model_copy(update={"status": "incomplete", "reason": "orders[0] lacks some"})
+        return hour_in_store.model_copy(update={"proof": proof})
+
+    monkeypatch.setattr(details, "read_hour", incomplete)
+    monkeypatch.setattr(details, "count_left_out", lambda *_: dict(left_out))
+    fill, nothing = 'action="/archiver/archives/orders/do/fill"', "Kafka has none of these offsets any more"
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert (fill in text, nothing in text) == (True, False)
+    left_out.clear()
+    page.refresh("orders")
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert (fill in text, nothing in text) == (False, True)
+
+
+def test_an_hour_that_lacks_lost_records_says_that_nothing_completes_it_before_it_is_over_too(
+    page: Page, context: Context, brokers: Brokers
+) -> None:
+    brokers.logs.update({P0: Range(4, 5), P1: Range(3, 5)})
+    run(replace(context, archive=context.archive.choosing({"lost_offsets": "record_loss"})), 3)
+    client, hours = page.user("user"), "/archiver/archives/orders/hours/2026-11-20T"
+    texts = [client.get(f"{hours}{number:02d}").text for number in (2, 3, 4)]
+    for number, text in enumerate(texts):
+        assert ("These records are gone. Nothing can complete this hour." in text) == (number == 1)
+        assert ("This hour will be incomplete: offsets of orders[0] before 4 were lost" in text) == (number == 2)
+        assert "do/fill" not in text
+
+
+def test_an_hour_has_its_proof_and_no_button_that_can_do_nothing(page: Page, context: Context) -> None:
+    path = "/archiver/archives/orders/hours/2026-11-20T02"
+    text, proof = page.user("user").get(path).text, context.ledger.hour(to_hour(hour(2).start))
+    assert proof
+    assert proof.complete_as_of
+    assert f"that Kafka had at {proof.complete_as_of:%Y-%m-%d %H:%M:%S} UTC is archived (2 rows)" in text
+    assert f'<a href="{path}/proof">Proof</a>: <code>{context.store.url}/_ledger/orders/hours/' in text
+    assert page.user("viewer").get(f"{path}/proof").content == proof.to_json()
+    assert (">Rebuild</button>" in text, ">Backfill</button>" in text) == (True, False)
+    unknown = page.user("user").get("/archiver/archives/orders/hours/2027-11-20T02")
+    assert (">Rebuild</button>" in unknown.text, ">Backfill</button>" in unknown.text) == (False, True)
+    assert page.user("viewer").get("/archiver/archives/orders/hours/2027-11-20T02/proof").status_code == 404
+    assert page.user(None).get(f"{path}/proof").status_code == 404
 
 
 def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(page: Page, context: Context) -> None:
