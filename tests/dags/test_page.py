@@ -1,5 +1,6 @@
 """The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
 
+import gzip
 import itertools
 import json
 import re
@@ -44,6 +45,7 @@ from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.orchestration.submit.operator import progress_keeper
+from kafka_archiver.reader.lookup import DeadLetterError
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.coverage.dead_letters import Reason
 from kafka_archiver.state.key_preview import PreviewedObject
@@ -56,6 +58,7 @@ from kafka_archiver.work.restore.gather import gather
 from tests.dags.conftest import MakeArchive, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
+from tests.support.plans import entry as object_entry
 from tests.support.runs import P0, P1, hour, run
 from tests.support.waiting import until
 
@@ -675,6 +678,9 @@ def test_an_hour_that_lacks_lost_records_says_that_nothing_completes_it_before_i
         assert ("These records are gone. Nothing can complete this hour." in text) == (number == 1)
         assert ("This hour will be incomplete: offsets of orders[0] before 4 were lost" in text) == (number == 2)
         assert "do/fill" not in text
+    account = client.get("/archiver/archives/orders/runs/20261120T030000Z").text
+    assert '<dt>Offsets</dt><dd>4</dd><dd class="more">3 read, 1 lost</dd>' in account
+    assert "<li>orders, partition 0: offset 3 (1)</li>" in account
 
 
 def test_an_hour_has_its_proof_and_no_button_that_can_do_nothing(page: Page, context: Context) -> None:
@@ -864,6 +870,29 @@ def test_who_may_trigger_the_dag_looks_at_records_and_every_look_is_noted(
     assert client.get(hidden).status_code == 404
     monkeypatch.setenv("ARCHIVER_PAGE_RECORDS", "none")
     assert client.get(path).status_code == 403
+
+
+def test_a_dead_letter_looked_up_by_its_offset_is_shown_with_its_reason(
+    page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_of_run = context.ledger.plan(hour(2).id)
+    assert plan_of_run
+    letter = object_entry(plan_of_run, 1, 0, key="_dead_letter/orders/0.jsonl.gz", path="date=2026-11-20/hour=01")
+    lines = [f'{{"topic":"orders","partition":0,"offset":{n},"value":"x","error":"not JSON {n}"}}\n' for n in (0, 1)]
+    context.store.create(letter.key, gzip.compress("".join(lines).encode()))
+
+    def is_dead_letter(*_: Any) -> Any:
+        raise DeadLetterError("orders[0] offset 1 is a dead letter", letter)
+
+    monkeypatch.setattr("kafka_archiver.reader.lookup.Lookup.records", is_dead_letter)
+    answer = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
+    shown = ("not JSON 1" in answer.text, "not JSON 0" in answer.text, 'role="alert"' in answer.text)
+    assert (answer.status_code, *shown) == (200, True, False, False)
+    assert f"<code>airflow archive print {context.store.url}/{letter.key}</code>" in answer.text
+    assert 'orders/hours/2026-11-20T01/dead-letters?key=_dead_letter%2Forders%2F0.jsonl.gz">' in answer.text
+    context.store.delete(letter.key)
+    gone = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
+    assert (gone.status_code, "orders[0] offset 1 is a dead letter" in gone.text) == (400, True)
 
 
 @pytest.mark.parametrize("policy", ["recreated_topic", "moved_group"])
