@@ -280,7 +280,7 @@ def test_what_the_archive_leaves_out_before_its_start_keeps_the_hours_it_may_be_
     first = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
     progress = after(first)
     assert (progress.closed_until, progress.whole_from) == (at(1), at(-2))
-    assert "orders[0] [0, 5)" in reason_for_holes(progress)
+    assert "offsets 0–4 of orders, partition 0," in reason_for_holes(progress)
     backfill = plan(2, partition(0, 5, high=None), origin="backfill")
     assert after(backfill, progress=progress).whole_from is None
 

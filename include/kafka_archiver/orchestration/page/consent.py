@@ -7,14 +7,13 @@ from typing import NamedTuple
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.policies import POLICIES, deeds
-from kafka_archiver.messages.wording import count, offset_span
+from kafka_archiver.messages.wording import count, offset_span, size
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.unsure_hours import unsure_by_plan
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
-from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import preview
 from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
@@ -37,7 +36,9 @@ def question(archive_snapshots: ArchiveSnapshots, archive: Archive, trigger: Tri
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
     """
     if conf := trigger.conf.get("rebuild"):
-        return Consent(dangers=list(_rebuild(archive_snapshots, archive, Rebuild.of(conf))))
+        chosen = Rebuild.of(conf)
+        title = f"Rebuild {f'hour {chosen.hour:%Y-%m-%d %H:%M}' if chosen.hour else f'run {chosen.run}'}?"
+        return Consent(title, dangers=list(_rebuild(archive_snapshots, archive, chosen)))
     policies = trigger.conf.get("policies", {})
     if any(POLICIES[policy].choice(choice).is_for_ever for policy, choice in policies.items()):
         return _policies(archive_snapshots, archive.choosing(policies), policies)
@@ -47,9 +48,12 @@ def question(archive_snapshots: ArchiveSnapshots, archive: Archive, trigger: Tri
 def _rebuild(archive_snapshots: ArchiveSnapshots, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
     context = archive_snapshots.open(archive)
     runs = runs_of_hour(context, rebuild.hour) if rebuild.hour else [rebuild.run]
-    target = f"hour {isoformat(rebuild.hour)}" if rebuild.hour else f"run {rebuild.run}"
     extent = rebuild_extent(context, effective_plans(context, runs))
-    yield f"The rebuild of {target} replaces {extent}, also those of other hours."
+    only = f" – not only {rebuild.hour:%H:%M}" if rebuild.hour and extent.hours > 1 else ""
+    yield (
+        f"It rewrites {count(extent.runs, 'run')}: {count(extent.records, 'record')}, "
+        f"{count(extent.objects, 'object')} ({size(extent.bytes)}), in {count(extent.hours, 'hour')}{only}."
+    )
     yield f"It reads {extent.offsets:,} offsets from Kafka again, with today's settings of the archive."
     if not rebuild.keep:
         yield "The replaced objects are removed once the new ones are final."
