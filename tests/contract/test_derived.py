@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model import proof as proofs
 from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.store.memory import MemoryStore
@@ -84,6 +85,23 @@ def test_what_is_derived_is_computed_again_byte_by_byte(lake: Lake, which: tuple
     lake.logs[P0] = Range(0, 5)
     lake.run(4)
     assert [lake.proof(number).status for number in range(len(lake.ledger.hours()))] == ["complete"] * 5
+    assert lake.audit(deep=True).findings == ()
+
+
+def test_a_late_record_makes_no_proof_of_an_hour_whose_proof_is_gone(lake: Lake) -> None:
+    lake.logs[P0] = Range(0, 5)
+    lake.run(5)
+    before = documents(lake)
+    key = next(key for key in before if "hours/2026-11-20/04" in key)
+    lake.store.delete(key)
+    lake.odd[P0, 5] = {"timestamp": (lake.brokers.first + 4) * HOUR}
+    lake.logs[P0] = Range(0, 6)
+    with pytest.raises(IntegrityError, match=r"hours/2026-11-20/04\.json is gone\. `airflow archive repair"):
+        lake.run(6)
+    assert repair(lake).to_derive
+    assert lake.store.get(key) == before[key]
+    lake.run(7)
+    assert (lake.proof(4).status, lake.proof(4).rows, lake.proof(4).late_rows) == ("complete", 2, 1)
     assert lake.audit(deep=True).findings == ()
 
 

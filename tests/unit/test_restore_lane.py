@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
-from kafka_archiver.model.object_keys import line_document, restore_document, run_document
+from kafka_archiver.model.object_keys import hour_document, line_document, restore_document, run_document
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.reader.archive import ArchiveReader
@@ -333,6 +333,16 @@ def test_the_proofs_of_many_hours_are_listed_and_not_asked_for_one_by_one() -> N
     assert store.ledger.requests - before < 1000
     assert many == runs_of_hours(plans, range(first, first + LAST), select)
     assert sum(part.offsets.size for run in many for part in run.slices) == LAST + LAST - 2
+
+
+@pytest.mark.parametrize("more", [0, 1000])
+def test_an_hour_whose_proof_is_gone_is_not_passed_over(more: int) -> None:
+    lake, first = lake_of({}), START // HOUR
+    lake.store.delete(hour_document(lake.name, first + 5))
+    with pytest.raises(IntegrityError, match=r"/05\.json is gone\. `airflow archive repair"):
+        planned(lake, RestoreSelection(topics=("t",), hours=(first, first + 6 + more)))
+    with pytest.raises(IntegrityError, match=r"/05\.json is gone\. `airflow archive repair"):
+        list(ArchiveReader(lake.ledger).read("t", hours="2026-11-20T05"))
 
 
 @pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])

@@ -10,7 +10,8 @@ from kafka_archiver.model.progress import Progress, reason_for_holes
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
-from kafka_archiver.values.intervals import hour_start, to_hour
+from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
+from kafka_archiver.values.ranges import Range, subtract
 
 # Objects in a page; a proof with twice as many moves its oldest contributions to a page.
 PAGE = 1000
@@ -120,6 +121,17 @@ def judge(progress: Progress, hour: int | None) -> Judgement:
     if whole and hour < to_hour(whole):
         return Judgement("incomplete", reason=reason_for_holes(progress))
     return Judgement("complete", progress.as_of, assumes=assumes)
+
+
+def hours_with_proofs(progress: Progress) -> tuple[Range, ...]:
+    """Return the hours that must have a proof of their own: they were judged, with or without records, and no stretch
+    has them. Other hours may have one.
+    """
+    if progress.begun is None or progress.closed_until is None:
+        return ()
+    judged = hours_between(progress.begun, progress.closed_until)
+    stretches = [Range(stretch.hours.start, stretch.hours.stop) for stretch in progress.stretches]
+    return subtract(Range(judged.start, judged.stop), stretches) if judged else ()
 
 
 def proof_in_a_stretch(progress: Progress | None, hour: int | None) -> HourProof | None:

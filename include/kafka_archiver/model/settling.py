@@ -11,7 +11,15 @@ from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.proof import Contribution, HourProof, Judgement, judge, proof_in_a_stretch, prove
+from kafka_archiver.model.proof import (
+    Contribution,
+    HourProof,
+    Judgement,
+    hours_with_proofs,
+    judge,
+    proof_in_a_stretch,
+    prove,
+)
 from kafka_archiver.model.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
 from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
@@ -135,6 +143,14 @@ class Settling:
         first = to_hour(closed_after) if closed_after and not closed_before else None
         whole = to_hour(lacked) if lacked and lacked != self._summary.whole_from else None
         return max(filter(None, (first, whole)), default=None)
+
+    @cached_property
+    def _proved(self) -> tuple[Range, ...]:
+        return hours_with_proofs(self.before)
+
+    def had_proof(self, hour: int | None) -> bool:
+        """Return whether an hour must have had a proof of its own before the run."""
+        return hour is not None and any(hour in hours for hours in self._proved)
 
     def known(self, hour: int | None, proof: HourProof | None) -> HourProof | None:
         """Return what is known of an hour before the run.

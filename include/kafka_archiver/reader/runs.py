@@ -13,6 +13,7 @@ from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import ObjectName, split_object_key, split_run, topic_prefix
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import hours_with_proofs
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 THREADS = 16
@@ -203,6 +204,7 @@ def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool
     """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled.
 
     :param dead_letters: also those that have only dead letters of these hours, which no proof counts: a LIST or more.
+    :raises IntegrityError: an hour was judged, and its proof is gone.
 
     Of many hours those with a proof of their own are listed: nobody asks for each hour since 1970.
     """
@@ -210,9 +212,15 @@ def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool
     known = hours if len(hours) <= _MANY else ledger.hours(hours)
     proved = [hour for hour in known if hour is not None and hour in hours]
     names = {plan.run for plan in plans.unsettled}
+    required = {hour for some in hours_with_proofs(plans.progress) for hour in range(*some) if hour in hours}
+    if gone := required - set(proved):
+        raise ledger.proof_gone(min(gone))
 
     def of_hour(hour: int) -> list[str]:
         proof = ledger.hour(hour, plans.progress)
+        if proof is None and hour in required:
+            # The runs of this hour would be passed over.
+            raise ledger.proof_gone(hour)
         return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
 
     with ThreadPoolExecutor(THREADS) as pool:

@@ -158,6 +158,9 @@ def _hour_order(hour: int | None) -> int:
 def _prove_hour(ledger: Ledger, hour: int | None, change: Settling) -> HourProof | None:
     for _ in range(TRIES):
         stored = ledger.stored_hour(hour)
+        if stored.document is None and change.had_proof(hour):
+            # A new proof would say that the hour has only this run's records.
+            raise ledger.proof_gone(hour)
         known = change.known(hour, stored.document)
         proof = change.prove(hour, known, _contribution(ledger, known, change.plan.supersedes))
         if proof is known:
