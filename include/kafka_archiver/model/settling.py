@@ -159,15 +159,19 @@ class Settling:
         """
         return proof or proof_in_a_stretch(self.before, hour)
 
-    def prove(self, hour: int | None, known: HourProof | None, replaced: Contribution | None) -> HourProof:
+    def prove(
+        self, hour: int | None, known: HourProof | None, replaced: Contribution | None, former_gone: bool = False
+    ) -> HourProof:
         """The proof of an hour after the run; the known proof if the run changes nothing.
 
         :param replaced: what the superseded run had added.
+        :param former_gone: the hour had a proof, and it is gone.
         """
         judgement = self._judge(hour)
         # An hour from before the archive may be complete without a proof.
         whole = judge(self.before, hour).status == "complete"
-        return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, self._lost.get(hour, 0))
+        lost = self._lost.get(hour, 0)
+        return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, lost, former_gone)
 
     def done(self, proofs: Iterable[HourProof]) -> Settled:
         """Return the record of settling the run.

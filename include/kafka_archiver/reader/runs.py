@@ -218,8 +218,8 @@ def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool
 
     def of_hour(hour: int) -> list[str]:
         proof = ledger.hour(hour, plans.progress)
-        if proof is None and hour in required:
-            # The runs of this hour would be passed over.
+        if proof.former_gone if proof else hour in required:
+            # Runs of this hour would be passed over.
             raise ledger.proof_gone(hour)
         return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
 

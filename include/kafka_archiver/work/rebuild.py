@@ -58,7 +58,8 @@ def runs_of_hour(context: Context, start: datetime) -> list[str]:
     hour = hour_of(to_ms(start))
     progress = context.ledger.progress()
     proof = context.ledger.hour(hour, progress)
-    if proof is None and progress and any(hour in hours for hours in hours_with_proofs(progress)):
+    required = proof is None and progress and any(hour in hours for hours in hours_with_proofs(progress))
+    if required or (proof and proof.former_gone):
         raise context.ledger.proof_gone(hour)
     if proof is None or not (contributions := context.ledger.contributions(proof)):
         raise ConfigError(
