@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model import proof as proofs
 from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.store.memory import MemoryStore

@@ -346,6 +346,21 @@ def test_an_hour_whose_proof_is_gone_is_not_passed_over(more: int) -> None:
 
 
 @pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])
+def test_a_run_whose_documents_are_gone_and_that_was_planned_again_is_not_passed_over(
+    hours: tuple[int, int] | None,
+) -> None:
+    lake = lake_of({})
+    for stat in list(lake.store.list(f"_ledger/{lake.name}/runs/{hour(3).id}/")):
+        lake.store.delete(stat.key)
+    # Airflow runs the interval again.
+    lake.run(3)
+    with pytest.raises(IntegrityError, match=f"first plan of run {hour(3).id}, which was planned twice"):
+        planned(lake, RestoreSelection(topics=("t",), hours=hours))
+    with pytest.raises(IntegrityError, match="which was planned twice"):
+        list(ArchiveReader(lake.ledger).read("t", hours=hours and ("2026-11-20T00", "2026-11-20T12")))
+
+
+@pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])
 @pytest.mark.parametrize("document", ["line", "commit"])
 def test_a_run_whose_documents_are_gone_is_not_passed_over(document: str, hours: tuple[int, int] | None) -> None:
     lake = lake_of({}, runs=())

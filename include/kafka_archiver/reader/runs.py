@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
@@ -46,10 +47,21 @@ class Plans:
         return self._plans[number]
 
     def all(self) -> Iterator[Plan]:
-        """Yield every plan, in the line's order; none of them is kept. :raises IntegrityError: one is gone."""
+        """Yield every plan, in the line's order; none of them is kept.
+
+        :raises IntegrityError: one is gone, or a run was planned twice.
+        """
+        runs = set[str]()
         with ThreadPoolExecutor(THREADS) as pool:
-            yield from pool.map(self._settled, range(1, self.progress.settled + 1))
-        yield from self.unsettled
+            for plan in chain(pool.map(self._settled, range(1, self.progress.settled + 1)), self.unsettled):
+                if plan.run in runs:
+                    raise self.planned_twice(plan.run)
+                runs.add(plan.run)
+                yield plan
+
+    def planned_twice(self, run: str) -> IntegrityError:
+        """Return the error about a run whose documents were deleted, and that was planned again then."""
+        return self._gone(f"the documents of the first plan of run {run}, which was planned twice")
 
     def _settled(self, number: int) -> Plan:
         plan = self.ledger.planned(number)
@@ -216,20 +228,21 @@ def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool
     if gone := required - set(proved):
         raise ledger.proof_gone(min(gone))
 
-    def of_hour(hour: int) -> list[str]:
+    def of_hour(hour: int) -> list[tuple[str, int]]:
         proof = ledger.hour(hour, plans.progress)
         if proof.former_gone if proof else hour in required:
             # Runs of this hour would be passed over.
             raise ledger.proof_gone(hour)
-        return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
+        return [(each.run, each.number) for each in ledger.contributions(proof)] if proof else []
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for runs in pool.map(of_hour, proved):
-            names.update(runs)
-    intervals = {name.partition("+")[0] for name in names}
+        numbers = dict(chain.from_iterable(pool.map(of_hour, proved)))
+    intervals = {name.partition("+")[0] for name in (*names, *numbers)}
     if dead_letters:
         intervals |= _intervals_with_dead_letters(plans, hours)
-    of_plans = (plan for interval in sorted(intervals) if (plan := plans.counting_in(interval)))
+    of_plans = [plan for interval in sorted(intervals) if (plan := plans.counting_in(interval))]
+    if twice := [plan.run for plan in of_plans if numbers.get(plan.run, plan.number) != plan.number]:
+        raise plans.planned_twice(twice[0])
     return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]
 
 
