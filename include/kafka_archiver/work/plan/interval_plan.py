@@ -17,6 +17,7 @@ from kafka_archiver.planning.handover import check_handover, live_members_messag
 from kafka_archiver.planning.interval_offsets import interval_offsets
 from kafka_archiver.planning.left_out import left_out, still_true, with_older
 from kafka_archiver.planning.partition_state import Known
+from kafka_archiver.planning.returned_logs import refuse_returned_logs
 from kafka_archiver.planning.schemas import FrozenSchemas, freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.snapshots import Snapshots, with_snapshots
@@ -148,6 +149,8 @@ def _propose(
     elif origin == "backfill":
         partitions, assumed = _plan_backfill(context, interval, observed, known)
     else:
+        # First: the policy for recreated topics would advise what this refuses.
+        refuse_returned_logs(context, line.last, observed.states, known)
         partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     before = context.ledger.planned(line.last) if line.last else None
