@@ -345,6 +345,16 @@ def test_an_hour_whose_proof_is_gone_is_not_passed_over(more: int) -> None:
         list(ArchiveReader(lake.ledger).read("t", hours="2026-11-20T05"))
 
 
+@pytest.mark.parametrize("settings", [{}, {"layout": "topic_partition"}])
+def test_an_hour_from_before_the_first_run_whose_proof_is_gone_is_restored(settings: dict[str, Any]) -> None:
+    lake, first = lake_of({}, settings=settings), START // HOUR
+    hours = RestoreSelection(topics=("t",), hours=(first, first + 5))
+    whole = planned(lake, hours).records
+    lake.store.delete(hour_document(lake.name, first + 1))
+    assert planned(lake, hours).records == whole
+    assert planned(lake, RestoreSelection(topics=("t",), hours=(first + 1, first + 2))).records == 1
+
+
 @pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])
 def test_a_run_whose_documents_are_gone_and_that_was_planned_again_is_not_passed_over(
     hours: tuple[int, int] | None,
