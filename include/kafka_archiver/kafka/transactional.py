@@ -181,8 +181,9 @@ class TransactionalWriter:
         the reason at once to who would begin another transaction; the answer about the record may come later.
         """
         failed = self._called("begin a transaction", self._sender.begin)
-        if isinstance(failed, KafkaException) and failed.args[0].code() != KafkaError._STATE:
-            return failed.args[0]
+        reason: KafkaError | None = failed.args[0] if isinstance(failed, KafkaException) else None
+        if reason and reason.code() != KafkaError._STATE:
+            return reason
         return self._sender.answer().error or error
 
     def commit(self, group: str, stamp: str) -> Range:
@@ -263,7 +264,10 @@ class TransactionalWriter:
     def _raise(self, error: KafkaError, what: str, cause: Exception | None = None, began: bool = True) -> NoReturn:
         code, brokers = error.code(), self._complaints.brokers
         if code in _FENCED:
-            raise FencedError(f"{brokers}: could not {what}: another attempt writes {self._name} now") from cause
+            raise FencedError(
+                f"{brokers}: could not {what}: another attempt writes {self._name} now, or the transaction was open for "
+                "longer than transaction.timeout.ms and the brokers have ended it"
+            ) from cause
         if code in _REFUSED:
             reason = f"{_REFUSED[code]} ({foreign(error.str())})"
             raise PermanentError(f"{brokers}: could not {what}: {reason}") from cause
