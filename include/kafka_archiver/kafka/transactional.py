@@ -265,8 +265,8 @@ class TransactionalWriter:
         code, brokers = error.code(), self._complaints.brokers
         if code in _FENCED:
             raise FencedError(
-                f"{brokers}: could not {what}: another attempt writes {self._name} now, or the transaction was open for "
-                "longer than transaction.timeout.ms and the brokers have ended it"
+                f"{brokers}: could not {what}: another attempt writes {self._name} now, or the transaction was open "
+                "for longer than transaction.timeout.ms, and the brokers have ended it"
             ) from cause
         if code in _REFUSED:
             reason = f"{_REFUSED[code]} ({foreign(error.str())})"
