@@ -1,4 +1,4 @@
-"""What a mapper of `transform.mapper` gets and returns.
+"""The values that a mapper of `transform.mapper` gets and returns.
 
 from kafka_archiver.mapper import Record
 

@@ -1,4 +1,4 @@
-"""What is gone keeps no hour incomplete that began later, whatever its time was: nothing could complete the hour."""
+"""Offsets that are gone keep no hour incomplete that began later, whatever their time: nothing could complete it."""
 
 from typing import Any
 

@@ -9,10 +9,11 @@ import pytest
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
+from kafka_archiver.model.complete_hours import Judgement
 from kafka_archiver.model.manifest import Commit, Intent, Manifest, Settled
 from kafka_archiver.model.object_keys import hour_document, line_document, progress_document, run_document
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.proof import Contribution, HourPage, HourProof, Judgement, ProofObject, prove
+from kafka_archiver.model.proof import Contribution, HourPage, HourProof, ProofObject, prove
 from kafka_archiver.store import Stat, Store
 from kafka_archiver.store.base import StoredObject
 from kafka_archiver.values.documents import Document

@@ -1,4 +1,4 @@
-"""What Airflow's services import before they fork a process for a task or a DAG file."""
+"""The imports of Airflow's services before they fork a process for a task or a DAG file."""
 
 import subprocess
 import sys

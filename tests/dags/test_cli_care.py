@@ -14,11 +14,11 @@ from rich.console import Console
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.messages.errors import PermanentError, TransientError
+from kafka_archiver.model.complete_hours import Verdict
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.model.object_keys import ObjectName, object_key
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.proof import Verdict
 from kafka_archiver.orchestration.cli.status import hours_table
 from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.orchestration.terminal.output import Table, render

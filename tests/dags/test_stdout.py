@@ -216,7 +216,7 @@ def test_each_command_gives_its_data_alone(
 
 @pytest.mark.parametrize("program", ["airflow", "/opt/airflow/bin/airflow"])
 def test_the_words_of_a_call_tell_at_the_start_that_it_gives_data(program: str) -> None:
-    """What is logged before and after a command is in tests/dags/test_cli_process.py, in a process of its own."""
+    """The log before and after a command is in tests/dags/test_cli_process.py, in a process of its own."""
     for name, words in CALLS.items():
         call = [program, "archive", name, *words.split()]
         assert gives_data(call), name

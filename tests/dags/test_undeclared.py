@@ -65,7 +65,7 @@ def break_orders(folder: Path) -> None:
 
 
 def stale(*names: str) -> None:
-    """What the DAG processor notes of DAGs that are in no file any more."""
+    """Mark DAGs as the DAG processor does if they are in no file any more."""
     from airflow.models import DagModel
     from airflow.utils.session import create_session
     from sqlalchemy import update

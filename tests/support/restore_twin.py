@@ -93,7 +93,7 @@ class KilledError(BaseException):
 
 @dataclass
 class Fate:
-    """What happens at one call. `how`: kill, kill after, lost before, lost after (an answer), or meanwhile."""
+    """The fate of one call. `how`: kill, kill after, lost before, lost after (an answer), or meanwhile."""
 
     how: str
     meanwhile: Callable[[], object] = lambda: None

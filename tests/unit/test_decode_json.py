@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import without_marks
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.base import Decoded, Guarded
+from kafka_archiver.records.decode.base import Decoded
 from kafka_archiver.records.decode.json_text import decoder as decoding
 from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.decode.json_text.decoder import json_decoder, json_schema_decoder
 from kafka_archiver.records.decode.json_text.infer import infer
+from kafka_archiver.records.decode.undecodable import Guarded
 
 pytestmark = pytest.mark.unit
 

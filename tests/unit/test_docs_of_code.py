@@ -1,4 +1,4 @@
-"""The guides name files, rooms and names of the code: all of them exist."""
+"""The guides and the code's comments name files, rooms and names of the code: all of them exist."""
 
 import re
 import tomllib
@@ -46,6 +46,23 @@ def test_each_path_of_a_guide_exists(guide: Path) -> None:
 @pytest.mark.parametrize("guide", sorted(ROOT.glob("docs/**/*.md")), ids=lambda guide: guide.name)
 def test_each_python_file_of_a_guide_exists(guide: Path) -> None:
     assert not [path for path in paths_in(guide.read_text()) if path.endswith(".py") and not exists(path)]
+
+
+def test_each_module_that_a_comment_of_the_code_names_exists() -> None:
+    # `store.aws.region` and `spark.driver.memory` are keys, not modules.
+    rooms = "|".join({folder.name for folder in CODE.iterdir() if folder.is_dir()} - {"spark", "store"})
+    quoted = re.compile(rf"`((?:{rooms})(?:(?:/\w+)+(?:\.\w+)*|(?:\.[a-z_]+){{2,}}(?:\.[A-Z]\w+)?))`")
+    named = [(file.name, name) for file in sorted(CODE.rglob("*.py")) for name in quoted.findall(file.read_text())]
+    assert len(named) > 15, "the search finds the names no more"
+    assert not [(file, name) for file, name in named if not any(map(exists, as_paths(name)))]
+
+
+def as_paths(name: str) -> list[str]:
+    """Return the paths that `room.module.name` may mean, as its last parts may be names in a module."""
+    parts = name.split(".")
+    return (
+        [name] if "/" in name else ["/".join(parts[:n]) + ".".join(["", *parts[n:]]) for n in range(2, len(parts) + 1)]
+    )
 
 
 @pytest.mark.parametrize("path", ["model/gone", "gone/", "model/plan.Gone", "tests/unit/test_gone.py"])

@@ -1,4 +1,4 @@
-"""What says that it refreshes by itself is in a part of the page that newer figures replace."""
+"""A text that says that it refreshes by itself is in a part of the page that newer figures replace."""
 
 import re
 from html.parser import HTMLParser

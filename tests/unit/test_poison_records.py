@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Guarded
+from kafka_archiver.records.decode.base import Decoded
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.json_text.columns import from_columns
+from kafka_archiver.records.decode.undecodable import Guarded
 from kafka_archiver.records.fields import field
 
 pytestmark = pytest.mark.unit

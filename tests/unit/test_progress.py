@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.model.complete_hours import reason_for_holes
 from kafka_archiver.model.marks import MARKS
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.progress import Progress, reason_for_holes
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.ranges import Range
 from tests.support.plans import at, manifest, partition, plan
 

@@ -14,7 +14,7 @@ few = settings(max_examples=60)
 
 
 def repair(old: Plan, before: Manifest, lost: set[str]) -> Plan:
-    """The plan of a repair, as `steps.repair` makes it."""
+    """The plan of a repair, as `work.repair` makes it."""
     named = (*sorted({*lost, *(o.key for o in before.lost_objects)}),)
     return old.model_copy(
         update={"revision": old.revision + 1, "supersedes": old.run, "origin": "repair", "lost_objects": named}

@@ -1,4 +1,4 @@
-"""What the driver of a job does not import."""
+"""The libraries that the driver of a job does not import."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`store`: where and how objects are written."""
+"""`store`: where and how objects are written, also how many offsets a chunk has (`chunk_records`)."""
 
 import json
 from typing import Annotated, Any, Literal, Self
@@ -93,7 +93,7 @@ class StoreSection(Section):
     metadata_prefix: Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")] = ""
     rename: Annotated[dict[Name, Name], AfterValidator(_to_distinct)] = Field(default={})
     codec: str | None = None
-    # The format's own options. `formats.resolve` checks them, because this module does not know the formats.
+    # The format's own options: `records.formats.registry.resolve` checks them, as this module knows no format.
     options: Options = Field(default={})
     chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = CHUNK_RECORDS
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20

@@ -72,7 +72,7 @@ class Consumer:
 
     @property
     def without_objects(self) -> bool:
-        """Whether records become columns without a Python object each."""
+        """True if records become columns without a Python object each."""
         return isinstance(self._inner, DrainConsumer)
 
     def taking(self, most: int, sample: int = 1) -> MessageBatch:

@@ -40,7 +40,7 @@ class MessageBatch(Protocol):
 
     @property
     def offsets(self) -> Int64s:
-        """Those of the records."""
+        """The offsets of the records."""
 
     @property
     def faults(self) -> Sequence[Fault]:

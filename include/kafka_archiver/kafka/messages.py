@@ -62,7 +62,7 @@ class Messages:
 
     @property
     def offsets(self) -> Int64s:
-        """Those of the records."""
+        """The offsets of the records."""
         return np.fromiter(map(Message.offset, self._records), np.int64, len(self._records))
 
     def places(self, count: int) -> Sequence[tuple[str, int]]:

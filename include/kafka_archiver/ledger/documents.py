@@ -1,4 +1,4 @@
-"""How the ledger reads and writes a document: each that is read is checked to be the one that its key promises."""
+"""Documents read from the store and written there: each that is read is checked to be the one that its key promises."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar

@@ -12,6 +12,7 @@ Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/hours/2026-11-21/05[+<page>].json
         _ledger/<archive>/adopted/…, the objects that another tool wrote
         _ledger/<archive>/restores/<restore>/{plan,map,report,groups,schemas}.json, pages/<digest>.json
+A record that comes late is of another chunk: it gets an object of its own in the folder of its hour.
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 

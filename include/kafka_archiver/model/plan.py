@@ -22,7 +22,7 @@ Content = Literal["value", "record", "both"]
 # Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
 Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
 METADATA: tuple[Metadata, ...] = get_args(Metadata)
-# Offsets of a chunk, if the YAML says nothing.
+# Offsets of a chunk, if the YAML (`store.chunk_records`) says nothing.
 CHUNK_RECORDS = 1_000_000
 # The name of a decoder (`model.decoders`). A plan may name one that an installed distribution adds.
 Decode = str

@@ -3,25 +3,23 @@
 The first n plans of an archive's line, and how their runs ended, give this document.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, Self
 
 from pydantic import Field
 
-from kafka_archiver.messages.advice import fill
 from kafka_archiver.model.manifest import Manifest, Outcome
 from kafka_archiver.model.marks import Mark, fewest, mark_of, reached, surviving
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress, after_run, witnesses_of
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.stretches import Stretch
+from kafka_archiver.model.topic_changes import dropped_offsets, former_disorders, gone_logs, logs_added_later
 from kafka_archiver.model.unsure_hours import (
     IfOrdered,
     LeftOutOffsets,
     Unsure,
     gone_by,
-    hour_after_plan,
     if_ordered,
     latest_of,
     losses,
@@ -126,9 +124,7 @@ class Progress(Document):
             # What contradicts the declaration does so, too, in a run that was planned while it was not in the YAML.
             plan.hour_rules >= 2 and (self.former_disorder or any(p.order for p in self.partitions))
         )
-        former_disorder = self.former_disorder
-        if plan.hour_rules >= 4:
-            former_disorder = max([former_disorder, *_former_disorders(known, plan, manifest if knows_order else None)])
+        former_disorder = max([self.former_disorder, *former_disorders(known, plan, manifest if knows_order else None)])
         for planned in plan.partitions:
             before = known.get(planned.name)
             if before and before.generation > planned.generation:
@@ -148,14 +144,14 @@ class Progress(Document):
         partitions = tuple(known[name] for name in sorted(known))
         gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
         waiting = surviving((*self.marks, *mark_of(plan)), gone, known)
-        gone_logs = _gone_logs(self.partitions, plan)
-        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in gone_logs)
+        gone_names = gone_logs(self.partitions, plan)
+        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in gone_names)
         as_of, older = reached(self.as_of, older, waiting, known)
-        dropped = _dropped(older, known, plan)
+        dropped = dropped_offsets(older, known, plan)
         older = tuple(o for o in older if o not in dropped)
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
-        added = _added_later(self.partitions, plan) if plan.hour_rules >= 4 else ()
+        added = logs_added_later(self.partitions, plan)
         new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out, added)]
         new += [not_archived_any_more(plan, each) for each in dropped]
         disorder = max([former_disorder, *(p.order.disorder for p in partitions if p.order)])
@@ -181,48 +177,6 @@ class Progress(Document):
         )
 
 
-def _gone_logs(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:
-    """Return the logs that are gone by this plan; those too that a topic has no more since it was made again."""
-    anew = {planned.name for planned in plan.partitions if planned.anew}
-    if plan.hour_rules < 4:
-        return anew
-    topics, planned_names = {name.topic for name in anew}, {planned.name for planned in plan.partitions}
-    return anew | {p.name for p in known if p.topic in topics and p.name not in planned_names}
-
-
-def _dropped(
-    older: Iterable[LeftOutOffsets], known: Mapping[TopicPartition, PartitionProgress], plan: Plan
-) -> list[LeftOutOffsets]:
-    """Return what is left out, by its time of hours to come, of topics that the plan does not archive any more."""
-    if plan.hour_rules < 4 or plan.supersedes:
-        return []
-    topics, until = {planned.topic for planned in plan.partitions}, hour_after_plan(plan)
-    dropped = (o for o in older if o.topic not in topics and o.than > until)
-    return [o for o in dropped if known[TopicPartition(o.topic, o.partition)].without(o.ranges)]
-
-
-def _added_later(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:
-    """Return logs from offset 0 that begin anew in a topic whose other partitions are known by its present id."""
-    ids = {p.name: p.topic_id for p in known}
-    topics = {(name.topic, topic_id) for name, topic_id in ids.items()}
-    anew = (p for p in plan.partitions if p.anew and not p.log_start)
-    return {p.name for p in anew if (p.topic, p.topic_id) in topics and ids.get(p.name) != p.topic_id}
-
-
-def _former_disorders(
-    known: Mapping[TopicPartition, PartitionProgress], plan: Plan, manifest: Manifest | None
-) -> Iterator[int]:
-    """Yield the disorder of each log that ends with this plan, or that a late run of an earlier generation read."""
-    for planned in plan.partitions:
-        before = known.get(planned.name)
-        if before is None:
-            continue
-        if before.generation > planned.generation and manifest:
-            yield Order().after(planned.name, manifest).disorder
-        elif before.generation < planned.generation and planned.anew and before.order:
-            yield before.order.disorder
-
-
 def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> int:
     """The number of offsets with this fate that a run has more than the run that it supersedes."""
     if manifest is None:
@@ -242,13 +196,3 @@ def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manife
         return {(o.topic, o.partition, o.chunk_start, o.path, o.checksum) for o in of.dead_letters}
 
     return not letters(manifest) <= letters(superseded)
-
-
-def reason_for_holes(progress: Progress) -> str:
-    """The reason why hours before `whole_from` are incomplete."""
-    holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
-    more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
-    return (
-        f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; "
-        f"{fill(progress.archive).quoted} archives what Kafka still has of them"
-    )

@@ -1,14 +1,17 @@
-"""Proofs: what the ended runs say about hours. Pure, and derived from the runs and the progress."""
+"""Proofs: what the ended runs say about hours. Pure, and derived from the runs and the progress.
+
+The verdict of a proof: `model/complete_hours`.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.model.progress import Progress, reason_for_holes
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
-from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, to_hour
 
@@ -38,10 +41,6 @@ class Contribution(Value):
     def bytes(self) -> int:
         """The size of its objects."""
         return sum(o.bytes for o in self.objects)
-
-
-# open: more may come. complete: nothing is missing. incomplete: past, and what is missing will not come by itself.
-Verdict = Literal["open", "complete", "incomplete"]
 
 
 class HourProof(Document):
@@ -95,31 +94,6 @@ class HourPage(Document):
     hour_start: UtcTime | None
     page: int
     runs: tuple[Contribution, ...]
-
-
-class Judgement(NamedTuple):
-    """The present verdict on an hour."""
-
-    status: Verdict
-    as_of: UtcTime | None = None
-    reason: str | None = None
-    assumes: str | None = None
-
-
-def judge(progress: Progress, hour: int | None) -> Judgement:
-    """The verdict on an hour once these runs are settled."""
-    until, unsure, whole = progress.closed_until, progress.unsure, progress.whole_from
-    if hour is None or until is None or hour >= to_hour(until):
-        return Judgement("open")
-    assumes = None
-    if unsure and hour < to_hour(unsure.until):
-        assumed = progress.if_ordered
-        if assumed is None or hour < to_hour(assumed.until):
-            return Judgement("incomplete", reason=(assumed or unsure).reason)
-        assumes = assumption_of(assumed.disorder_ms)
-    if whole and hour < to_hour(whole):
-        return Judgement("incomplete", reason=reason_for_holes(progress))
-    return Judgement("complete", progress.as_of, assumes=assumes)
 
 
 def proof_in_a_stretch(progress: Progress | None, hour: int | None) -> HourProof | None:

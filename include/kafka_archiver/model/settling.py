@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from kafka_archiver.model.complete_hours import Judgement, complete_if_ordered, judge_hour
 from kafka_archiver.model.manifest import Manifest, Outcome, Settled
-from kafka_archiver.model.order import Order
-from kafka_archiver.model.partition_progress import PartitionProgress
-from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.proof import Contribution, HourProof, Judgement, judge, proof_in_a_stretch, prove
+from kafka_archiver.model.proof import Contribution, HourProof, proof_in_a_stretch, prove
 from kafka_archiver.model.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
-from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, merge, subtract
 
@@ -50,7 +48,7 @@ class Settling:
         return self.before.after(self.plan, self.outcome, self.manifest, self.superseded, self.ended)
 
     def _judge(self, hour: int | None) -> Judgement:
-        judgement = judge(self._summary, hour)
+        judgement = judge_hour(self._summary, hour)
         return judgement if judgement.status == "complete" or hour is None else self._assumed.get(hour, judgement)
 
     def _stretch(self, hour: int) -> Stretch | None:
@@ -71,7 +69,7 @@ class Settling:
 
     @cached_property
     def _assumed(self) -> dict[int, Judgement]:
-        return assumed(self.plan, self.manifest, self._summary)
+        return complete_if_ordered(self.plan, self.manifest, self._summary)
 
     @cached_property
     def _lost(self) -> Mapping[int | None, int]:
@@ -150,7 +148,7 @@ class Settling:
         """
         judgement = self._judge(hour)
         # An hour from before the archive may be complete without a proof.
-        whole = judge(self.before, hour).status == "complete"
+        whole = judge_hour(self.before, hour).status == "complete"
         return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, self._lost.get(hour, 0))
 
     def done(self, proofs: Iterable[HourProof]) -> Settled:
@@ -181,42 +179,3 @@ def _range(hours: Collection[int]) -> range:
 
 def _ranges(proofs: Iterable[HourProof]) -> tuple[Range, ...]:
     return merge(Range(p.hour, p.hour + 1) for p in proofs if p.hour is not None)
-
-
-def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int, Judgement]:
-    """The hours of a backfill's interval that are complete if the assumption holds.
-
-    :param after: the progress that includes this run.
-    """
-    if plan.max_disorder_ms is None or manifest is None:
-        return {}
-    known = after.by_name()
-    if not all(_has_all(p, known[p.name], plan.max_disorder_ms) for p in plan.partitions):
-        return {}
-    over = min(plan.interval.end, plan.planned_at)
-    unsure = to_hour(after.unsure_until) if after.unsure_until else 0
-    hours = (hour for hour in hours_between(plan.interval.start, over) if hour >= unsure)
-    limit = min(plan.max_disorder_ms, after.if_ordered.disorder_ms if after.if_ordered else plan.max_disorder_ms)
-    return {hour: Judgement("complete", plan.planned_at, assumes=assumption_of(limit)) for hour in hours}
-
-
-def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) -> bool:
-    """Whether, by the assumption, no record of the interval lies outside the archived offsets.
-
-    The known times of the log must not contradict the assumption, and all of the range must have been read to know
-    them: in another backfill's range, one record with a wrong clock may have hidden all behind it.
-    """
-    order = known.order or Order()
-    taken = [Range(*r) for r in known.covered + known.earlier]
-    # Records of the interval may be among those that retention removed, or that open transactions hold back.
-    cut = 0 < planned.start <= planned.log_start and bool(subtract(Range(planned.start - 1, planned.start), taken))
-    # A further revision has no high watermark, so records that came since may be of the interval, too.
-    is_held_back = planned.end == planned.log_end and (planned.high is None or planned.high > planned.log_end)
-    same = known.generation == planned.generation
-    return (
-        same
-        and not cut
-        and not is_held_back
-        and order.has(Range(planned.start, planned.end))
-        and order.disorder <= limit_ms
-    )

@@ -1,4 +1,7 @@
-"""Checks at planning that a log is still the one that the archive knows."""
+"""Checks at planning that a log is still the one that the archive knows: cut logs, and logs whose last record differs.
+
+A topic that was made again has another id: `planning/beginnings` sees it, `planning/policy_decisions` refuses the run.
+"""
 
 from collections.abc import Mapping
 

@@ -6,11 +6,13 @@ The message of each `fail` says what was found, what it means, and the exact com
 from typing import assert_never
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.actions import advise, command
+from kafka_archiver.messages.actions import Action, Advice, advise, command
 from kafka_archiver.messages.advice import choose
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.planning.partition_state import Beginning, Decision, PartitionState
+
+_ON = "To go on where the ledger ends: "
 
 
 def recreated_message(state: PartitionState, before: PartitionProgress) -> str:
@@ -32,17 +34,8 @@ def truncated_message(state: PartitionState, start: int) -> str:
 def begin_generation(archive: Archive, state: PartitionState, generation: int, observed: str) -> Beginning:
     """Begin a new generation at the log's start, if `recreated_topic` allows that."""
     if archive.policies.recreated_topic == "fail":
-        raise PolicyError(
-            observed,
-            "recreated_topic",
-            str(state.name),
-            "new_generation",
-            *advise(
-                f"To archive the log from its start ({state.log_start}) as a new generation beside the old objects: ",
-                choose(archive.archive, "recreated_topic", "new_generation"),
-                " (policies.recreated_topic: fail)",
-            ),
-        )
+        way = f"To archive the log from its start ({state.log_start}) as a new generation beside the old objects: "
+        raise _stop(archive, state, "recreated_topic", observed, way, "new_generation")
     if archive.policies.recreated_topic != "new_generation":
         assert_never(archive.policies.recreated_topic)
     begins = f"{observed} Generation {generation} begins at {state.log_start}"
@@ -58,19 +51,8 @@ def missing_group(archive: Archive, state: PartitionState, remembered: int) -> t
     if archive.policies.missing_group == "fail":
         means = "the group's offsets expired or were deleted."
         reset = command(state.tools.reset_group(archive.group, *state.name, remembered))
-        raise PolicyError(
-            f"{observed}: {means}",
-            "missing_group",
-            str(state.name),
-            "resume_from_ledger",
-            *advise(
-                "To go on where the ledger ends: ",
-                choose(archive.archive, "missing_group", "resume_from_ledger"),
-                "; or put the group back with ",
-                reset,
-                " (policies.missing_group: fail)",
-            ),
-        )
+        back = "; or put the group back with ", reset
+        raise _stop(archive, state, "missing_group", f"{observed}: {means}", _ON, "resume_from_ledger", *back)
     if archive.policies.missing_group != "resume_from_ledger":
         assert_never(archive.policies.missing_group)
     return remembered, (Decision("missing_group", "resume_from_ledger", observed),)
@@ -88,21 +70,12 @@ def moved_group(
     if policy == "fail":
         means = "somebody moved the group, or something else commits in it."
         reset = command(state.tools.reset_group(archive.group, *state.name, remembered))
-        raise PolicyError(
-            f"{observed}: {means}",
-            "moved_group",
-            str(state.name),
-            "follow_ledger",
-            *advise(
-                "To go on where the ledger ends: ",
-                choose(archive.archive, "moved_group", "follow_ledger"),
-                "; or put the group back with ",
-                reset,
-                f". To archive from {start} again, as a new generation beside the old objects: ",
-                choose(archive.archive, "moved_group", "new_generation"),
-                " (policies.moved_group: fail)",
-            ),
+        back = "; or put the group back with ", reset
+        again = (
+            f". To archive from {start} again, as a new generation beside the old objects: ",
+            choose(archive.archive, "moved_group", "new_generation"),
         )
+        raise _stop(archive, state, "moved_group", f"{observed}: {means}", _ON, "follow_ledger", *back, *again)
     match policy:
         case "follow_ledger":
             return remembered, (Decision("moved_group", policy, observed),)
@@ -119,17 +92,22 @@ def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int)
         f"before {state.log_start}"
     )
     if archive.policies.lost_offsets == "fail":
-        raise PolicyError(
-            f"{observed}.",
-            "lost_offsets",
-            str(state.name),
-            "record_loss",
-            *advise(
-                f"To go on and record the unarchived offsets of [{start}, {state.log_start}) as lost for ever: ",
-                choose(archive.archive, "lost_offsets", "record_loss"),
-                " (policies.lost_offsets: fail)",
-            ),
-        )
+        way = f"To go on and record the unarchived offsets of [{start}, {state.log_start}) as lost for ever: "
+        raise _stop(archive, state, "lost_offsets", f"{observed}.", way, "record_loss")
     if archive.policies.lost_offsets != "record_loss":
         assert_never(archive.policies.lost_offsets)
     return (Decision("lost_offsets", "record_loss", observed),)
+
+
+def _stop(
+    archive: Archive,
+    state: PartitionState,
+    policy: str,
+    problem: str,
+    way: str,
+    choice: str,
+    *more: str | Action | Advice,
+) -> PolicyError:
+    """Return the error of a policy that says `fail`. `way`: what `choice` does; `more`: other ways on."""
+    advice = advise(way, choose(archive.archive, policy, choice), *more, f" (policies.{policy}: fail)")
+    return PolicyError(problem, policy, str(state.name), choice, *advice)

@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.layouts.hourly import dead_letter_prefix
 from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import ObjectName, split_object_key, split_run, topic_prefix
@@ -229,9 +229,10 @@ def _intervals_with_dead_letters(plans: Plans, hours: range) -> set[str]:
     """Return the intervals of the runs that have filed dead letters by some hours: one listing a topic, or an hour."""
     topics = {p.topic for p in plans.progress.partitions}
     topics.update(p.topic for plan in plans.unsettled for p in plan.partitions)
-    folders = [topic_prefix(topic, dead_letter=True) for topic in sorted(topics)]
     if len(hours) <= _FEW:
-        folders = [f"{folder}{hour_path(hour)}/" for folder in folders for hour in hours]
+        folders = [dead_letter_prefix(topic, hour) for topic in sorted(topics) for hour in hours]
+    else:
+        folders = [topic_prefix(topic, dead_letter=True) for topic in sorted(topics)]
 
     def names_in(folder: str) -> set[ObjectName]:
         named = ((each.key, split_object_key(each.key)) for each in plans.ledger.store.list(folder))

@@ -1,4 +1,4 @@
-"""Fields of decoded columns."""
+"""Fields of decoded columns, with metadata for what Arrow cannot say: documentation, Avro names, enums."""
 
 import json
 from collections.abc import Sequence

@@ -169,8 +169,8 @@ def spark_context(archive: str) -> SparkContext:
 
 def _convert_numpy(sql: bool) -> None:
     """Let NumPy values be sent to the JVM only for SQL: PySpark imports pandas for it, in a quarter of a CPU second."""
-    others = [each for each in INPUT_CONVERTER if not isinstance(each, _NUMPY)]
-    INPUT_CONVERTER[:] = [NumpyArrayConverter(), *others, NumpyScalarConverter()] if sql else others
+    of_pyspark = [each for each in INPUT_CONVERTER if not isinstance(each, _NUMPY)]
+    INPUT_CONVERTER[:] = [NumpyArrayConverter(), *of_pyspark, NumpyScalarConverter()] if sql else of_pyspark
 
 
 def _submitted() -> SparkConf:

@@ -1,4 +1,4 @@
-"""Code for both readers, without Spark."""
+"""The chunks of a plan as tasks read them with librdkafka, without the records that are set aside. Without Spark."""
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

@@ -19,8 +19,8 @@ from kafka_archiver.values.columns import column
 class Results:
     """The records of a task, chunk by chunk, with what Spark made of them.
 
-    :param batches: Spark's rows in the order of the records: `_chunk`, `_offset`, and of `sql.fated` `_fate` and
-        `_row`, or of a function only `_row`.
+    :param batches: Spark's rows in the order of the records: as `sql.transformed` gives them; of a function without
+        `_fate`.
     """
 
     def __init__(self, sql: Sql, spool: Spool, batches: Iterator[pa.RecordBatch]) -> None:

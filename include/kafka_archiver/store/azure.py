@@ -187,8 +187,8 @@ class AzureStore:
 
     def head(self, key: str) -> Stat | None:
         def attempt() -> Stat:
-            found = self._blob(key).get_blob_properties()
-            return Stat(key, found.size, _plain(found.etag), found.last_modified.astimezone(UTC))
+            blob = self._blob(key).get_blob_properties()
+            return Stat(key, blob.size, _plain(blob.etag), blob.last_modified.astimezone(UTC))
 
         return self._ask(key, attempt, {"BlobNotFound": None})
 
@@ -240,10 +240,10 @@ class AzureStore:
     def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> UploadedPart:
         if not 1 <= number <= MAX_PARTS:
             raise PermanentError(f"{self.url}: {upload.key} has no part {number}: expected 1 to {MAX_PARTS:,}")
-        found, size = 0, 0
+        read_crc32, size = 0, 0
         for piece in pieces(data):
-            found, size = crc32_of(piece, found), size + len(piece)
-        if found != crc32:
+            read_crc32, size = crc32_of(piece, read_crc32), size + len(piece)
+        if read_crc32 != crc32:
             raise TransientError(
                 f"{self.url}: part {number} of {upload.key} has changed since it was encoded: local disk or memory "
                 "damaged it. The next attempt of the task writes the object again"

@@ -1,7 +1,7 @@
 """Close hours: take ended runs into the archive's progress, one after the other, and prove the hours that this changes.
 
 Derived data, written last. A run and the runs before it determine what is written, so a second process, however late,
-writes the same. Nothing newer is overwritten.
+writes the same. Nothing newer is overwritten. The verdict on an hour: `model/complete_hours`.
 """
 
 import logging

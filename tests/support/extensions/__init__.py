@@ -1,4 +1,4 @@
-"""What a third party adds to the archiver, one file each. The fixture `install` is the line of its entry point."""
+"""Extensions as a third party adds them, one file each. The fixture `install` is the line of its entry point."""
 
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any, Protocol

@@ -1,11 +1,9 @@
 """The ledger's promises on disk during an audit: ten years of hours do not fit into memory."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+from kafka_archiver.context.temporary_tables import TemporaryTables
 from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.manifest import Manifest
@@ -14,9 +12,6 @@ from kafka_archiver.model.proof import Contribution, HourProof
 from kafka_archiver.store import Stat
 
 _TABLES = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA temp_store = FILE;
 CREATE TABLE promised (key TEXT PRIMARY KEY, size INTEGER, etag TEXT, run TEXT, checksum TEXT) WITHOUT ROWID;
 CREATE TABLE replaced (key TEXT PRIMARY KEY, run TEXT) WITHOUT ROWID;
 CREATE TABLE listed (key TEXT PRIMARY KEY, size INTEGER, etag TEXT) WITHOUT ROWID;
@@ -39,24 +34,10 @@ class Difference(NamedTuple):
     found_etag: str | None
 
 
-class PromiseTable:
+class PromiseTable(TemporaryTables):
     """One audit's tables, in a temporary file."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-        self._db.executescript(_TABLES)
-
-    @classmethod
-    @contextmanager
-    def open(cls) -> Iterator[Self]:
-        """Open an empty table, deleted at the end."""
-        with TemporaryDirectory(prefix="kafka-archiver-audit-") as directory:
-            connection = sqlite3.connect(f"{directory}/table", isolation_level=None, check_same_thread=False)
-            try:
-                connection.execute("BEGIN")
-                yield cls(connection)
-            finally:
-                connection.close()
+    tables = _TABLES
 
     # Objects.
 

@@ -22,7 +22,7 @@ class Layout(Protocol):
     def options(self) -> type[Value]:
         """The pydantic model of the mapping `store.layout` without `name`; `Value` for a layout without options.
 
-        If it is an `options.Clock`, plans freeze the data of its time zone and the names of its locale.
+        If it is an `options.ClockOptions`, plans freeze the data of its time zone and the names of its locale.
         """
 
     def form(self, options: Any, /) -> PathForm:

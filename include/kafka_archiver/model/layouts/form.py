@@ -93,7 +93,8 @@ class PathForm:
     def key(self, place: ObjectName, path: str, extension: str, schemas: str = "") -> str:
         """The key of the object with those records of a chunk that are filed under `path`.
 
-        :param path: below the topic's prefix. :param extension: with its dot. :param schemas: as in `keys.object_key`.
+        :param path: below the topic's prefix. :param extension: with its dot.
+        :param schemas: as in `object_keys.object_key`.
         """
         suffix = f"+g{place.generation}" * bool(place.generation) + f"+r{place.revision}" * bool(place.revision)
         name = "".join(fixed(token, place) for token in self.name)

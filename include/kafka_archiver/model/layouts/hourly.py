@@ -6,7 +6,7 @@ from functools import lru_cache
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
-from kafka_archiver.model.object_keys import NO_TIME
+from kafka_archiver.model.object_keys import NO_TIME, topic_prefix
 from kafka_archiver.values.intervals import hour_of, hour_start, to_ms
 
 
@@ -39,6 +39,11 @@ def hour_path(hour: int | None) -> str:
         return f"date={NO_TIME}/hour={NO_TIME}"
     start = hour_start(hour)
     return f"date={start.year:04d}-{start:%m-%d}/hour={start:%H}"
+
+
+def dead_letter_prefix(topic: str, hour: int | None) -> str:
+    """Return the prefix of a topic's dead letters of an hour, with the closing slash, whatever the archive's layout."""
+    return f"{topic_prefix(topic, dead_letter=True)}{hour_path(hour)}/"
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,8 @@
-"""An alert as a value: its kind, its receivers, its form as mail, chat message and log line. Pure."""
+"""An alert as a value: its kind, its receivers, its form as mail, chat message and log line. Pure.
+
+The sentences of its title, which is the subject of a mail, and of the next steps: `state_texts`, `failed_run` and
+`watchdog_texts`.
+"""
 
 import html
 from collections.abc import Mapping

@@ -62,7 +62,7 @@ def send(receiver: Receiver, key: str, message: Message) -> bool:
             notifier_class(how)(**arguments(receiver.options, message)).notify({})
         else:
             options = receiver.options if isinstance(receiver, Notifier) else {}
-            connection = find_connection(wanted(receiver, key))
+            connection = find_connection(named_connection(receiver, key))
             how = str(connection.conn_type)
             hidden = _secret_parts(connection.host or "")
             for part in hidden:
@@ -86,7 +86,7 @@ def check_receiver(receiver: Receiver, key: str) -> str:
     if isinstance(receiver, Notifier) and receiver.notifier:
         notifier_class(receiver.notifier)
         return receiver.notifier
-    connection = find_connection(wanted(receiver, key))
+    connection = find_connection(named_connection(receiver, key))
     kind = str(connection.conn_type)
     if kind in KNOWN:
         _require(kind, connection, receiver.options if isinstance(receiver, Notifier) else {})
@@ -94,8 +94,8 @@ def check_receiver(receiver: Receiver, key: str) -> str:
     return kind
 
 
-def wanted(receiver: Receiver, key: str) -> NamedConnection:
-    """The connection of a receiver that has one."""
+def named_connection(receiver: Receiver, key: str) -> NamedConnection:
+    """Return the connection of a receiver that has one."""
     conn_id = receiver if isinstance(receiver, str) else str(receiver.connection)
     return NamedConnection(conn_id, f"alerts.{key}", KINDS)
 

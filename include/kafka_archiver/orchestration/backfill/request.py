@@ -1,4 +1,4 @@
-"""A call of the command, in Airflow 3's terms."""
+"""A call of `airflow dags backfill`, with Airflow 2's options, in Airflow 3's terms."""
 
 import json
 import shlex

@@ -192,9 +192,9 @@ def _require_targets(names: Mapping[str, str]) -> None:
                 f"rename: {topic} would become {name[:100]!r}, which is not the name of a topic; expected letters, "
                 "digits, '.', '_' and '-', up to 249"
             )
-        if others := [other for other, taken in names.items() if taken == name and other != topic]:
+        if rivals := [other for other, target in names.items() if target == name and other != topic]:
             raise ConfigError(
-                f"rename: {topic} and {', '.join(others)} would both be written to {name}: each topic needs a target "
+                f"rename: {topic} and {', '.join(rivals)} would both be written to {name}: each topic needs a target "
                 r"of its own, as in '(.*)=\1_restored'"
             )
 

@@ -53,7 +53,7 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         max_wait=30,
         timeout=timedelta(days=7).total_seconds(),
         doc_md="Waits for its turn, then freezes the offset ranges of the interval before the first byte is read.",
-        # Airflow keeps it while the YAML file is wrong or gone: `metadata.former` reads it.
+        # Airflow keeps it while the YAML file is wrong or gone: `orchestration/metadata/undeclared` reads it.
         doc_json=json.dumps(last_known(archive), sort_keys=True),
     )
     def plan() -> PokeReturnValue:

@@ -1,6 +1,6 @@
 """Who may see and do what: Airflow's own auth manager decides.
 
-Who may see an archive's DAG may see the archive; who may trigger the DAG may act.
+Who may see an archive's DAG may see the archive; who may trigger the DAG may act, and look at records.
 """
 
 import hmac

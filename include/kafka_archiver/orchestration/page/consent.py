@@ -17,7 +17,7 @@ from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of
 
 
 class Consent(NamedTuple):
-    """What a person has to agree to. `lines`: the effects in sentences. `dangers`: those that nothing takes back."""
+    """A question to a person. `lines`: the effects in sentences. `dangers`: those that nothing takes back."""
 
     title: str = "Start this?"
     lines: Sequence[str] = ()

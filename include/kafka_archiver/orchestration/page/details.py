@@ -29,17 +29,25 @@ from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.plan import Preview, is_planned_since, preview
 from kafka_archiver.work.restore.prepare import known_topics
 
-DAYS, YEAR, RUNS, PLANS, ACTIONS = 28, 366, 10, 24, 15
-# Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
-PATIENCE, FRESH = 12.0, 15.0
-# The same for what reads the ledger of a whole archive: a page says soon that it is being read.
+# An archive's page: the days of its hours, its last runs, and the last actions in Airflow's audit log.
+SHOWN_DAYS = 28
+SHOWN_RUNS = 10
+SHOWN_ACTIONS = 15
+# Each partition's history is of so many last plans.
+HISTORY_PLANS = 24
+# The days of the year's page.
+YEAR_DAYS = 366
+# No record is older: Kafka's times begin here.
+FIRST_DAY = date(1970, 1, 1)
+# Seconds for which an answer is kept, and answers that are kept: each hour that somebody looks at is one.
+FRESH_SECONDS = 15.0
+KEPT_ANSWERS = 500
+# Seconds to wait for an answer that nobody has asked for yet; for one that reads the ledger of a whole archive less: a
+# page says soon that it is being read.
+PATIENCE = 12.0
 QUESTION_PATIENCE = 1.0
 # Somebody looks at one archive: an answer older than so many seconds is read again at once, and awaited for so many.
 NEAR = Near(age=10.0, wait=0.4)
-# Answers that are kept: each hour that somebody looks at is one.
-MOST = 500
-# No record is older: Kafka's times begin here.
-FIRST = date(1970, 1, 1)
 Value = TypeVar("Value")
 _Key: TypeAlias = tuple[Hashable, ...]
 
@@ -83,7 +91,7 @@ class Details:
     def __init__(self, archive_snapshots: ArchiveSnapshots) -> None:
         self._archive_snapshots = archive_snapshots
         self._heads = ProofHeads()
-        self._cache: Cache[_Key, Lookup[Any]] = Cache(self._read, FRESH, most=MOST)
+        self._cache: Cache[_Key, Lookup[Any]] = Cache(self._read, FRESH_SECONDS, most=KEPT_ANSWERS)
 
     def of(self, archive: str, last: date) -> Lookup[Detail] | None:
         """Return the archive's hours of the days up to `last`, and its last runs."""
@@ -136,7 +144,9 @@ class Details:
         moment = datetime.now(UTC)
         facts = facts_of(archive, moment)
         dags = (dag_id(archive.archive), audit_dag_id(archive.archive), restore_dag_id(archive.archive))
-        detail = Detail(Snapshot(archive=archive.archive, taken_at=moment), facts, actions=last_actions(dags, ACTIONS))
+        detail = Detail(
+            Snapshot(archive=archive.archive, taken_at=moment), facts, actions=last_actions(dags, SHOWN_ACTIONS)
+        )
         try:
             context = self._archive_snapshots.open_for_one_look(archive)
         except ArchiverError as error:
@@ -154,18 +164,18 @@ class Details:
     def _with_ledger(self, detail: Detail, context: Context, last: date) -> Detail:
         facts, moment = detail.facts, datetime.now(UTC)
         progress = context.ledger.progress()
-        runs = last_runs(context.ledger, RUNS)
+        runs = last_runs(context.ledger, SHOWN_RUNS)
         newest = max([run.number for run in runs], default=progress.settled if progress else 0)
         past = {
             TopicPartition(history.topic, history.partition): history
-            for history in histories(last_plans(context.ledger, newest, PLANS))
+            for history in histories(last_plans(context.ledger, newest, HISTORY_PLANS))
         }
         at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(moment))
-        coverage = read_coverage(context, last, DAYS, self._heads, at_work)
+        coverage = read_coverage(context, last, SHOWN_DAYS, self._heads, at_work)
         return detail._replace(coverage=coverage, runs=runs, histories=past)
 
     def _year(self, archive: Archive, last: date) -> Coverage:
-        return read_coverage(self._archive_snapshots.open(archive), last, YEAR, self._heads)
+        return read_coverage(self._archive_snapshots.open(archive), last, YEAR_DAYS, self._heads)
 
     def _hour(self, archive: Archive, hour: int) -> HourDetail:
         return read_hour(self._archive_snapshots.open(archive), hour)
@@ -192,6 +202,6 @@ class Details:
 
 def window(last: date, today: date) -> tuple[date, date, date | None]:
     """Return the last day that is shown, that of the window before, and that of the window after, if there is one."""
-    last = max(min(last, today), FIRST)
-    after = min(last + timedelta(days=DAYS), today)
-    return last, last - timedelta(days=DAYS), after if last < today else None
+    last = max(min(last, today), FIRST_DAY)
+    after = min(last + timedelta(days=SHOWN_DAYS), today)
+    return last, last - timedelta(days=SHOWN_DAYS), after if last < today else None

@@ -1,4 +1,4 @@
-"""What a restore would write, as the dry run of the command says it, for the person who is to agree."""
+"""The question before a restore: the counts of its dry run, for the person who is to agree."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from kafka_archiver.work.restore.prepare import known_topics
 
 
 class Effects(NamedTuple):
-    """What a restore would do, in sentences. `dangers`: what nothing takes back."""
+    """The effects of a restore, in sentences. `dangers`: those that nothing takes back."""
 
     lines: Sequence[str]
     dangers: Sequence[str]

@@ -24,7 +24,7 @@ from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import FIRST, YEAR, Details, Lookup, window
+from kafka_archiver.orchestration.page.details import FIRST_DAY, YEAR_DAYS, Details, Lookup, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
@@ -173,7 +173,7 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
         """Show the days of a year, each with the state of its worst hour."""
         require_visible(archive_snapshots, visitor(request, user), name)
         today = datetime.now(UTC).date()
-        shown = max(min(last or today, today), FIRST + timedelta(days=YEAR))
+        shown = max(min(last or today, today), FIRST_DAY + timedelta(days=YEAR_DAYS))
         answer = details.year(name, shown)
         return render(
             request,
@@ -182,8 +182,8 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
             coverage=answer.value if answer else None,
             error=answer.error if answer else None,
             **freshness(answer),
-            earlier=shown - timedelta(days=YEAR),
-            later=min(shown + timedelta(days=YEAR), today) if shown < today else None,
+            earlier=shown - timedelta(days=YEAR_DAYS),
+            later=min(shown + timedelta(days=YEAR_DAYS), today) if shown < today else None,
         )
 
     @router.get("/archives/{name}/hours/{hour}")
@@ -294,7 +294,7 @@ def visitor(request: Request, user: Any) -> Any:
 
 def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]:
     """Return the hours before and after this one, as far as there are any."""
-    step, first = timedelta(hours=1), datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC)
+    step, first = timedelta(hours=1), datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC)
     before = [("Earlier hour", start - step)] if first < start else []
     return [*before, ("Later hour", start + step)] if start < moment - step else before
 

@@ -140,7 +140,7 @@ def _union(node: Union, add: Callable[..., int]) -> Column:
     if not places:
         raise NotCompiledError
     [number] = places.values()
-    return Column(Kind.OPTIONAL, lambda filled, _: filled.made(number), parts=branches, places=[number])
+    return Column(Kind.OPTIONAL, lambda filled, _: filled.column(number), parts=branches, places=[number])
 
 
 def _symbols(symbols: pa.Array) -> Make:
@@ -152,10 +152,10 @@ def _record(node: AvroRecord, parts: Sequence[int]) -> Make:
 
     def make(filled: Filled, number: int) -> pa.Array:
         rows = filled.rows[number]
-        made = [(place, filled.made(part)) for part, (_, _, place) in zip(parts, node.parts, strict=True)]
+        columns = [(place, filled.column(part)) for part, (_, _, place) in zip(parts, node.parts, strict=True)]
         if node.kind == SET:
             return filled.array(number, SET, pa.py_buffer(np.full(-(-rows // 8), 0xFF, np.uint8)))
-        children = {place: array for place, array in made if place is not None}
+        children = {place: array for place, array in columns if place is not None}
         for place, constant in node.constants.items():
             children[place] = constant.take(numbers(np.zeros(rows, np.int64)))
         return filled.array(number, node.kind, children=[children[place] for place in range(len(children))])

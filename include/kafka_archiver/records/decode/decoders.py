@@ -36,7 +36,8 @@ def decoder(
             raise ConfigError(f"decode: {name} needs {declared.kind or 'no'} schema, found one of kind {version.kind}")
     if schema is None and declared.needs_schema:
         raise ConfigError(f"decode: {name} needs a schema; name a registry in source.registry, or a schema's file")
-    from kafka_archiver.records.decode.base import DecoderInput, Guarded
+    from kafka_archiver.records.decode.base import DecoderInput
+    from kafka_archiver.records.decode.undecodable import Guarded
 
     of = DecoderInput(schema, writers, framed, column, message, unknown, json_rules)
     return Guarded(imported(declared.maker)(of), shows_values)

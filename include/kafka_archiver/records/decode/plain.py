@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, decode_in_halves
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput
+from kafka_archiver.records.decode.undecodable import decode_in_halves
 
 
 class BytesDecoder:

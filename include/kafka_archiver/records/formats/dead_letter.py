@@ -1,6 +1,7 @@
 """Dead letters: rejected records as JSON lines, with everything that Kafka had and the reason; and their reader.
 
 A line is that of `format: jsonl`, `content: record`, with `error` as an additional last key. The same reader reads it.
+`records/writer/bad_records` gives the reasons.
 """
 
 import zlib

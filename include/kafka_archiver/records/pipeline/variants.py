@@ -161,7 +161,7 @@ def columns_by_suffix(
 
 
 class _Division:
-    """How the records of a topic are divided by the schemas of a plan, and how those of each variant are decoded."""
+    """Divides the records of a topic by the schemas of a plan, and decodes those of each variant."""
 
     def __init__(
         self, settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]

@@ -54,7 +54,7 @@ class Column:
 
 
 class Filled:
-    """What C has filled. `places` and `sizes`: where each column has its validity, its data and its bytes."""
+    """Buffers that C has filled. `places` and `sizes`: where each column has its validity, its data and its bytes."""
 
     def __init__(
         self, columns: Sequence[Column], arena: pa.Buffer, places: Int64s, sizes: Int64s, counts: npt.NDArray[Any]
@@ -72,7 +72,7 @@ class Filled:
         buffers = [self.buffer(number, 0) if nulls else None, *more]
         return pa.Array.from_buffers(kind, self.rows[number], buffers, nulls, children=list(children) or None)
 
-    def made(self, number: int) -> pa.Array:
+    def column(self, number: int) -> pa.Array:
         """Return the array of a column. :raises ArrowInvalid: a string is not UTF-8."""
         return self._columns[number].make(self, number)
 
@@ -119,7 +119,7 @@ class CompiledRows:
             self._byte_rates = np.maximum(self._byte_rates, _SPARE * counts["used"] / size)
         sizes = self._sizes(counts["rows"], counts["used"])
         try:
-            return Filled(self._columns, arena, places, sizes, counts).made(0), bad
+            return Filled(self._columns, arena, places, sizes, counts).column(0), bad
         except pa.ArrowInvalid:
             return None
 
@@ -196,7 +196,7 @@ def struct(kind: pa.StructType, parts: Mapping[int, int]) -> Make:
     def make(filled: Filled, number: int) -> pa.Array:
         rows = filled.rows[number]
         children = [
-            filled.made(parts[place]) if place in parts else pa.nulls(rows, field.type)
+            filled.column(parts[place]) if place in parts else pa.nulls(rows, field.type)
             for place, field in enumerate(kind)
         ]
         return filled.array(number, kind, children=children)
@@ -206,7 +206,7 @@ def struct(kind: pa.StructType, parts: Mapping[int, int]) -> Make:
 
 def items(kind: pa.DataType, item: int) -> Make:
     """Make a list."""
-    return lambda filled, number: filled.array(number, kind, filled.buffer(number, 1), children=[filled.made(item)])
+    return lambda filled, number: filled.array(number, kind, filled.buffer(number, 1), children=[filled.column(item)])
 
 
 def entries(kind: pa.MapType, key: int, item: int) -> Make:
@@ -214,7 +214,7 @@ def entries(kind: pa.MapType, key: int, item: int) -> Make:
     fields = [kind.key_field, kind.item_field]
 
     def make(filled: Filled, number: int) -> pa.Array:
-        entries = pa.StructArray.from_arrays([filled.made(key), filled.made(item)], fields=fields)
+        entries = pa.StructArray.from_arrays([filled.column(key), filled.column(item)], fields=fields)
         return filled.array(number, kind, filled.buffer(number, 1), children=[entries])
 
     return make

@@ -1,4 +1,4 @@
-"""The hours of some days as values. Pure."""
+"""The hours of some days as cells of a table, each with its state. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from kafka_archiver.model.proof import Verdict
+from kafka_archiver.model.complete_hours import Verdict
 from kafka_archiver.values.documents import UtcTime, Value
 from kafka_archiver.values.intervals import hour_start
 

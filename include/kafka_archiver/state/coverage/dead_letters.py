@@ -15,9 +15,9 @@ from functools import cache
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.layouts.hourly import hour_path
+from kafka_archiver.model.layouts.hourly import dead_letter_prefix
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.object_keys import SEALED, split_object_key, topic_prefix
+from kafka_archiver.model.object_keys import SEALED, split_object_key
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.formats.dead_letter import reasons
 from kafka_archiver.store import Stat, Store
@@ -68,7 +68,7 @@ def dead_letter_objects(context: Context, hour: int) -> dict[str, Stat]:
     """List the objects of dead letters that the store has of an hour, by key. One listing for each topic."""
     progress = context.ledger.progress()
     topics = sorted({partition.topic for partition in progress.partitions}) if progress else ()
-    prefixes = [f"{topic_prefix(topic, dead_letter=True)}{hour_path(hour)}/" for topic in topics]
+    prefixes = [dead_letter_prefix(topic, hour) for topic in topics]
     with ThreadPoolExecutor(THREADS) as pool:
         return {stat.key: stat for stats in pool.map(lambda p: list(context.store.list(p)), prefixes) for stat in stats}
 

@@ -1,4 +1,4 @@
-"""The checks of one archive. Pure."""
+"""The checks of an archive's health: answers, lag, age, hours, records, runs, plans and the audit. Pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta

@@ -7,9 +7,10 @@ from datetime import datetime
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.model.complete_hours import Verdict
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Commit, Manifest
-from kafka_archiver.model.proof import HourProof, Verdict
+from kafka_archiver.model.proof import HourProof
 from kafka_archiver.planning.partition_state import PartitionState
 from kafka_archiver.state.status.condition import condition, observe, waits
 from kafka_archiver.state.status.facts import Facts

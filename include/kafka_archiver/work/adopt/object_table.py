@@ -1,41 +1,21 @@
 """The facts about all objects, on disk: a folder may have millions."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import groupby
-from tempfile import TemporaryDirectory
-from typing import Self
 
+from kafka_archiver.context.temporary_tables import TemporaryTables
 from kafka_archiver.model.adopted import AdoptedObject, ReadObject
 
 _TABLES = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA temp_store = FILE;
 CREATE TABLE read (topic TEXT, partition INTEGER, chain TEXT, number INTEGER, key TEXT, document TEXT);
 CREATE TABLE placed (topic TEXT, partition INTEGER, first INTEGER, last INTEGER, key TEXT, document TEXT);
 """
 
 
-class ObjectTable:
+class ObjectTable(TemporaryTables):
     """One adoption's tables, in a temporary file."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-        self._db.executescript(_TABLES)
-
-    @classmethod
-    @contextmanager
-    def open(cls) -> Iterator[Self]:
-        """Open an empty table, deleted at the end."""
-        with TemporaryDirectory(prefix="kafka-archiver-adopt-") as directory:
-            connection = sqlite3.connect(f"{directory}/table", isolation_level=None)
-            try:
-                connection.execute("BEGIN")
-                yield cls(connection)
-            finally:
-                connection.close()
+    tables = _TABLES
 
     def add_read(self, items: Iterable[ReadObject]) -> None:
         """Add objects that were read."""

@@ -11,13 +11,14 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves, renumbered
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.records.decode.json_text.valid import Valid, valid
+from kafka_archiver.records.decode.undecodable import decode_in_halves
 from kafka_archiver.records.json_grammar import deep_enough, is_json, may_be_deep
 from kafka_archiver.records.rows.filled import MOST_BYTES, CompiledRows
 from kafka_archiver.records.vectors import bounds, indices
@@ -139,15 +140,15 @@ class _FastFirst:
 class _InC:
     """Reads documents in C, and those that it leaves with another reading."""
 
-    def __init__(self, in_c: CompiledRows, others: Read) -> None:
+    def __init__(self, in_c: CompiledRows, slow: Read) -> None:
         self._in_c: CompiledRows | None = in_c
-        self._others = others
+        self._slow = slow
 
     def __call__(self, data: pa.Array) -> Decoded:
         whole, starts, ends = bounds(data)
         passed = self._in_c.read(whole, starts, ends) if self._in_c and len(whole) <= MOST_BYTES else None
         if passed is None:
-            return self._others(data)
+            return self._slow(data)
         column, bad = passed
         if not bad.any():
             return Decoded(column, {})
@@ -155,7 +156,7 @@ class _InC:
         if len(rows) > len(good):
             # Documents of this kind are not for C: it would only take time.
             self._in_c = None
-        slow = self._others(data.take(indices(rows)))
+        slow = self._slow(data.take(indices(rows)))
         places = np.empty(len(data), np.int64)
         places[good], places[rows] = np.arange(len(good)), len(good) + np.arange(len(rows))
         joined = pa.concat_arrays([column, slow.column]).take(indices(places))

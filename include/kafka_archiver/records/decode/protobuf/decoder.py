@@ -12,12 +12,13 @@ from ptars import HandlerPool, PtarsConfig
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, decode_in_halves
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
 from kafka_archiver.records.decode.protobuf.frames import indexes, varint, without_indexes
 from kafka_archiver.records.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
+from kafka_archiver.records.decode.undecodable import decode_in_halves
 from kafka_archiver.records.vectors import indices
 
 _F = FieldDescriptor

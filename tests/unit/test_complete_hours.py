@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.model.complete_hours import complete_if_ordered
 from kafka_archiver.model.manifest import ChunkAccount, Manifest, Witness
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.settling import assumed
 from kafka_archiver.model.unsure_hours import Unsure
 from kafka_archiver.values.intervals import to_ms
 from tests.support.plans import HOUR, at, entry, partition, plan
@@ -54,13 +54,13 @@ def written(of: Plan, times: list[int], at_offset: int | None = None) -> Manifes
 def hours(of: Plan, times: list[int], before: Progress | None = None) -> set[int]:
     manifest = written(of, times)
     after = (before or Progress(archive="orders")).after(of, "committed", manifest)
-    return {hour - HOUR for hour in assumed(of, manifest, after)}
+    return {hour - HOUR for hour in complete_if_ordered(of, manifest, after)}
 
 
 def test_a_backfill_that_has_all_of_its_interval_proves_its_hour_and_names_the_assumption() -> None:
     of = backfill()
     manifest = written(of, [-3, 0, 10, 8, 59, 70])
-    proofs = assumed(of, manifest, Progress(archive="orders").after(of, "committed", manifest))
+    proofs = complete_if_ordered(of, manifest, Progress(archive="orders").after(of, "committed", manifest))
     assert {h - HOUR: (j.status, j.as_of, j.assumes) for h, j in proofs.items()} == {
         0: ("complete", at(4), "no record is more than 300 s older than an earlier one of its partition")
     }
@@ -115,7 +115,7 @@ def test_so_it_does_where_several_backfills_have_read_it(times: list[int], data:
         of = backfill(end=10 + len(times), **ranges).model_copy(update={"number": number})
         manifest = written(of, times[start:end], at_offset=10 + start)
         progress = progress.after(of, "committed", manifest)
-        proved = {hour - HOUR for hour in assumed(of, manifest, progress)}
+        proved = {hour - HOUR for hour in complete_if_ordered(of, manifest, progress)}
         assert number == len(pieces) or not proved
     worst = max(a - b for n, a in enumerate(times) for b in times[n:])
     assert proved == ({0} if worst <= 5 else set())
@@ -125,9 +125,9 @@ def test_a_record_of_a_wrong_clock_voids_the_backfills_that_find_nothing_left_to
     """Whoever reads it first sees it; those after it had their hours called complete."""
     first, second = backfill(), backfill(ranges=()).model_copy(update={"number": 2})
     progress = Progress(archive="orders").after(first, "committed", manifest := written(first, [0, 80, 1]))
-    assert assumed(first, manifest, progress) == {}
+    assert complete_if_ordered(first, manifest, progress) == {}
     nothing = Manifest.of(second, [], [])
-    assert assumed(second, nothing, progress.after(second, "committed", nothing)) == {}
+    assert complete_if_ordered(second, nothing, progress.after(second, "committed", nothing)) == {}
 
 
 def test_the_last_record_of_a_chunk_counts_also_where_it_was_filtered() -> None:
@@ -137,4 +137,4 @@ def test_the_last_record_of_a_chunk_counts_also_where_it_was_filtered() -> None:
         update={"archived": 0, "filtered": 1, "last": Witness(offset=10, timestamp=to_ms(at(1)), value=None)}
     )
     manifest = Manifest.of(of, [entry(of, 11, 0, 11)], [filtered, second])
-    assert assumed(of, manifest, Progress(archive="orders").after(of, "committed", manifest)) == {}
+    assert complete_if_ordered(of, manifest, Progress(archive="orders").after(of, "committed", manifest)) == {}

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_archiver.model import object_keys
-from kafka_archiver.model.layouts.hourly import hour_path, parse_hour_path
+from kafka_archiver.model.layouts.hourly import dead_letter_prefix, hour_path, parse_hour_path
 from kafka_archiver.model.object_keys import decode, encode, hour_document, object_key
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, run_id
 
@@ -92,6 +92,7 @@ def test_a_place_comes_back_from_its_key(place: Place) -> None:
     folder = object_keys.topic_prefix(place.topic, place.dead_letter)
     assert place.key.startswith(folder)
     assert parse_hour_path(place.key.removeprefix(folder).rsplit("/", 1)[0]) == place.hour
+    assert place.key.startswith(dead_letter_prefix(place.topic, place.hour)) == place.dead_letter
 
 
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(0, 99))
