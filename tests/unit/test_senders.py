@@ -11,13 +11,13 @@ from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.kafka import sending
+from kafka_archiver.kafka import sending, transactional
 from kafka_archiver.kafka.drain import library as native
 from kafka_archiver.kafka.drain.library import Answers, Position
 from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.sending import DROPPED, Answer, ObjectSender
 from kafka_archiver.kafka.transactional import OnItsWay, TransactionalWriter
-from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.messages.errors import ConfigError, PermanentError, UncertainError
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.fake_librdkafka import Laid
@@ -193,13 +193,43 @@ def test_the_client_is_asked_for_the_reason_of_what_fails_behind_a_refused_recor
             self.flushes += 1
             return 1
 
+        def poll(self, seconds: float) -> None:
+            raise AssertionError("waits for what may never come")
+
         def answer(self) -> Answer:
             return Answer(error=KafkaError(KafkaError._PURGE_QUEUE))
 
     sender = Refused()
+    monkeypatch.setattr(transactional, "MOST_ON_ITS_WAY", -1)
     monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: sender)
     writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
     batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
     with pytest.raises(PermanentError, match=words):
         (writer.send(batch), writer.commit("g", "s"))
     assert sender.flushes <= 1
+
+
+def test_credentials_that_were_refused_before_a_commit_are_no_reason_of_a_later_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Silent(FakeSender):
+        is_silent = False
+
+        def flush(self, seconds: float) -> int:
+            if self.is_silent:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            return 0
+
+        def answer(self) -> Answer:
+            return Answer(0, 0)
+
+    sender = Silent()
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: sender)
+    writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
+    batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
+    writer._complaints(KafkaError(KafkaError._AUTHENTICATION))
+    (writer.send(batch), writer.commit("g", "s"))
+    sender.is_silent = True
+    writer.send(batch)
+    with pytest.raises(UncertainError):
+        writer.commit("g", "s")

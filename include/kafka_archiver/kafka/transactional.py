@@ -166,13 +166,17 @@ class TransactionalWriter:
         batch = batch if batch.schema.equals(COLUMNS) else normalised(batch)
         try:
             for piece in _pieces(batch):
-                while self._on_its_way.size(self._sender.waiting()) > MOST_ON_ITS_WAY:
+                # Behind a record that failed, some never get an answer.
+                while self._is_busy() and not self._sender.answer().error:
                     self._sender.poll(PAUSE)
                 self._sender.send(piece)
                 self._rows += piece.num_rows
                 self._on_its_way.add(piece.num_rows, piece.nbytes)
         except KafkaException as error:
             self._raise(self._reason(error.args[0]), f"write a record to {self._name}", error)
+
+    def _is_busy(self) -> bool:
+        return self._on_its_way.size(self._sender.waiting()) > MOST_ON_ITS_WAY
 
     def _reason(self, error: KafkaError) -> KafkaError:
         """Return the reason why the open transaction has failed.
@@ -209,6 +213,7 @@ class TransactionalWriter:
         what = f"commit records of {self._name} with the progress in group {group}"
         self._do(what, lambda: self._sender.send_offset(group, last + 1, stamp, self._seconds))
         self._do(what, lambda: self._sender.commit(self._seconds))
+        self._complaints.forget()
         self._rows = 0
         return Range(start, last + 1)
 
