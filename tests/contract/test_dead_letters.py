@@ -72,7 +72,7 @@ def test_an_hour_in_full_has_the_dead_letters_and_objects_that_are_there_now(lak
 
 
 def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_archiver.state.coverage.dead_letters.PLANS", 1)
+    monkeypatch.setattr("kafka_archiver.state.coverage.dead_letters.SOUGHT_PLANS", 1)
     lake, late, first = lake_with({9: BAD}), hour(10).id, to_hour(hour(1).start)
     MemoryStore(lake.store.url.removeprefix("memory://"), clock=lambda: lake.now)
     lake.odd[P0, 9]["timestamp"] = to_ms(hour(1).start)

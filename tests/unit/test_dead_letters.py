@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import BadRecordError
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.state.coverage.dead_letters import OBJECTS, reasons_of
+from kafka_archiver.state.coverage.dead_letters import READ_OBJECTS, reasons_of
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]
@@ -59,7 +59,7 @@ def test_good_records_are_archived_and_bad_ones_are_where_the_policy_says(
     }
     named = reasons_of(store, [e for e in entries if is_dead_letter(e.key)])
     assert sum(damaged_part.letters for damaged_part in named) == sum(
-        len(some) for some in list(letters.values())[:OBJECTS]
+        len(some) for some in list(letters.values())[:READ_OBJECTS]
     )
     rejected = {path: [letter["offset"] for letter in some] for path, some in letters.items()}
     assert rejected == (dead if policy == "dead_letter" else {})

@@ -24,14 +24,19 @@ from kafka_archiver.store import Stat, Store
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.ranges import TopicPartition
 
-# Objects that are read, and of each the bytes that are read and that these become. An encrypted object is not read.
-OBJECTS, READ, TEXT = 5, 1 << 18, 1 << 22
-# Reasons that are named, and letters of one that are shown.
-SHOWN, LONG = 10, 300
+# Objects of letters that are read for their reasons. An encrypted object is not read.
+READ_OBJECTS = 5
+# Bytes that are read of an object, and bytes that these become.
+_READ_BYTES, _TEXT_BYTES = 1 << 18, 1 << 22
+# Reasons that are named, and characters of one that are shown.
+_SHOWN_REASONS, _SHOWN_CHARACTERS = 10, 300
 _NUMBER = re.compile(r"\d+")
-# Objects of letters whose runs are looked for; topics that are listed at the same time; plans that are read for one
-# object, the last ones that it may be of: a run may be finished after later runs are planned.
-LETTERS, THREADS, PLANS = 100, 8, 24
+# Objects of letters whose runs are looked for.
+_SOUGHT_OBJECTS = 100
+# Topics that are listed at the same time.
+_THREADS = 8
+# Plans that are read for one object, the last ones that it may be of: later runs may be planned before one is finished.
+SOUGHT_PLANS = 24
 
 
 class Reason(Value):
@@ -42,23 +47,26 @@ class Reason(Value):
 
 
 def reasons_of(store: Store, letters: Sequence[ObjectEntry]) -> tuple[Reason, ...]:
-    """Read the reasons of the first letters, the most frequent first. At most OBJECTS requests."""
-    keys = [entry.key for entry in letters if not entry.key.endswith(SEALED) and entry.sidecar_of is None][:OBJECTS]
+    """Read the reasons of the first letters, the most frequent first. At most READ_OBJECTS requests."""
+    plain = [entry.key for entry in letters if not entry.key.endswith(SEALED) and entry.sidecar_of is None]
     counted: Counter[str] = Counter()
     first_texts: dict[str, str] = {}
-    with ThreadPoolExecutor(OBJECTS) as pool:
-        for object_reasons in pool.map(lambda key: _reasons(store, key), keys):
+    with ThreadPoolExecutor(READ_OBJECTS) as pool:
+        for object_reasons in pool.map(lambda key: _reasons(store, key), plain[:READ_OBJECTS]):
             for reason in object_reasons:
                 kind = _NUMBER.sub("#", reason)
                 counted[kind] += 1
                 first_texts.setdefault(kind, reason)
-    return tuple(Reason(text=first_texts[kind][:LONG], letters=count) for kind, count in counted.most_common(SHOWN))
+    return tuple(
+        Reason(text=first_texts[kind][:_SHOWN_CHARACTERS], letters=count)
+        for kind, count in counted.most_common(_SHOWN_REASONS)
+    )
 
 
 def _reasons(store: Store, key: str) -> list[str]:
-    head = store.read(key, 0, READ)
+    head = store.read(key, 0, _READ_BYTES)
     try:
-        return list(reasons(head, TEXT)) if head else []
+        return list(reasons(head, _TEXT_BYTES)) if head else []
     except IntegrityError:
         # The audit says what is wrong with it.
         return []
@@ -69,7 +77,7 @@ def dead_letter_objects(context: Context, hour: int) -> dict[str, Stat]:
     progress = context.ledger.progress()
     topics = sorted({partition.topic for partition in progress.partitions}) if progress else ()
     prefixes = [dead_letter_prefix(topic, hour) for topic in topics]
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(_THREADS) as pool:
         return {stat.key: stat for stats in pool.map(lambda p: list(context.store.list(p)), prefixes) for stat in stats}
 
 
@@ -77,8 +85,8 @@ def dead_letter_runs(context: Context, letters: Iterable[Stat]) -> tuple[set[str
     """Return the final runs that count for these objects, and of how many objects the line does not show the run."""
     ledger, last, stats = context.ledger, read_line(context).last, list(letters)
     planned = cache(ledger.planned)
-    intervals = [_interval(planned, last, stat) for stat in stats[:LETTERS]]
-    unknown = intervals.count(None) + len(stats[LETTERS:])
+    intervals = [_interval(planned, last, stat) for stat in stats[:_SOUGHT_OBJECTS]]
+    unknown = intervals.count(None) + len(stats[_SOUGHT_OBJECTS:])
     return {run for interval in set(intervals) if interval and (run := ledger.last_committed(interval))}, unknown
 
 
@@ -92,7 +100,7 @@ def _interval(planned: Callable[[int], Plan | None], last: int, stat: Stat) -> s
 
     # A listing gives whole seconds.
     before = bisect_right(range(1, last + 1), stat.modified + timedelta(seconds=1), key=since)
-    for number in range(before, max(before - PLANS, 0), -1):
+    for number in range(before, max(before - SOUGHT_PLANS, 0), -1):
         plan = planned(number)
         chunk = (
             plan.chunk_of(TopicPartition(object_name.topic, object_name.partition), object_name.start) if plan else None
