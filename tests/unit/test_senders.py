@@ -209,6 +209,16 @@ def test_the_client_is_asked_for_the_reason_of_what_fails_behind_a_refused_recor
     assert sender.flushes <= 1
 
 
+@pytest.mark.parametrize("name", ["queue.buffering.max.kbytes", "queue.buffering.max.messages", "message.max.bytes"])
+def test_a_small_queue_of_a_connection_is_none_of_a_restore(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A record that is larger waited for room for ever."""
+    configs: list[dict[str, Any]] = []
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda _, config: configs.append(config) or FakeSender())
+    TransactionalWriter({"bootstrap.servers": "nobody:9", name: "1000", "linger.ms": "1"}, "id", NAME)
+    assert configs[0]["linger.ms"] == "1"
+    assert configs[0][name] > 1_000_000
+
+
 def test_credentials_that_were_refused_before_a_commit_are_no_reason_of_a_later_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

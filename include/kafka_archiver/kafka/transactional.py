@@ -45,12 +45,19 @@ _TUNING = {
     # A commit does not wait for it.
     "linger.ms": 200,
     "compression.type": "lz4",
-    # Not its limits decide how much is on its way, as a record may be larger.
+    "batch.num.messages": 1_000_000,
+}
+# A connection does not change these.
+_FIXED = {
+    # Not its limits decide how much is on its way: a record that is larger would wait for room for ever.
     "queue.buffering.max.messages": 10_000_000,
     "queue.buffering.max.kbytes": 2_097_151,
-    "batch.num.messages": 1_000_000,
     # The broker's limit decides; a smaller one of the client would refuse records that fit.
     "message.max.bytes": 1_000_000_000,
+    # The answers say where records are.
+    "delivery.report.only.error": False,
+    "enable.idempotence": True,
+    "log_level": 2,
 }
 # librdkafka puts records together up to this size, and the broker refuses the batch as it would a record.
 LARGEST_BATCH = 1_000_000
@@ -133,9 +140,8 @@ class TransactionalWriter:
             "transaction.timeout.ms": TRANSACTION_MS,
             "batch.size": max(1, min(LARGEST_BATCH, largest_batch)),
             **native_properties(properties),
+            **_FIXED,
             "transactional.id": transactional_id,
-            "enable.idempotence": True,
-            "log_level": 2,
         }
         _require_time(str(config["transaction.timeout.ms"]))
         try:
