@@ -203,7 +203,7 @@ def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
     expect(page.locator("th.key", has_text="+r1.")).to_have_count(1)
     page.goto(f"{scene.url}{early}")
     page.locator("form[action$='/do/rebuild'] button").click()
-    expect(page.get_by_role("alert")).to_contain_text("archived record")
+    expect(page.get_by_role("alert")).to_contain_text("It rewrites")
     page.get_by_role("button", name="Yes, start it").click()
     started(page, airflow, scene)
     page.goto(f"{scene.url}{early}")
