@@ -608,6 +608,8 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
     monkeypatch.setattr(details, "read_hour", lettered)
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert '>not JSON at byte 3</th><td class="number">12</td>' in text
+    assert "Counted in the beginning of up to five objects." in text
+    assert '<th scope="col">Show</th>' in text
     assert "Archives all dead letters of their runs with today's settings, also those of other hours." in text
     assert "Reads all offsets of 1 run from Kafka again, also those of other hours" in text
     assert 'action="/archiver/archives/orders/do/dead-letters"' in text
@@ -773,6 +775,8 @@ def test_an_hour_with_a_missing_object_is_damaged_and_can_be_repaired(page: Page
     )
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert f'{gone} <span class="bad">≠ object missing</span>' in text
+    assert f"<li><code>{gone}</code>: the object is missing</li>" in text
+    assert "After the repair, objects that are whole are no longer marked ≠." in text
     assert '<input type="hidden" name="run" value="20261120T020000Z"><button>Repair 1 run</button>' in text
     assert "do/repair" not in page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
 
@@ -1295,6 +1299,8 @@ def test_the_form_of_a_new_archive_gives_a_yaml_that_is_valid_and_writes_nothing
     # Defaults are left out.
     assert "kafka_default" not in text
     assert objects[0].key in shown
+    assert "<h3>Where the newest records would be stored</h3>" in shown
+    assert "A sample: up to 5 topics, 3 partitions each, 5 records each." in shown
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_look", Log.dag_id == "archive_new"))
         assert line.owner == "some user"

@@ -105,8 +105,8 @@ def _lost(plan: Plan, manifest: Manifest | None) -> list[LostOffsets]:
         ranges.setdefault(account.chunk.name, []).extend(Range(*row) for row in rows)
     return [
         LostOffsets(*name, sum(each.size for each in merged), _spans(merged))
-        for name, each_range in sorted(ranges.items())
-        if (merged := merge(each_range))
+        for name, partition_ranges in sorted(ranges.items())
+        if (merged := merge(partition_ranges))
     ]
 
 

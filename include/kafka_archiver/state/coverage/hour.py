@@ -55,8 +55,8 @@ class HourDetail(Value):
 
     `more_letters`: objects of dead letters whose run was not found. `damaged`: what the last audit found missing or
     wrong. `reasons`: of the first dead letters. `proof_key`: the document that has the verdict. `loss`: the loss for
-    which the hour can not become complete, unless it is; empty: none. `kafka_has_more`: False if Kafka has nothing of
-    what earlier runs left out; True also if it was not asked.
+    which the hour can no longer become complete, unless it is; empty: none. `kafka_has_more`: False if Kafka has
+    nothing of what earlier runs left out; True also if it was not asked.
     """
 
     archive: str
@@ -154,7 +154,7 @@ def read_hour(context: Context, hour: int) -> HourDetail:
 
 
 def _loss(progress: Progress | None, hour: int) -> str:
-    """Return the loss for which an hour can not become complete, if it is not complete; empty: there is none."""
+    """Return the loss for which an hour can no longer become complete, if it is not; empty: there is none."""
     unsure = (progress.if_ordered or progress.unsure) if progress else None
     return unsure.reason if unsure and hour < to_hour(unsure.until) else ""
 
