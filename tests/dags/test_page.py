@@ -644,6 +644,8 @@ def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objec
     assert ('action="/archiver/archives/orders/do/fill"' in text) == (not lost)
     # The sentence has the command; the button does the same.
     assert text.count("airflow archive fill orders") == 1
+    seen = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert (seen.count("airflow archive fill orders"), 'class="command"' in seen) == (1, False)
     assert ">Backfill</button>" in text
 
 
