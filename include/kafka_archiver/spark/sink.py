@@ -33,6 +33,7 @@ from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Spool
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.values.columns import column
+from kafka_archiver.values.garbage_collector import pass_over_modules
 from kafka_archiver.values.ranges import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,7 @@ class Sink:
         sweep(self.limits.spill_directory)
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
         require_transforms(self.plan.settings, BatchOrigin(keys=self.job.keys))
+        pass_over_modules()
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
