@@ -17,7 +17,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.model.adopted import Adoption, Tool
 from kafka_archiver.model.object_keys import adoption_document
-from kafka_archiver.model.restore import RestoreOptions, RestoreSelection
+from kafka_archiver.model.restore import RestoreOptions, RestorePlan, RestoreSelection
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lines import json_lines
 from kafka_archiver.reader.lookup import Lookup
@@ -25,6 +25,7 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.adopt import adopt, preview
+from kafka_archiver.work.restore import lane
 from kafka_archiver.work.restore.exact import NotExactError
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.plan import RestoreRequest, plan_restore
@@ -402,14 +403,18 @@ def test_an_archive_that_has_adopted_plans_nothing_and_one_with_runs_adopts_noth
         adopt(other.ledger, "topics/", "confluent", None, NOW)
 
 
-def restored(ledger: Ledger, **more: Any) -> list[tuple[int, bytes, int]]:
-    """Return offset, value and timestamp of what a restore writes."""
+def restore_plan(ledger: Ledger, **more: Any) -> RestorePlan:
     twin = KafkaTwin(lambda: 0)
     twin.create_topic("orders", 1)
     selection = RestoreSelection(topics=("orders",), **more.pop("selection", {}))
-    plan = plan_restore(ledger, twin, RestoreRequest(uuid.uuid4().hex, selection, options=RestoreOptions(**more)))
-    lane = Lane(ledger, plan, P0, frozenset(plan.options.allow))
-    batches = [batch.records for batch in lane.batches() if batch]
+    return plan_restore(ledger, twin, RestoreRequest(uuid.uuid4().hex, selection, options=RestoreOptions(**more)))
+
+
+def restored(ledger: Ledger, **more: Any) -> list[tuple[int, bytes, int]]:
+    """Return offset, value and timestamp of what a restore writes."""
+    plan = restore_plan(ledger, **more)
+    of_lane = Lane(ledger, plan, P0, frozenset(plan.options.allow)).batches()
+    batches = [batch.records for batch in of_lane if batch]
     return [(row["offset"], row["value"], row["timestamp"]) for batch in batches for row in batch.to_pylist()]
 
 
@@ -428,6 +433,14 @@ def test_a_restore_takes_the_rows_with_known_offsets_if_it_may() -> None:
     avro, _ = adopted(store_of(*(confluent("avro", records) for records in files)), "confluent")
     with pytest.raises(ConfigError, match=r"has columns \(avro\), not the bytes of values: it cannot be restored"):
         restored(avro, allow=("values_only", "lost"))
+
+
+def test_a_restore_says_before_each_object_that_it_may_take_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "QUIET", 0)
+    ledger, _ = adopted(store_of(*map(kafkatos3, [sent([0, 1]), sent([5, 6])])), "kafkatos3")
+    plan = restore_plan(ledger, allow=("values_only", "lost"))
+    batches = list(Lane(ledger, plan, P0, frozenset(plan.options.allow)).read())
+    assert [batch is None for batch in batches] == [True, False, True, False]
 
 
 def test_a_restore_refuses_envelopes_between_lines_that_are_values() -> None:

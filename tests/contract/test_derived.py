@@ -87,6 +87,42 @@ def test_what_is_derived_is_computed_again_byte_by_byte(lake: Lake, which: tuple
     assert lake.audit(deep=True).findings == ()
 
 
+@pytest.mark.parametrize("how", ["deleted", "of a run that the line lost"])
+def test_an_hour_whose_proof_is_gone_is_not_complete_by_a_late_record_alone(lake: Lake, how: str) -> None:
+    lake.logs[P0] = Range(0, 5)
+    lake.run(4)
+    lake.run(5)
+    older = {key: data for key, data in documents(lake).items() if "/hours/" not in key}
+    key = next(key for key in documents(lake) if "hours/2026-11-20/04" in key)
+    lake.odd[P0, 5] = {"timestamp": (lake.brokers.first + 4) * HOUR}
+    lake.logs[P0] = Range(0, 6)
+    if how == "deleted":
+        lake.store.delete(key)
+    else:
+        lake.run(6)
+        # All but the proofs is put back to an earlier moment.
+        for other in documents(lake).keys() - older.keys():
+            if "/hours/" not in other:
+                lake.store.delete(other)
+        for other, data in older.items():
+            lake.store.put(other, data)
+        lake.brokers.group.clear()
+        lake.odd[P0, 6] = {"timestamp": (lake.brokers.first + 4) * HOUR}
+        lake.logs[P0] = Range(0, 7)
+    for number in (7, 8):
+        lake.run(number)
+        proof = lake.proof(4)
+        assert (proof.status, proof.rows) == ("incomplete", lake.logs[P0].end - 5)
+        assert (
+            proof.reason
+            == f"its proof was gone when a run added to it; `airflow archive repair {lake.name}` computes it again"
+        )
+    assert repair(lake).to_derive
+    assert (lake.proof(4).status, lake.proof(4).rows) == ("complete", lake.logs[P0].end - 4)
+    lake.run(9)
+    assert lake.audit(deep=True).findings == ()
+
+
 def test_without_anything_that_is_derived_the_next_run_computes_all_of_it(lake: Lake) -> None:
     before = documents(lake)
     for key in [key for key in before if any(part in key for part in DERIVED)]:

@@ -1,14 +1,16 @@
 """A rebuild replaces what it read again, whole, and never loses what only the archive still has."""
 
 import uuid
+from datetime import timedelta
 
 import pytest
 
 from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.context.history import last_runs
-from kafka_archiver.messages.errors import IntegrityError, PolicyError
+from kafka_archiver.messages.errors import IntegrityError, PermanentError, PolicyError
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.clean_up import clean_up
 from kafka_archiver.work.rebuild import rebuild_hour, rebuild_run
 from tests.support.lake import HOUR, Lake, hour
 
@@ -52,6 +54,20 @@ def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(lake: Lake) -> 
     replaced = {run.run: run.replaced_by for run in last_runs(lake.ledger, 9)}
     assert replaced[hour(1).id] == replaced[f"{hour(1).id}+r1"] == f"{hour(1).id}+r2"
     assert (replaced[hour(3).id], replaced[f"{hour(3).id}+r1"]) == (f"{hour(3).id}+r1", None)
+
+
+def test_a_store_that_refuses_to_delete_does_not_stop_the_archive(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(key: str) -> None:
+        raise PermanentError(f"access denied to {key}")
+
+    monkeypatch.setattr(lake.store, "delete", refuse)
+    lake.rebuild(hour(1).id)
+    lake.run(4)
+    assert lake.progress.settled == 4
+    assert {f.kind for f in lake.audit().findings} == {"superseded-left"}
+    monkeypatch.undo()
+    clean_up(lake.ledger, lake.now + timedelta(days=2))
+    assert lake.audit().findings == ()
 
 
 def test_what_kafka_does_not_have_any_more_stays_as_it_is(lake: Lake) -> None:

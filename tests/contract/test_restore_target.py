@@ -63,8 +63,8 @@ def real_world(kafka: Kafka) -> World:
 
 
 def batch(*values: bytes, **more: Any) -> pa.RecordBatch:
-    row = {"offset": 0, "timestamp": DAY, "timestamp_type": 0, "key": None, "headers": [], **more}
-    return pa.RecordBatch.from_pylist([{**row, "value": value} for value in values], schema=COLUMNS)
+    row = {"offset": 0, "timestamp": DAY, "timestamp_type": 0, "key": None, "headers": []}
+    return pa.RecordBatch.from_pylist([{**row, "value": value, **more} for value in values], schema=COLUMNS)
 
 
 def test_records_and_progress_are_there_together(world: World) -> None:
@@ -171,25 +171,37 @@ def played(world: World, draw: random.Random) -> tuple[list[str], list[bytes], s
     return log, [value for _, value in world.read()], position.stamp if position else ""
 
 
-def test_a_refusal_of_the_broker_says_what_to_change(kafka: Kafka) -> None:
-    brokers = kafka.bootstrap_servers
-    target = KafkaTarget({"bootstrap.servers": brokers}, patience=20)
-    cases: dict[str, tuple[dict[str, str], pa.RecordBatch]] = {
-        "max.message.bytes": ({"max_message_bytes": "2000"}, batch(random.Random(0).randbytes(3000))),
-        "message.timestamp.before.max.ms": ({"message_timestamp_before_max_ms": "1000"}, batch(b"x", timestamp=1)),
-        "without a key": ({"cleanup_policy": "compact"}, batch(b"x")),
-        "before.max.ms or after.max.ms": (
-            {"message_timestamp_before_max_ms": str(10 * 365 * 86_400_000)},
-            pa.concat_batches([batch(b"x"), batch(b"x", timestamp=1), batch(b"x")]),
-        ),
-    }
-    for words, (settings, records) in cases.items():
-        name = TopicPartition(new_topic(brokers, **settings), 0)
-        writer = target.writer(uuid.uuid4().hex, name)
-        writer.send(records)
-        with pytest.raises(PermanentError, match=words):
-            writer.commit("g", "s")
+@pytest.mark.parametrize("has_binary", [True, False], ids=["drain.c", "an object a record"])
+def test_a_record_that_the_broker_refuses_is_the_reason_wherever_in_a_transaction_it_is(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, has_binary: bool
+) -> None:
+    if not has_binary:
+        monkeypatch.setattr(transactional, "library", lambda: None)
+    # The settings of a topic, what its records have, what makes one of them another, how many are around it.
+    size, times, compact = "max_message_bytes", "message_timestamp_before_max_ms", "cleanup_policy"
+    keyed, aged = {"key": b"k"}, str(10 * 365 * 86_400_000)
+    cases: list[tuple[dict[str, str], dict[str, Any], dict[str, Any], int, str]] = [
+        ({size: "2000"}, {}, {"value": random.Random(0).randbytes(3000)}, 1, r"max.message.bytes; raise it"),
+        ({times: aged}, {}, {"timestamp": 1}, 1, r"message.timestamp.before.max.ms or after.max.ms; raise them"),
+        ({times: aged}, {}, {"timestamp": 1}, 4000, r"message.timestamp.before.max.ms or after.max.ms; raise them"),
+        ({compact: "compact"}, keyed, {"key": None}, 4000, r"without a key: set `cleanup.policy=delete`"),
+    ]
+    for settings, usual, odd, others, remedy in cases:
+        target = KafkaTarget({"bootstrap.servers": kafka.bootstrap_servers}, patience=20)
+        world = World(target, new_topic(kafka.bootstrap_servers, **settings))
+        # Many are several batches, on their way at once.
+        around = batch(*[random.Random(1).randbytes(1000)] * others, **usual)
+        pieces = [*pieces_of(around), batch(b"x", **{**usual, **odd}), *pieces_of(around)]
+        writer = world.writer()
+        with pytest.raises(PermanentError, match=remedy):
+            (*map(writer.send, pieces), writer.commit(world.group, "s"))
         writer.close()
+        assert world.read() == []
+        assert target.progress(world.group, world.name) is None
+
+
+def pieces_of(records: pa.RecordBatch) -> list[pa.RecordBatch]:
+    return [records.slice(start, 500) for start in range(0, records.num_rows, 500)]
 
 
 def test_small_records_fit_a_topic_of_small_batches(kafka: Kafka) -> None:

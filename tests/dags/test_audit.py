@@ -115,7 +115,7 @@ class TestCommand:
         [(at, last_run)] = [(n, line) for n, line in enumerate(lines) if line.startswith("last run: ")]
         assert last_run.startswith("last run: 1 row in 2 objects of ")
         assert last_run.endswith(", 1 dead letter")
-        [dead] = [n for n, line in enumerate(lines) if line.startswith("warning: dead letters: 1 dead letter")]
+        [dead] = [n for n, line in enumerate(lines) if line.startswith("warning: dead letters: 1 record could")]
         assert lines[dead + 1 : dead + 3] == [
             "  - once their cause is corrected: airflow archive replay-dead-letters orders --all",
             "  - if this is accepted: airflow archive acknowledge orders dead-letters:2",

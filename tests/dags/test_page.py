@@ -1,5 +1,6 @@
 """The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
 
+import gzip
 import itertools
 import json
 import re
@@ -7,6 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
@@ -46,10 +48,12 @@ from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
 from kafka_archiver.orchestration.submit.operator import progress_keeper
+from kafka_archiver.reader.lookup import DeadLetterError
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.coverage.dead_letters import Reason
 from kafka_archiver.state.key_preview import PreviewedObject
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure, Written
+from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import plan
 from kafka_archiver.work.planned_work import PlannedWork
@@ -57,6 +61,7 @@ from kafka_archiver.work.restore.gather import gather
 from tests.dags.conftest import MakeArchive, Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
+from tests.support.plans import entry as object_entry
 from tests.support.runs import P0, P1, hour, run
 from tests.support.waiting import until
 
@@ -390,7 +395,7 @@ def test_a_finding_is_accepted_by_name_after_a_question_and_the_page_says_who(
     client, viewer, name = page.user("user"), page.user("viewer"), "never-audited"
     shown = client.get("/archiver/archives/orders").text
     assert "no audit has ever compared the store with the ledger" in shown
-    assert f">Accept {name}</button>" in shown
+    assert ">Accept that there was no audit</button>" in shown
     assert "airflow archive acknowledge orders never-audited" in shown
     assert "<p>Nothing" not in shown
     assert ">Accept " not in viewer.get("/archiver/archives/orders").text
@@ -407,7 +412,7 @@ def test_a_finding_is_accepted_by_name_after_a_question_and_the_page_says_who(
     assert (decision.by, decision.note, decision.accepted) == ("some user", "no room for one", True)
     after = client.get(answer.headers["location"]).text
     assert "Accepted by some user at " in after
-    assert f">Accept {name}</button>" not in after
+    assert ">Accept that there was no audit</button>" not in after
     assert confs(session) == []
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_acknowledge")).all()
@@ -621,6 +626,8 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
     monkeypatch.setattr(details, "read_hour", lettered)
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert '>not JSON at byte 3</th><td class="number">12</td>' in text
+    assert "Counted in the beginning of up to five objects." in text
+    assert '<th scope="col">Show</th>' in text
     assert "Archives all dead letters of their runs with today's settings, also those of other hours." in text
     assert "Reads all offsets of 1 run from Kafka again, also those of other hours" in text
     assert 'action="/archiver/archives/orders/do/dead-letters"' in text
@@ -649,9 +656,68 @@ def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objec
         return hour_in_store.model_copy(update={"proof": hour_in_store.proof.model_copy(update=update)})
 
     monkeypatch.setattr(details, "read_hour", incomplete)
+    monkeypatch.setattr(details, "count_left_out", lambda *_: {P0: 5})
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert "<p>orders[0] 0-5 may be of 2026-11-20 02:00; <code>airflow archive fill orders</code></p>" in text
     assert ('action="/archiver/archives/orders/do/fill"' in text) == (not lost)
+    # The sentence has the command; the button does the same.
+    assert text.count("airflow archive fill orders") == 1
+    seen = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert (seen.count("airflow archive fill orders"), 'class="command"' in seen) == (1, False)
+    assert ">Backfill</button>" in text
+
+
+def test_an_hour_of_which_kafka_has_nothing_more_has_no_button_that_fills_it(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, left_out = details.read_hour, {P0: 2}
+
+    def incomplete(*arguments: Any) -> HourDetail:
+        hour_in_store = read(*arguments)
+        assert hour_in_store.proof
+        proof = hour_in_store.proof.model_copy(update={"status": "incomplete", "reason": "orders[0] lacks some"})
+        return hour_in_store.model_copy(update={"proof": proof})
+
+    monkeypatch.setattr(details, "read_hour", incomplete)
+    monkeypatch.setattr(details, "count_left_out", lambda *_: dict(left_out))
+    fill, nothing = 'action="/archiver/archives/orders/do/fill"', "Kafka has none of these offsets any more"
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert (fill in text, nothing in text) == (True, False)
+    left_out.clear()
+    page.refresh("orders")
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert (fill in text, nothing in text) == (False, True)
+
+
+def test_an_hour_that_lacks_lost_records_says_that_nothing_completes_it_before_it_is_over_too(
+    page: Page, context: Context, brokers: Brokers
+) -> None:
+    brokers.logs.update({P0: Range(4, 5), P1: Range(3, 5)})
+    run(replace(context, archive=context.archive.choosing({"lost_offsets": "record_loss"})), 3)
+    client, hours = page.user("user"), "/archiver/archives/orders/hours/2026-11-20T"
+    texts = [client.get(f"{hours}{number:02d}").text for number in (2, 3, 4)]
+    for number, text in enumerate(texts):
+        assert ("These records are gone. Nothing can complete this hour." in text) == (number == 1)
+        assert ("This hour will be incomplete: offsets of orders[0] before 4 were lost" in text) == (number == 2)
+        assert "do/fill" not in text
+    account = client.get("/archiver/archives/orders/runs/20261120T030000Z").text
+    assert '<dt>Offsets</dt><dd>4</dd><dd class="more">3 read, 1 lost</dd>' in account
+    assert "<li>orders, partition 0: offset 3 (1)</li>" in account
+
+
+def test_an_hour_has_its_proof_and_no_button_that_can_do_nothing(page: Page, context: Context) -> None:
+    path = "/archiver/archives/orders/hours/2026-11-20T02"
+    text, proof = page.user("user").get(path).text, context.ledger.hour(to_hour(hour(2).start))
+    assert proof
+    assert proof.complete_as_of
+    assert f"that Kafka had at {proof.complete_as_of:%Y-%m-%d %H:%M:%S} UTC is archived (2 rows)" in text
+    assert f'<a href="{path}/proof">Proof</a>: <code>{context.store.url}/_ledger/orders/hours/' in text
+    assert page.user("viewer").get(f"{path}/proof").content == proof.to_json()
+    assert (">Rebuild</button>" in text, ">Backfill</button>" in text) == (True, False)
+    unknown = page.user("user").get("/archiver/archives/orders/hours/2027-11-20T02")
+    assert (">Rebuild</button>" in unknown.text, ">Backfill</button>" in unknown.text) == (False, True)
+    assert page.user("viewer").get("/archiver/archives/orders/hours/2027-11-20T02/proof").status_code == 404
+    assert page.user(None).get(f"{path}/proof").status_code == 404
 
 
 def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(page: Page, context: Context) -> None:
@@ -729,6 +795,8 @@ def test_an_hour_with_a_missing_object_is_damaged_and_can_be_repaired(page: Page
     )
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert f'{gone} <span class="bad">≠ object missing</span>' in text
+    assert f"<li><code>{gone}</code>: the object is missing</li>" in text
+    assert "After the repair, objects that are whole are no longer marked ≠." in text
     assert '<input type="hidden" name="run" value="20261120T020000Z"><button>Repair 1 run</button>' in text
     assert "do/repair" not in page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
 
@@ -755,7 +823,7 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     )
     assert "correct the cause" not in text
     field = '<input type="hidden" name="policy.lost_offsets" value="record_loss">'
-    button = f'{field}<button class="danger">Run now with lost_offsets'
+    button = f'{field}<button class="danger">Record the loss and go on</button>'
     assert button in text
     assert button in client.get("/archiver/archives/orders/plan").text
     for path in PAGES[1:]:
@@ -763,7 +831,10 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
     asked = do(client, "run", {"policy.lost_offsets": "record_loss"})
     assert (asked.status_code, confs(session)) == (200, [])
     assert "3 offsets of orders[0] are gone" in asked.text
-    assert "stays so for ever" in asked.text
+    assert "<h1>Record the loss?</h1>" in asked.text
+    assert "<li>3 offsets (orders, partition 0, offsets 3–5) are recorded as lost for ever.</li>" in asked.text
+    assert re.search(r"<li>No hour before .* UTC that is not complete now can become complete[.]</li>", asked.text)
+    assert "<li>6 waiting offsets are archived.</li>" in asked.text
     assert '<input type="hidden" name="policy.lost_offsets" value="record_loss">' in asked.text
     assert do(client, "run", {"policy.lost_offsets": "record_loss", "agreed": "1"}).status_code == 303
     assert confs(session) == [{"policies": {"lost_offsets": "record_loss"}}]
@@ -838,11 +909,35 @@ def test_who_may_trigger_the_dag_looks_at_records_and_every_look_is_noted(
     assert client.get(path).status_code == 403
 
 
+def test_a_dead_letter_looked_up_by_its_offset_is_shown_with_its_reason(
+    page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_of_run = context.ledger.plan(hour(2).id)
+    assert plan_of_run
+    letter = object_entry(plan_of_run, 1, 0, key="_dead_letter/orders/0.jsonl.gz", path="date=2026-11-20/hour=01")
+    lines = [f'{{"topic":"orders","partition":0,"offset":{n},"value":"x","error":"not JSON {n}"}}\n' for n in (0, 1)]
+    context.store.create(letter.key, gzip.compress("".join(lines).encode()))
+
+    def is_dead_letter(*_: Any) -> Any:
+        raise DeadLetterError("orders[0] offset 1 is a dead letter", letter)
+
+    monkeypatch.setattr("kafka_archiver.reader.lookup.Lookup.records", is_dead_letter)
+    answer = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
+    shown = ("not JSON 1" in answer.text, "not JSON 0" in answer.text, 'role="alert"' in answer.text)
+    assert (answer.status_code, *shown) == (200, True, False, False)
+    assert f"<code>airflow archive print {context.store.url}/{letter.key}</code>" in answer.text
+    assert 'orders/hours/2026-11-20T01/dead-letters?key=_dead_letter%2Forders%2F0.jsonl.gz">' in answer.text
+    context.store.delete(letter.key)
+    gone = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
+    assert (gone.status_code, "orders[0] offset 1 is a dead letter" in gone.text) == (400, True)
+
+
 @pytest.mark.parametrize("policy", ["recreated_topic", "moved_group"])
 def test_a_new_generation_is_asked_for_twice(page: Page, session: Session, policy: str) -> None:
     client, fields = page.user("user"), {f"policy.{policy}": "new_generation"}
     asked = do(client, "run", fields)
     assert (asked.status_code, confs(session)) == (200, [])
+    assert "<h1>Begin a new generation?</h1>" in asked.text
     assert f"The run decides by {policy}: new_generation. What it records" in asked.text
     assert do(client, "run", {**fields, "agreed": "1"}).status_code == 303
     assert confs(session) == [{"policies": {policy: "new_generation"}}]
@@ -853,9 +948,8 @@ def test_a_rebuild_is_asked_for_twice_with_the_counts_of_what_it_replaces(page: 
     for fields in ({"hour": "2026-11-20T00:00"}, {"run": "20261120T020000Z"}):
         asked = do(client, "rebuild", {**fields, "keep": "1"})
         assert (asked.status_code, confs(session)) == (200, [])
-        assert (
-            "replaces 1 run with 6 archived records in 4 objects of 6,000 bytes, of 2 hours, also those" in asked.text
-        )
+        only = " – not only 00:00" * ("hour" in fields)
+        assert f"It rewrites 1 run: 6 records, 4 objects (6 kB), in 2 hours{only}." in asked.text
         assert "It reads 6 offsets from Kafka again" in asked.text
         [(name, value)] = fields.items()
         assert f'<input type="hidden" name="{name}" value="{value}">' in asked.text
@@ -1024,6 +1118,10 @@ def test_browsers_get_errors_as_pages_and_others_as_json(page: Page) -> None:
         "detail": "There is no such archive, or you may not see it"
     }
     assert 'role="alert"' in client.get("/archiver/archives/nothing", headers=WIDE).text
+    nowhere = client.get("/archiver/nowhere", headers=WIDE)
+    assert (nowhere.status_code, "<h1>There is no such page</h1>" in nowhere.text) == (404, True)
+    assert '<a href="/archiver/">Archives</a></p>' in nowhere.text
+    assert "Not Found" not in nowhere.text
     assert client.get("/archiver/static/secrets.py").status_code == 404
     assert client.get("/archiver/docs").status_code == 404
     assert client.get("/archiver/openapi.json").status_code == 404
@@ -1248,6 +1346,8 @@ def test_the_form_of_a_new_archive_gives_a_yaml_that_is_valid_and_writes_nothing
     # Defaults are left out.
     assert "kafka_default" not in text
     assert objects[0].key in shown
+    assert "<h3>Where the newest records would be stored</h3>" in shown
+    assert "A sample: up to 5 topics, 3 partitions each, 5 records each." in shown
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_look", Log.dag_id == "archive_new"))
         assert line.owner == "some user"

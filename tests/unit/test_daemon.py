@@ -11,9 +11,10 @@ from kafka_archiver.spark.daemon import BEFORE_FORK
 
 pytestmark = pytest.mark.unit
 _PROGRAM = """
-import os, sys
+import gc, os, sys
 from kafka_archiver.spark.daemon import prepare
 prepare()
+assert gc.isenabled() and len(gc.get_objects()) < gc.get_freeze_count()
 print(len(os.listdir("/proc/self/task")), sys.modules["pyspark"].__file__, *sys.modules)
 """
 

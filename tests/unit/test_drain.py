@@ -26,6 +26,7 @@ from kafka_archiver.kafka.messages import Messages
 from kafka_archiver.records import vectors
 from kafka_archiver.records.native import load as loading
 from kafka_archiver.records.native.compile import compile_source
+from kafka_archiver.records.native.load import Binary
 from tests.support import sanitized
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
@@ -183,19 +184,21 @@ def test_without_a_compiler_the_package_says_why_and_reads_in_python(
         compile_source(tmp_path / "drain.c")
     assert [path.name for path in tmp_path.iterdir()] == ["drain.c"]
     monkeypatch.setattr(loading, "files", lambda _: tmp_path)
-    assert native._load.__wrapped__()[0] is None
-    assert native._load.__wrapped__()[1].startswith("this installation has no drain-")
+    binary = Binary(native._open)
+    assert binary.library() is None
+    assert binary.why_not().startswith("this installation has no drain-")
     monkeypatch.setenv(loading.SWITCH, "python")
-    assert native._load.__wrapped__() == (None, "KAFKA_ARCHIVER_READER is python")
+    assert binary.why_not().startswith("this installation")  # It opens once.
+    assert Binary(native._open).why_not() == "KAFKA_ARCHIVER_READER is python"
 
 
 @needs_binary
 @pytest.mark.parametrize("version", [0x010900FF, 0x030000FF])
 def test_another_major_version_of_librdkafka_is_refused(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "MAJOR", version >> 24)
-    library, why = native._load.__wrapped__()
-    assert library is None
-    assert f"expected {version >> 24}.x" in why
+    binary = Binary(native._open)
+    assert binary.library() is None
+    assert f"expected {version >> 24}.x" in binary.why_not()
 
 
 @pytest.mark.parametrize(

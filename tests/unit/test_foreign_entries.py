@@ -17,7 +17,7 @@ from kafka_archiver.model.manifest import Claim, Commit
 from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.planning.claims import _claimed_message, _leftover_message
+from kafka_archiver.planning.topic_claims import _claimed_message, _leftover_message
 from kafka_archiver.records.pipeline.decode import decodings
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3_errors import Bucket, explain

@@ -16,7 +16,7 @@ from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.planning.beginnings import beginnings, policy_errors
 from kafka_archiver.planning.left_out import left_out
 from kafka_archiver.planning.partition_state import Known, PartitionState
-from kafka_archiver.planning.taken_and_lost import plan_backfill, plan_forward
+from kafka_archiver.planning.planned_ranges import plan_backfill, plan_forward
 from kafka_archiver.values.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
 

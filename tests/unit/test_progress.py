@@ -12,6 +12,7 @@ from kafka_archiver.model.complete_hours import reason_for_holes
 from kafka_archiver.model.marks import MARKS
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.unsure_hours import unsure_by_plan
 from kafka_archiver.values.ranges import Range
 from tests.support.plans import at, manifest, partition, plan
 
@@ -190,6 +191,18 @@ def test_a_log_that_was_cut_leaves_the_hours_until_then_unsure() -> None:
     assert progress.unsure.until == at(2)
 
 
+@given(lost=st.integers(0, 3), appended=st.none() | st.integers(-3, 6), cut=st.booleans(), anew=st.booleans())
+def test_a_plan_says_which_hours_its_losses_leave_unsure_before_it_is_archived(
+    lost: int, appended: int | None, cut: bool, anew: bool
+) -> None:
+    fields = {"cut": cut, "anew": anew, "appended_by": None if appended is None else at(appended + 0.5)}
+    first, ranges = plan(1, partition(0, 2)), ((2 + lost, 9),)
+    lost_ranges = ((2, 2 + lost),) if lost else ()
+    proposed = plan(2, partition(2, 9, ranges=ranges, lost=lost_ranges, log_start=lost, **fields), hour_rules=4)
+    settled = after(first).after(proposed, "committed", manifest(proposed), ended=at(9))
+    assert unsure_by_plan(proposed) == (settled.unsure and settled.unsure.until)
+
+
 def as_older_releases_wrote_it(new_plan: Plan) -> Plan:
     text = json.loads(new_plan.to_json())
     del text["loss_rules"]
@@ -267,7 +280,7 @@ def test_what_the_archive_leaves_out_before_its_start_keeps_the_hours_it_may_be_
     first = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
     progress = after(first)
     assert (progress.closed_until, progress.whole_from) == (at(1), at(-2))
-    assert "orders[0] [0, 5)" in reason_for_holes(progress)
+    assert "offsets 0–4 of orders, partition 0," in reason_for_holes(progress)
     backfill = plan(2, partition(0, 5, high=None), origin="backfill")
     assert after(backfill, progress=progress).whole_from is None
 

@@ -4,6 +4,7 @@ import uuid
 from functools import cache
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import FencedError, PermanentError, TransientError
 from kafka_archiver.model.restore import RestoreLimits, RestorePlan, RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
+from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.restore import lane
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.partition_writer import PartitionWriter
@@ -176,6 +179,31 @@ def test_no_transaction_is_open_during_a_wait_for_the_limit_that_is_longer_than_
     PartitionWriter(world.target, world.lane, pace, clock=lambda: present[0]).run()
     assert world.values() == world.expected
     assert present[0] >= 7 * 80
+
+
+def test_no_transaction_is_open_while_objects_are_read_for_who_knows_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, add, reads = World(frozenset()), Copies.add, []
+
+    def add_slowly(copies: Copies, item: Any, fetch: Any) -> Any:
+        reads.append({*world.target.ends(NAME)})
+        return add(copies, item, fetch)
+
+    monkeypatch.setattr(lane, "QUIET", 0)
+    monkeypatch.setattr(Copies, "add", add_slowly)
+    PartitionWriter(world.target, world.lane, Pace(), clock=lambda: 0.0).run()
+    assert world.values() == world.expected
+    assert len(reads) > 1
+    assert all(len(ends) == 1 for ends in reads)
+
+
+def test_who_waits_for_records_is_told_so_while_others_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(frozenset())
+    [source] = world.plan.sources
+    monkeypatch.setattr(lane, "REQUEST", 0)
+    monkeypatch.setattr(lane, "QUIET", source.bytes)
+    assert None not in list(world.lane.read())
+    monkeypatch.setattr(Lane, "_selected", lambda _, source, batch: batch.filter(pc.less(batch.column("offset"), 2)))
+    assert None in list(world.lane.read())
 
 
 def test_an_open_transaction_of_another_producer_is_waited_for_and_named() -> None:

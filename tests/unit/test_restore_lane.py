@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
-from kafka_archiver.model.object_keys import line_document, restore_document, run_document
+from kafka_archiver.model.object_keys import hour_document, line_document, restore_document, run_document
 from kafka_archiver.model.restore import Partitioner, RestoreOptions, RestorePlan, RestoreSelection, SelectedHeader
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.reader.archive import ArchiveReader
@@ -333,6 +333,41 @@ def test_the_proofs_of_many_hours_are_listed_and_not_asked_for_one_by_one() -> N
     assert store.ledger.requests - before < 1000
     assert many == runs_of_hours(plans, range(first, first + LAST), select)
     assert sum(part.offsets.size for run in many for part in run.slices) == LAST + LAST - 2
+
+
+@pytest.mark.parametrize("more", [0, 1000])
+def test_an_hour_whose_proof_is_gone_is_not_passed_over(more: int) -> None:
+    lake, first = lake_of({}), START // HOUR
+    lake.store.delete(hour_document(lake.name, first + 5))
+    with pytest.raises(IntegrityError, match=r"/05\.json is gone\. `airflow archive repair"):
+        planned(lake, RestoreSelection(topics=("t",), hours=(first, first + 6 + more)))
+    with pytest.raises(IntegrityError, match=r"/05\.json is gone\. `airflow archive repair"):
+        list(ArchiveReader(lake.ledger).read("t", hours="2026-11-20T05"))
+
+
+@pytest.mark.parametrize("settings", [{}, {"layout": "topic_partition"}])
+def test_an_hour_from_before_the_first_run_whose_proof_is_gone_is_restored(settings: dict[str, Any]) -> None:
+    lake, first = lake_of({}, settings=settings), START // HOUR
+    hours = RestoreSelection(topics=("t",), hours=(first, first + 5))
+    whole = planned(lake, hours).records
+    lake.store.delete(hour_document(lake.name, first + 1))
+    assert planned(lake, hours).records == whole
+    assert planned(lake, RestoreSelection(topics=("t",), hours=(first + 1, first + 2))).records == 1
+
+
+@pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])
+def test_a_run_whose_documents_are_gone_and_that_was_planned_again_is_not_passed_over(
+    hours: tuple[int, int] | None,
+) -> None:
+    lake = lake_of({})
+    for stat in list(lake.store.list(f"_ledger/{lake.name}/runs/{hour(3).id}/")):
+        lake.store.delete(stat.key)
+    # Airflow runs the interval again.
+    lake.run(3)
+    with pytest.raises(IntegrityError, match=f"first plan of run {hour(3).id}, which was planned twice"):
+        planned(lake, RestoreSelection(topics=("t",), hours=hours))
+    with pytest.raises(IntegrityError, match="which was planned twice"):
+        list(ArchiveReader(lake.ledger).read("t", hours=hours and ("2026-11-20T00", "2026-11-20T12")))
 
 
 @pytest.mark.parametrize("hours", [None, (START // HOUR, START // HOUR + LAST)])

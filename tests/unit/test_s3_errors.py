@@ -29,6 +29,7 @@ pytestmark = pytest.mark.unit
         (301, "PermanentRedirect", "bucket archive is in another region than {url} (PermanentRedirect)"),
         (501, "NotImplemented", "{url} does not support put_object as asked (NotImplemented)"),
         (400, "KeyTooLongError", "the key is too long for {url} (S3 allows 1024 bytes): a/key"),
+        (403, "InvalidObjectState", "a/key is in a storage class from which it must be restored before it can be read"),
         (400, "InvalidStorageClass", "put_object of a/key in bucket archive: HTTP 400 InvalidStorageClass from {url}"),
     ],
 )

@@ -11,13 +11,13 @@ from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.kafka import sending
+from kafka_archiver.kafka import sending, transactional
 from kafka_archiver.kafka.drain import library as native
 from kafka_archiver.kafka.drain.library import Answers, Position
 from kafka_archiver.kafka.drain.sender import DrainSender
-from kafka_archiver.kafka.sending import Answer, ObjectSender
+from kafka_archiver.kafka.sending import DROPPED, Answer, ObjectSender
 from kafka_archiver.kafka.transactional import OnItsWay, TransactionalWriter
-from kafka_archiver.messages.errors import ConfigError, PermanentError
+from kafka_archiver.messages.errors import ConfigError, PermanentError, UncertainError
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.fake_librdkafka import Laid
@@ -26,6 +26,7 @@ from tests.support.fake_producer import QUEUE_FULL, FakeConfluentProducer, FakeP
 needs_binary = pytest.mark.skipif(native.library() is None, reason=native.why_not())
 NAME = TopicPartition("t", 3)
 BYTES = st.none() | st.binary(max_size=20) | st.binary(min_size=2000, max_size=2000)
+REFUSED = [KafkaError.INVALID_TIMESTAMP, KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._MSG_TIMED_OUT]
 TIMES = st.integers(-1, 2**62)
 HEADER = st.fixed_dictionaries({"key": st.text(st.characters(codec="utf-8", exclude_characters="\0")), "value": BYTES})
 ROW = st.fixed_dictionaries(
@@ -53,6 +54,12 @@ def drained(fake: FakeProducer) -> DrainSender:
     return sender
 
 
+def objects_of(confluent: FakeConfluentProducer) -> ObjectSender:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sending.confluent_kafka, "Producer", lambda _: confluent)
+        return ObjectSender({}, print, NAME, "")
+
+
 @needs_binary
 @given(st.lists(ROW, max_size=12), st.lists(st.sampled_from([0, 0, QUEUE_FULL]), max_size=20), st.data())
 def test_both_send_the_same_of_odd_records(
@@ -63,18 +70,17 @@ def test_both_send_the_same_of_odd_records(
     pieces = [batch.slice(0, start), batch.slice(start, end - start), batch.slice(end)]
     fake = FakeProducer(chain(refusals, repeat(0)))
     confluent = FakeConfluentProducer(chain(refusals, repeat(0)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sending.confluent_kafka, "Producer", lambda _: confluent)
-        objects, sender = ObjectSender({}, print, NAME, ""), drained(fake)
-        for piece in pieces:
-            objects.send(piece)
-            sender.send(piece)
+    objects, sender = objects_of(confluent), drained(fake)
+    for piece in pieces:
+        objects.send(piece)
+        sender.send(piece)
     expected = [
         Sent(3, row["value"], row["key"], row["timestamp"], [(h["key"].encode(), h["value"]) for h in row["headers"]])
         for row in rows
     ]
     assert fake.sent == confluent.sent == expected
     assert fake.numbers == list(range(1, len(rows) + 1))
+    assert sender.waiting() == objects.waiting() == len(rows)
     # What librdkafka did not take over is given back.
     assert not fake.headers
     assert not fake.errors
@@ -93,24 +99,33 @@ def test_an_error_of_librdkafka_is_raised_and_given_back() -> None:
 
 
 @needs_binary
-@given(st.lists(st.tuples(st.sampled_from([0, 0, 0, 7]), st.integers(-1, 50)), max_size=8))
-def test_an_answer_says_where_the_first_and_the_last_record_are_or_that_one_failed(
-    answers: list[tuple[int, int]],
+@given(st.lists(st.tuples(st.sampled_from([0, 0, 0, *REFUSED, *DROPPED]), st.integers(-1, 50)), max_size=9), st.data())
+def test_both_say_where_the_first_and_the_last_record_are_or_the_first_refusal_whatever_was_dropped_before(
+    answers: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    sender = drained(FakeProducer(repeat(0)))
-    sender._sent = len(answers)
-    real = native.library()
+    real, count = native.library(), len(answers)
     assert real is not None
-    for number, (error, offset) in enumerate(answers, 1):
+    sender, objects = drained(FakeProducer(repeat(0))), objects_of(FakeConfluentProducer(repeat(0)))
+    sender._sent = objects._sent = count
+    numbered = list(enumerate(answers, 1))
+    if any(error for error, _ in answers):
+        numbered = data.draw(st.permutations(numbered))
+    for number, (error, offset) in numbered:
         record: Structure = Laid(error, 17, 3, None, 0, None, 0, offset, number)
         real.drain.answer(1, addressof(record), byref(sender._answers))
-    assert sender.waiting() == 0
-    if errors := [error for error, _ in answers if error]:
-        assert sender.answer().error.code() == errors[0]  # type: ignore[union-attr]
-    elif answers:
-        assert sender.answer() == Answer(answers[0][1], answers[-1][1], None)
+        said = SimpleNamespace(offset=lambda at=offset: at if at >= 0 else None)
+        objects._answers(KafkaError(error) if error else None, said)
+        count -= 1
+        assert sender.waiting() == objects.waiting() == count
+        assert sender.answer().error == objects.answer().error
+    assert sender.answer() == objects.answer()
+    errors = [error for _, (error, _) in numbered if error]
+    offsets = [offset if offset >= 0 else None for _, offset in answers]
+    if errors:
+        reasons = [error for error in errors if error not in DROPPED]
+        assert sender.answer() == Answer(error=KafkaError([*reasons, errors[-1]][0]))
     else:
-        assert sender.answer() == Answer(None, None, None)
+        assert sender.answer() == (Answer(offsets[0], offsets[-1]) if offsets else Answer())
 
 
 @needs_binary
@@ -155,24 +170,76 @@ def test_a_connection_that_leaves_too_little_time_for_a_transaction_is_refused_b
     [
         (KafkaError.INVALID_TIMESTAMP, "its timestamp is out of the topic's message.timestamp.before.max.ms"),
         (KafkaError._INVALID_DIFFERENT_RECORD, "the broker refuses it, or another record of its batch"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "grant them Write on the topic"),
     ],
 )
-def test_a_refused_record_is_the_reason_of_what_fails_behind_it(
+def test_the_client_is_asked_for_the_reason_of_what_fails_behind_a_refused_record(
     monkeypatch: pytest.MonkeyPatch, call: str, code: int, words: str
 ) -> None:
     class Refused(FakeSender):
+        has_begun, flushes = False, 0
+
+        def begin(self) -> None:
+            if self.has_begun:
+                raise KafkaException(KafkaError(code))
+            self.has_begun = True
+
         def send(self, batch: pa.RecordBatch) -> None:
             if call == "send":
                 raise KafkaException(KafkaError(KafkaError._STATE))
 
         def flush(self, seconds: float) -> int:
+            # A record behind the refused one may never get an answer.
+            self.flushes += 1
             return 1
 
-        def answer(self) -> Answer:
-            return Answer(None, None, KafkaError(code))
+        def poll(self, seconds: float) -> None:
+            raise AssertionError("waits for what may never come")
 
-    monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: Refused())
+        def answer(self) -> Answer:
+            return Answer(error=KafkaError(KafkaError._PURGE_QUEUE))
+
+    sender = Refused()
+    monkeypatch.setattr(transactional, "MOST_ON_ITS_WAY", -1)
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: sender)
     writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
     batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
     with pytest.raises(PermanentError, match=words):
         (writer.send(batch), writer.commit("g", "s"))
+    assert sender.flushes <= 1
+
+
+@pytest.mark.parametrize("name", ["queue.buffering.max.kbytes", "queue.buffering.max.messages", "message.max.bytes"])
+def test_a_small_queue_of_a_connection_is_none_of_a_restore(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A record that is larger waited for room for ever."""
+    configs: list[dict[str, Any]] = []
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda _, config: configs.append(config) or FakeSender())
+    TransactionalWriter({"bootstrap.servers": "nobody:9", name: "1000", "linger.ms": "1"}, "id", NAME)
+    assert configs[0]["linger.ms"] == "1"
+    assert configs[0][name] > 1_000_000
+
+
+def test_credentials_that_were_refused_before_a_commit_are_no_reason_of_a_later_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Silent(FakeSender):
+        is_silent = False
+
+        def flush(self, seconds: float) -> int:
+            if self.is_silent:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            return 0
+
+        def answer(self) -> Answer:
+            return Answer(0, 0)
+
+    sender = Silent()
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: sender)
+    writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
+    batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
+    writer._complaints(KafkaError(KafkaError._AUTHENTICATION))
+    (writer.send(batch), writer.commit("g", "s"))
+    sender.is_silent = True
+    writer.send(batch)
+    with pytest.raises(UncertainError):
+        writer.commit("g", "s")

@@ -1,5 +1,6 @@
 """The way a task hands on an error: of ours it is told as a value, unless another try of Spark's may help."""
 
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark import sink as module
 from kafka_archiver.spark.engine import tries
 from kafka_archiver.spark.sink import Sink, failed, unpacked
+from kafka_archiver.values.garbage_collector import pass_over_modules
 from tests.support.values import plan
 
 pytestmark = pytest.mark.unit
@@ -55,6 +57,17 @@ def test_what_nobody_can_mend_goes_before_what_may_pass() -> None:
     assert type(failed(failures)) is IntegrityError
     assert type(failed(failures[:1])) is TransientError
     assert failed([]) is None
+
+
+def test_no_collection_looks_at_modules_once_a_task_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
+    pass_over_modules.cache_clear()
+    sink = Sink(plan(), "memory://x", {}, Limits(), WriteJob(archive="a", settings=Settings()), None, 1)
+    sink.begin()
+    # Another task of the same process: by now there may be more than modules.
+    sink.begin()
+    assert frozen == [1]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,6 +99,27 @@ def test_an_upload_fails(limits: Limits, method: str, at: int, error: BaseExcept
     assert sorted(store.aborted) == sorted(store.began)
     assert not list(store.list_uploads(""))
     assert not list(store.list(""))
+
+
+@pytest.mark.parametrize("hours", [1, 2])
+@pytest.mark.parametrize(
+    ("method", "error"), [("start_upload", OSError("gone")), ("upload_part", OSError("gone")), ("", None)]
+)
+def test_a_thread_is_started_only_if_there_is_other_work_meanwhile(
+    hours: int, method: str, error: BaseException | None
+) -> None:
+    threads = []
+
+    class Noting(Faulty):
+        def start_upload(self, key: str) -> PendingUpload:
+            threads.append(threading.current_thread())
+            return super().start_upload(key)
+
+    store = Noting(method, 1, error)
+    with pytest.raises(OSError, match="gone") if error else nullcontext():
+        write(chunk_of(0, 9), cut([Row(i, i % hours * HOUR) for i in range(9)], 9), store)
+    assert (threading.main_thread() in threads) == (hours == 1)
+    assert sorted(store.aborted) == sorted(store.began if error else [])
 
 
 def test_parts_are_sent_by_so_many_threads_and_no_more(limits: Limits) -> None:

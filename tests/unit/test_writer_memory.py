@@ -120,7 +120,7 @@ class Given:
     def write(self, batch: pa.RecordBatch) -> list[bytearray]:
         return [self._buffer]
 
-    def send(self, part: PartBuffer) -> None:
+    def send(self, part: PartBuffer, last: bool) -> None:
         self.sent.append(cast(bytes, part.take()))
 
 

@@ -1,4 +1,6 @@
-"""The bounds of a YAML file and its values: what Airflow's database, JSON and the memory of a process can hold."""
+"""The bounds of a YAML file, and of its values once `yaml_text` has parsed it: what Airflow's database, JSON and the
+memory of a process can hold.
+"""
 
 import os
 import stat

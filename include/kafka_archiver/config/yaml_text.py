@@ -1,4 +1,4 @@
-"""YAML text as values, with the environment variables in it. Pure."""
+"""Parses YAML text: which YAML is refused (keys given twice, too deep), and the environment variables in it. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -15,11 +15,13 @@ from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.jobs.registry import Run, read_document, run_of
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, Failure
 from kafka_archiver.spark.failures import exit_code, one_line, understand
+from kafka_archiver.values.garbage_collector import seldom_collecting
 
 
 def run_program(arguments: Sequence[str]) -> NoReturn:
     """Do the job of the document, and exit with its code."""
-    code = main(arguments)
+    with seldom_collecting():
+        code = main(arguments)
     # Without this, Python searches all objects for cycles before it exits: a tenth of a CPU second.
     gc.freeze()
     sys.exit(code)

@@ -1,4 +1,7 @@
-"""Reads topics, watermarks and the archive's group from the brokers; writes only the group's offsets."""
+"""Reads topics, watermarks and the archive's group from the brokers; writes only the group's offsets.
+
+Before a topic or records are called gone, `Cluster.look_anew` waits for `SESSION_SECONDS`; then the caller asks again.
+"""
 
 import re
 import time

@@ -17,13 +17,19 @@ from kafka_archiver.values.ranges import TopicPartition
 
 # Seconds to wait for room in a full queue, until it is tried again.
 PAUSE = 0.05
+# The client drops records because another one was refused, or because it is closed.
+DROPPED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 
 class Answer(NamedTuple):
-    """The broker's answers about a transaction's records: the offsets of the first and the last, or an error."""
+    """The broker's answers about a transaction's records: the offsets of the first and the last, or an error.
 
-    first: int | None
-    last: int | None
+    Without an offset, the broker has the record and does not say where. The error is the first refusal; of what was
+    dropped because of it, the client may speak before.
+    """
+
+    first: int | None = None
+    last: int | None = None
     error: KafkaError | None = None
 
 
@@ -34,7 +40,10 @@ class Sender(Protocol):
         """Fence earlier producers of the transactional id."""
 
     def begin(self) -> None:
-        """Begin a transaction."""
+        """Begin a transaction.
+
+        :raises KafkaException: one is open; if that has failed, with the reason.
+        """
 
     def send(self, batch: pa.RecordBatch, /) -> None:
         """Take over records of `COLUMNS`."""
@@ -76,8 +85,7 @@ class ObjectSender:
     ) -> None:
         self._name, self._brokers = name, brokers
         self._producer = confluent_kafka.Producer({**config, "error_cb": error_cb})
-        self._first, self._last = _Delivery(), _Delivery()
-        self._is_new = True
+        self._answers, self._sent = _Answers(), 0
         # The metadata of groups: each needs a consumer.
         self._groups: dict[str, Any] = {}
 
@@ -88,27 +96,15 @@ class ObjectSender:
     def begin(self) -> None:
         """Begin a transaction."""
         self._producer.begin_transaction()
-        self._is_new = True
+        self._answers, self._sent = _Answers(), 0
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Take over records of `COLUMNS`."""
-        if self._is_new:
-            self._first = self._last = _Delivery()
-            self._produce(batch.slice(0, 1), self._first)
-            batch, self._is_new = batch.slice(1), False
-        if last := batch.num_rows:
-            self._last = _Delivery()
-            self._produce(batch.slice(0, last - 1), None)
-            self._produce(batch.slice(last - 1), self._last)
-        self._producer.poll(0)
-
-    def _produce(self, batch: pa.RecordBatch, answer: "_Delivery | None") -> None:
-        """Produce records; `answer` gets the broker's answer about each.
+        """Take over records of `COLUMNS`.
 
         `produce_batch` of confluent-kafka drops timestamps and headers, so it is a call a record: the arguments by
         position, which saves a third of the call.
         """
-        produce, topic, partition = self._producer.produce, self._name.topic, self._name.partition
+        produce, topic, partition, answers = self._producer.produce, *self._name, self._answers
         rows = zip(
             batch.column("value").to_pylist(),
             batch.column("key").to_pylist(),
@@ -119,10 +115,12 @@ class ObjectSender:
         for value, key, timestamp, headers in rows:
             while True:
                 try:
-                    produce(topic, value, key, partition, answer, None, timestamp, headers)
+                    produce(topic, value, key, partition, answers, None, timestamp, headers)
                     break
                 except BufferError:
                     self._producer.poll(PAUSE)
+            self._sent += 1
+        self._producer.poll(0)
 
     def poll(self, seconds: float) -> None:
         """Take answers, and wait for the next one."""
@@ -130,15 +128,17 @@ class ObjectSender:
 
     def waiting(self) -> int:
         """Return how many records have no answer yet."""
-        return len(self._producer)
+        return self._sent - self._answers.records
 
     def flush(self, seconds: float) -> int:
         """Wait for the answers. Returns how many records have none."""
-        return int(self._producer.flush(seconds))
+        self._producer.flush(seconds)
+        return self.waiting()
 
     def answer(self) -> Answer:
         """Return the answers about the open transaction, so far."""
-        return Answer(self._first.offset, self._last.offset, self._first.error or self._last.error)
+        answers = self._answers
+        return Answer(error=answers.error) if answers.error else Answer(answers.first, answers.last)
 
     def send_offset(self, group: str, offset: int, stamp: str, seconds: float) -> None:
         """Set the group's offset of the partition in the open transaction."""
@@ -163,16 +163,26 @@ class ObjectSender:
             self._producer.close()
 
 
-class _Delivery:
-    """The answer about one record: its offset, or an error. librdkafka calls it while the producer is polled."""
+class _Answers:
+    """The answers about the records of a transaction, as drain.c notes them.
+
+    librdkafka calls it while the producer is polled, for record after record as they were sent if none is refused.
+    """
 
     def __init__(self) -> None:
-        self.offset: int | None = None
+        self.records = 0
+        self.first: int | None = None
+        self.last: int | None = None
         self.error: KafkaError | None = None
 
     def __call__(self, error: KafkaError | None, message: Any) -> None:
-        self.error = error
-        self.offset = None if error else message.offset()
+        self.records += 1
+        if error is None:
+            self.last = message.offset()
+            if self.records == 1:
+                self.first = self.last
+        elif self.error is None or self.error.code() in DROPPED:
+            self.error = error
 
 
 def _header_pairs(headers: pa.Array) -> Iterator[list[tuple[str, str | bytes | None]] | None]:

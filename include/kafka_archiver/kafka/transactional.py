@@ -6,6 +6,7 @@ use: close it, create another.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
@@ -34,22 +35,29 @@ from kafka_archiver.values.ranges import Range, TopicPartition
 
 # Seconds for each request of a transaction; how much more a call may take, as some ignore their timeout; and to close.
 SECONDS, MORE, CLOSE = 60.0, 30.0, 10.0
+# Seconds after which to look if a record has failed, while others have no answer yet.
+FLUSH = 0.5
 # The broker aborts a transaction that is open for longer. A restore's are far shorter.
 TRANSACTION_MS = 300_000
 # Less than this, the brokers would abort them, and it would look like another attempt's doing.
 LEAST_TRANSACTION_MS = 30_000
-# Waits of `PAUSE` for the answer about a record that was refused.
-_REFUSAL_TRIES = 40
 _TUNING = {
     # A commit does not wait for it.
     "linger.ms": 200,
     "compression.type": "lz4",
-    # Not its limits decide how much is on its way, as a record may be larger.
+    "batch.num.messages": 1_000_000,
+}
+# A connection does not change these.
+_FIXED = {
+    # Not its limits decide how much is on its way: a record that is larger would wait for room for ever.
     "queue.buffering.max.messages": 10_000_000,
     "queue.buffering.max.kbytes": 2_097_151,
-    "batch.num.messages": 1_000_000,
     # The broker's limit decides; a smaller one of the client would refuse records that fit.
     "message.max.bytes": 1_000_000_000,
+    # The answers say where records are.
+    "delivery.report.only.error": False,
+    "enable.idempotence": True,
+    "log_level": 2,
 }
 # librdkafka puts records together up to this size, and the broker refuses the batch as it would a record.
 LARGEST_BATCH = 1_000_000
@@ -58,8 +66,9 @@ LARGEST_BATCH = 1_000_000
 MOST_ON_ITS_WAY = 3 * LARGEST_BATCH
 _FENCED = {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
 _REFUSED_WITH_OTHERS = (
-    "the broker refuses it, or another record of its batch (a compacted topic takes no record without a key, and one "
-    "with message.timestamp.before.max.ms or after.max.ms none that is older or later)"
+    "the broker refuses it, or another record of its batch. A compacted topic takes no record without a key: set "
+    "`cleanup.policy=delete` for the time of the restore. One with message.timestamp.before.max.ms or after.max.ms "
+    "takes none that is older or later: raise them"
 )
 _REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE: "it is larger than the topic's max.message.bytes; raise it",
@@ -131,9 +140,8 @@ class TransactionalWriter:
             "transaction.timeout.ms": TRANSACTION_MS,
             "batch.size": max(1, min(LARGEST_BATCH, largest_batch)),
             **native_properties(properties),
+            **_FIXED,
             "transactional.id": transactional_id,
-            "enable.idempotence": True,
-            "log_level": 2,
         }
         _require_time(str(config["transaction.timeout.ms"]))
         try:
@@ -164,24 +172,29 @@ class TransactionalWriter:
         batch = batch if batch.schema.equals(COLUMNS) else normalised(batch)
         try:
             for piece in _pieces(batch):
-                while self._on_its_way.size(self._sender.waiting()) > MOST_ON_ITS_WAY:
+                # Behind a record that failed, some never get an answer.
+                while self._is_busy() and not self._sender.answer().error:
                     self._sender.poll(PAUSE)
                 self._sender.send(piece)
                 self._rows += piece.num_rows
                 self._on_its_way.add(piece.num_rows, piece.nbytes)
         except KafkaException as error:
-            # Behind a record that was refused, the client says no more than that it is.
-            refusal = self._refusal() if error.args[0].code() == KafkaError._STATE else None
-            self._raise(refusal or error.args[0], f"write a record to {self._name}", error)
+            self._raise(self._reason(error.args[0]), f"write a record to {self._name}", error)
 
-    def _refusal(self) -> KafkaError | None:
-        """Return the answer about a record that was refused, which may come a moment later; None: there is none."""
-        for _ in range(_REFUSAL_TRIES):
-            if refusal := self._sender.answer().error:
-                # Of what it had not sent yet, the client says that it is gone, perhaps first.
-                return None if refusal.code() == KafkaError._PURGE_QUEUE else refusal
-            self._sender.poll(PAUSE)
-        return None
+    def _is_busy(self) -> bool:
+        return self._on_its_way.size(self._sender.waiting()) > MOST_ON_ITS_WAY
+
+    def _reason(self, error: KafkaError) -> KafkaError:
+        """Return the reason why the open transaction has failed.
+
+        Behind a record that was refused the client takes no more and drops what it has, without the reason. It gives
+        the reason at once to who would begin another transaction; the answer about the record may come later.
+        """
+        failed = self._called("begin a transaction", self._sender.begin)
+        reason: KafkaError | None = failed.args[0] if isinstance(failed, KafkaException) else None
+        if reason and reason.code() != KafkaError._STATE:
+            return reason
+        return self._sender.answer().error or error
 
     def commit(self, group: str, stamp: str) -> Range:
         """Commit the open transaction, and with it the offset behind its last record as the progress of the group.
@@ -193,10 +206,10 @@ class TransactionalWriter:
         :raises UncertainError: it may be committed or not. :raises FencedError, PermanentError: it is not.
         """
         assert self._rows, "no transaction is open"
-        waiting = self._do(f"write to {self._name}", lambda: self._sender.flush(self._seconds))
+        waiting = self._do(f"write to {self._name}", self._flush)
         answer = self._sender.answer()
         if answer.error:
-            self._raise(answer.error, f"write a record to {self._name}")
+            self._raise(self._reason(answer.error), f"write a record to {self._name}")
         if waiting:
             raise UncertainError(f"the brokers did not take all records for {self._name} within {self._seconds:.0f} s")
         start, last = answer.first, answer.last
@@ -206,8 +219,20 @@ class TransactionalWriter:
         what = f"commit records of {self._name} with the progress in group {group}"
         self._do(what, lambda: self._sender.send_offset(group, last + 1, stamp, self._seconds))
         self._do(what, lambda: self._sender.commit(self._seconds))
+        self._complaints.forget()
         self._rows = 0
         return Range(start, last + 1)
+
+    def _flush(self) -> int:
+        """Wait until all records have answers, or one has failed: others may then never get one.
+
+        Returns how many have none.
+        """
+        end = time.monotonic() + self._seconds
+        while waiting := self._sender.flush(FLUSH):
+            if self._sender.answer().error or time.monotonic() > end:
+                break
+        return waiting
 
     def close(self) -> None:
         """Close the producer. An open transaction is aborted, by it or by whoever comes next."""
@@ -218,7 +243,19 @@ class TransactionalWriter:
                 _abandoned.append(sender)
 
     def _do(self, what: str, call: Callable[[], Any], began: bool = True) -> Any:
-        """Call the client, for a limited time: with a coordinator that is down, some calls ignore their timeouts."""
+        """Call the client, and return its answer."""
+        result = self._called(what, call)
+        if isinstance(result, KafkaException):
+            self._raise(result.args[0], what, result, began)
+        if isinstance(result, BaseException):
+            raise UncertainError(f"{self._complaints.brokers}: could not {what}: {result}") from result
+        return result
+
+    def _called(self, what: str, call: Callable[[], Any]) -> Any:
+        """Call the client, for a limited time: with a coordinator that is down, some calls ignore their timeouts.
+
+        Returns its answer, or the error that it raised.
+        """
         answer: list[Any] = []
 
         def run() -> None:
@@ -233,17 +270,15 @@ class TransactionalWriter:
         if not _in_time(run, self._seconds + MORE):
             _abandoned.append(self.__dict__.pop("_sender"))
             raise UncertainError(f"{self._complaints.brokers}: no answer to: {what}")
-        [result] = answer
-        if isinstance(result, KafkaException):
-            self._raise(result.args[0], what, result, began)
-        if isinstance(result, BaseException):
-            raise UncertainError(f"{self._complaints.brokers}: could not {what}: {result}") from result
-        return result
+        return answer[0]
 
     def _raise(self, error: KafkaError, what: str, cause: Exception | None = None, began: bool = True) -> NoReturn:
         code, brokers = error.code(), self._complaints.brokers
         if code in _FENCED:
-            raise FencedError(f"{brokers}: could not {what}: another attempt writes {self._name} now") from cause
+            raise FencedError(
+                f"{brokers}: could not {what}: another attempt writes {self._name} now, or the transaction was open "
+                "for longer than transaction.timeout.ms, and the brokers have ended it"
+            ) from cause
         if code in _REFUSED:
             reason = f"{_REFUSED[code]} ({foreign(error.str())})"
             raise PermanentError(f"{brokers}: could not {what}: {reason}") from cause

@@ -37,6 +37,13 @@ class DerivedDocuments(Documents):
             raise self._foreign(key, "hour_start", stored.document.hour_start, f"hour {hour}")
         return stored
 
+    def proof_gone(self, hour: int | None) -> IntegrityError:
+        """Return the error about an hour whose proof existed."""
+        return IntegrityError(
+            f"{self._name(hour_document(self.archive, hour))} is gone.",
+            *advise(repair(self.archive), " computes it again"),
+        )
+
     def put_hour(self, proof: HourProof, before: Stored[HourProof]) -> bool:
         """Replace the hour's proof that was read. False when another process was faster."""
         return self._replace(hour_document(self.archive, proof.hour), self._bytes(proof), before)

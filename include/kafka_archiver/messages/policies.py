@@ -22,14 +22,21 @@ NullValue = Literal["archive", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice of a policy, and its effect. `is_for_ever`: nobody can take it back, so the page asks before."""
+    """A choice of a policy, and its effect. `is_for_ever`: nobody can take it back, so the page asks before.
+
+    `deed`: the same as an order, for a button and its question; empty: the page names the choice.
+    """
 
     name: str
     effect: str
     is_for_ever: bool = False
+    deed: str = ""
 
 
 _FAIL = Choice("fail", "the run stops")
+_NEW_GENERATION = Choice(
+    "new_generation", "the log is archived anew, beside the old objects", True, "begin a new generation"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +67,17 @@ _ALL = (
     Policy(
         "lost_offsets",
         "Kafka removed records before they were archived",
-        (_FAIL, Choice("record_loss", "the missing offsets are recorded as lost for ever", is_for_ever=True)),
+        (
+            _FAIL,
+            Choice("record_loss", "the missing offsets are recorded as lost for ever", True, "record the loss"),
+        ),
         "retention-passed",
         "a log that begins at the archive's position or before",
     ),
     Policy(
         "recreated_topic",
         "the log is not the one that was archived",
-        (_FAIL, Choice("new_generation", "the log is archived anew, beside the old objects", is_for_ever=True)),
+        (_FAIL, _NEW_GENERATION),
         "topic-recreated",
         "the log that was archived so far",
     ),
@@ -84,7 +94,7 @@ _ALL = (
         (
             _FAIL,
             Choice("follow_ledger", "archiving goes on where the ledger ends"),
-            Choice("new_generation", "the log is archived anew, beside the old objects", is_for_ever=True),
+            _NEW_GENERATION,
         ),
         "group-moved",
         "the group at the archive's position",
@@ -141,6 +151,13 @@ class ReadPolicies:
         """Return those of all policies of an archive."""
         own: dict[str, Any] = {field.name: choices[field.name] for field in fields(cls)}
         return cls(**own)
+
+
+def deeds(choices: Mapping[str, str]) -> str:
+    """Return the choices of these policies as one order: "Record the loss"; empty if one of them has no such words."""
+    words = [POLICIES[policy].choice(choice).deed for policy, choice in choices.items()]
+    text = " and ".join(dict.fromkeys(words)) if all(words) else ""
+    return text[:1].upper() + text[1:]
 
 
 def effects(names: Iterable[str]) -> str:

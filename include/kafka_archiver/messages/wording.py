@@ -12,6 +12,11 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
+def offset_span(start: int, end: int) -> str:
+    """Return the offsets from `start` up to, not including, `end`: "offset 5", "offsets 5–9"."""
+    return f"offset {start}" if end - start == 1 else f"offsets {start}–{end - 1}"
+
+
 def size(number: int) -> str:
     """Return bytes in the largest unit that gives at least 1: "3.4 MB"."""
     if number < 1000:

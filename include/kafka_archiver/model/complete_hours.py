@@ -5,6 +5,7 @@
 
 from typing import Literal, NamedTuple
 
+from kafka_archiver.messages.wording import offset_span
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress
@@ -13,7 +14,7 @@ from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.documents import UtcTime
 from kafka_archiver.values.intervals import hours_between, to_hour
-from kafka_archiver.values.ranges import Range, TopicPartition, subtract
+from kafka_archiver.values.ranges import Range, subtract
 
 # open: more may come. complete: nothing is missing. incomplete: past, and what is missing will not come by itself.
 Verdict = Literal["open", "complete", "incomplete"]
@@ -85,6 +86,10 @@ def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) ->
 
 def reason_for_holes(progress: Progress) -> str:
     """Return the reason why hours before `whole_from` are incomplete."""
-    holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
+    holes = [
+        f"{offset_span(*hole)} of {older.topic}, partition {older.partition}"
+        for older, left in progress.older_holes()
+        for hole in left
+    ]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
-    return f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour"
+    return f"the archive does not have {'; '.join(holes[:3])}{more}, whose records may be of this hour"

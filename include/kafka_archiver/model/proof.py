@@ -7,13 +7,17 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from pydantic import Field
+
+from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
-from kafka_archiver.values.intervals import hour_start, to_hour
+from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
+from kafka_archiver.values.ranges import Range, subtract
 
 # Objects in a page; a proof with twice as many moves its oldest contributions to a page.
 PAGE = 1000
@@ -52,6 +56,7 @@ class HourProof(Document):
     objects that cannot be recovered. `number`: the last run of the line that changed the proof.
     `runs`: what each run added, in the order of the line. For an hour with many objects the first ones are in pages;
     `pages` has the number of each page's last run, `replaced` the runs in pages that a rebuild has replaced.
+    `former_gone`: the proof before this one was gone, so what earlier runs added is missing.
     """
 
     document: Literal["kafka-archiver/hour"] = "kafka-archiver/hour"
@@ -73,6 +78,8 @@ class HourProof(Document):
     pages: tuple[int, ...] = ()
     replaced: tuple[str, ...] = ()
     runs: tuple[Contribution, ...] = ()
+    # Not written if False.
+    former_gone: bool = Field(default=False, exclude_if=lambda gone: not gone)
 
     @property
     def hour(self) -> int | None:
@@ -94,6 +101,17 @@ class HourPage(Document):
     hour_start: UtcTime | None
     page: int
     runs: tuple[Contribution, ...]
+
+
+def hours_with_proofs(progress: Progress) -> tuple[Range, ...]:
+    """Return the hours that must have a proof of their own: they were judged, with or without records, and no stretch
+    has them. Other hours may have one.
+    """
+    if progress.begun is None or progress.closed_until is None:
+        return ()
+    judged = hours_between(progress.begun, progress.closed_until)
+    stretches = [Range(stretch.hours.start, stretch.hours.stop) for stretch in progress.stretches]
+    return subtract(Range(judged.start, judged.stop), stretches) if judged else ()
 
 
 def proof_in_a_stretch(progress: Progress | None, hour: int | None) -> HourProof | None:
@@ -123,6 +141,7 @@ def prove(
     replaced: Contribution | None = None,
     complete_before: bool = False,
     lost: int = 0,
+    former_gone: bool = False,
 ) -> HourProof:
     """The hour's proof after this run; a run that the proof has already changes nothing.
 
@@ -130,6 +149,7 @@ def prove(
     :param replaced: what the superseded run had added.
     :param complete_before: the hour was complete before this run, with or without a proof.
     :param lost: how many more rows are lost with this run; negative if the run has lost rows again.
+    :param former_gone: the hour had a proof, and it is gone.
     """
     if before and before.number >= plan.number:
         return before
@@ -139,6 +159,7 @@ def prove(
         number=plan.number,
         status="open",
         changed_by=plan.run,
+        former_gone=former_gone,
     )
     runs = tuple(c for c in previous.runs if replaced is None or c.number != replaced.number)
     in_a_page = replaced is not None and len(runs) == len(previous.runs)
@@ -146,11 +167,13 @@ def prove(
     added = _contribution(hour, plan, manifest, late)
     gone = previous.lost_rows + lost
     status, closes = previous.status, False
-    if gone:
+    if gone or previous.former_gone:
         status = "incomplete"
     elif previous.lost_rows or (judgement.status != "open" and previous.status != "complete"):
         status, closes = judgement.status, judgement.status == "complete"
     reason = f"objects with {gone:,} rows are gone for good" if gone else judgement.reason
+    if previous.former_gone:
+        reason = f"its proof was gone when a run added to it; {repair(plan.archive).quoted} computes it again"
     fields = {
         "status": status,
         "reason": reason if status == "incomplete" else None,

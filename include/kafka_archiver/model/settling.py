@@ -10,7 +10,7 @@ from kafka_archiver.model.complete_hours import Judgement, complete_if_ordered, 
 from kafka_archiver.model.manifest import Manifest, Outcome, Settled
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.proof import Contribution, HourProof, proof_in_a_stretch, prove
+from kafka_archiver.model.proof import Contribution, HourProof, hours_with_proofs, proof_in_a_stretch, prove
 from kafka_archiver.model.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, merge, subtract
@@ -134,6 +134,14 @@ class Settling:
         whole = to_hour(lacked) if lacked and lacked != self._summary.whole_from else None
         return max(filter(None, (first, whole)), default=None)
 
+    @cached_property
+    def _proved(self) -> tuple[Range, ...]:
+        return hours_with_proofs(self.before)
+
+    def had_proof(self, hour: int | None) -> bool:
+        """Return whether an hour must have had a proof of its own before the run."""
+        return hour is not None and any(hour in hours for hours in self._proved)
+
     def known(self, hour: int | None, proof: HourProof | None) -> HourProof | None:
         """Return what is known of an hour before the run.
 
@@ -141,15 +149,19 @@ class Settling:
         """
         return proof or proof_in_a_stretch(self.before, hour)
 
-    def prove(self, hour: int | None, known: HourProof | None, replaced: Contribution | None) -> HourProof:
+    def prove(
+        self, hour: int | None, known: HourProof | None, replaced: Contribution | None, former_gone: bool = False
+    ) -> HourProof:
         """The proof of an hour after the run; the known proof if the run changes nothing.
 
         :param replaced: what the superseded run had added.
+        :param former_gone: the hour had a proof, and it is gone.
         """
         judgement = self._judge(hour)
         # An hour from before the archive may be complete without a proof.
         whole = judge_hour(self.before, hour).status == "complete"
-        return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, self._lost.get(hour, 0))
+        lost = self._lost.get(hour, 0)
+        return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, lost, former_gone)
 
     def done(self, proofs: Iterable[HourProof]) -> Settled:
         """Return the record of settling the run.

@@ -208,6 +208,17 @@ def losses(
         yield Loss(Unsure(until=until, reason=reason), shorter)
 
 
+def unsure_by_plan(plan: Plan) -> UtcTime | None:
+    """Return the time before which hours can no longer become complete by what a plan records as lost; None: nothing.
+
+    Without what the plan may assume about the order of times: with that, it may be earlier.
+    """
+    planned = plan.at_latest or plan.planned_at + _CLOCKS
+    moments = [planned for partition in plan.partitions if partition.anew or partition.cut]
+    moments += [_earliest(planned, partition) for partition in plan.partitions if partition.lost]
+    return hour_after(max(moments)) if moments else None
+
+
 def hour_after_plan(plan: Plan) -> UtcTime:
     """Return the first hour that begins after a plan was made, by the later clock."""
     return hour_after(plan.at_latest or plan.planned_at + _CLOCKS)

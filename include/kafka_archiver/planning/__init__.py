@@ -1,5 +1,6 @@
 """Decides which offsets a plan takes of each partition, by policies where the brokers are in a strange state.
 
-`state`: a partition at planning; `beginnings`: where its range starts; `policies`: the decisions about strange states;
-`partitions`: the offsets that a plan takes; `left_out`: the offsets that no plan has.
+`survey`: asks the brokers; `partition_state`: a partition at planning; `beginnings`: where its range starts;
+`policy_decisions`: the decisions about strange states; `planned_ranges`: the offset ranges that a plan takes, cut to
+`source.max_records_per_run`; `left_out`: the offsets that no plan has.
 """

@@ -1,4 +1,4 @@
-"""The offsets of an interval, by Kafka's time index and by the times of records behind wrong clocks."""
+"""The offsets that a backfill looks at for its interval: by Kafka's time index, and behind wrong clocks."""
 
 import logging
 from collections.abc import Mapping, Sequence

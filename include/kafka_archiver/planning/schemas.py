@@ -1,4 +1,7 @@
-"""The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
+"""The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them.
+
+Their fingerprints are made by `model.schemas.Schema.fingerprint`; `schema_versions` puts them into the plan's writers.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple

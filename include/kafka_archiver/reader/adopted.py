@@ -73,17 +73,22 @@ def adopted_record(
 
 def placed_rows(
     ledger: Ledger, partition: AdoptedPartition, offsets: Range
-) -> Iterator[tuple[list[AdoptedObject], pa.RecordBatch]]:
+) -> Iterator[tuple[list[AdoptedObject], Iterator[pa.RecordBatch]]]:
     """Yield the rows with known offsets, by offset, each offset once: the objects that may have them, which overlap,
-    and a batch with `OFFSET`.
+    and batches with `OFFSET`. Nothing of the objects is read before the batches are; take them all.
 
     :raises IntegrityError: an object is missing or damaged.
     """
     last = -1
-    for group in _groups(item for item in _objects(ledger, partition, offsets) if item.offsets == "each"):
+
+    def rows(group: list[AdoptedObject]) -> Iterator[pa.RecordBatch]:
+        nonlocal last
         for batch in _of_group(ledger, group, offsets, last):
             last = int(column(batch, OFFSET.name)[-1])
-            yield group, batch
+            yield batch
+
+    for group in _groups(item for item in _objects(ledger, partition, offsets) if item.offsets == "each"):
+        yield group, rows(group)
 
 
 def adopted_object(ledger: Ledger, key: str) -> AdoptedObject | None:

@@ -30,6 +30,14 @@ _PLACE = re.compile(r"(?P<topic>[^+@]+)\+(?P<partition>\d{1,10})@(?P<offset>\d{1
 _VALUES = pa.schema([*(RECORD.field(name) for name in ("topic", "partition", "offset", "value"))])
 
 
+class DeadLetterError(ConfigError):
+    """A record is a dead letter. `entry`: the object that has it."""
+
+    def __init__(self, message: str, entry: ObjectEntry) -> None:
+        super().__init__(message)
+        self.entry = entry
+
+
 def record_place(text: str) -> tuple[TopicPartition, int]:
     """Return the partition and the offset of `orders+3@12345`.
 
@@ -176,9 +184,10 @@ class Lookup:
         where, name = f"{self.name} offset {offset}", run.plan.run
         for entry in run.manifest.dead_letters:
             if _has(entry, account, offset) and self._is_dead_letter(run, entry, offset):
-                return ConfigError(
+                return DeadLetterError(
                     f"{where} is a dead letter; its reason is the `error` that this shows: "
-                    f"airflow archive print {self.ledger.store.url}/{entry.key}"
+                    f"airflow archive print {self.ledger.store.url}/{entry.key}",
+                    entry,
                 )
         lost = [entry.key for entry in run.manifest.lost_objects if _has(entry, account, offset)]
         if lost:

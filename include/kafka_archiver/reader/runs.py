@@ -1,8 +1,9 @@
 """The runs that count: that of one offset with few requests, or those that may have some records."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
@@ -13,6 +14,8 @@ from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import ObjectName, split_object_key, split_run, topic_prefix
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import hours_with_proofs
+from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 THREADS = 16
@@ -45,10 +48,21 @@ class Plans:
         return self._plans[number]
 
     def all(self) -> Iterator[Plan]:
-        """Yield every plan, in the line's order; none of them is kept. :raises IntegrityError: one is gone."""
+        """Yield every plan, in the line's order; none of them is kept.
+
+        :raises IntegrityError: one is gone, or a run was planned twice.
+        """
+        runs = set[str]()
         with ThreadPoolExecutor(THREADS) as pool:
-            yield from pool.map(self._settled, range(1, self.progress.settled + 1))
-        yield from self.unsettled
+            for plan in chain(pool.map(self._settled, range(1, self.progress.settled + 1)), self.unsettled):
+                if plan.run in runs:
+                    raise self.planned_twice(plan.run)
+                runs.add(plan.run)
+                yield plan
+
+    def planned_twice(self, run: str) -> IntegrityError:
+        """Return the error about a run whose documents were deleted, and that was planned again then."""
+        return self._gone(f"the documents of the first plan of run {run}, which was planned twice")
 
     def _settled(self, number: int) -> Plan:
         plan = self.ledger.planned(number)
@@ -202,7 +216,9 @@ def counting_runs(plans: Plans, select: Select) -> list[Run]:
 def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool = False) -> list[Run]:
     """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled.
 
-    :param dead_letters: also those that have only dead letters of these hours, which no proof counts: a LIST or more.
+    :param dead_letters: also those that have only dead letters of these hours, which no proof counts: a LIST or more;
+        and if hours from before the first run, or in a stretch, have no proof: by all manifests. A proof may be gone.
+    :raises IntegrityError: an hour was judged, and its proof is gone.
 
     Of many hours those with a proof of their own are listed: nobody asks for each hour since 1970.
     """
@@ -210,19 +226,45 @@ def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool
     known = hours if len(hours) <= _MANY else ledger.hours(hours)
     proved = [hour for hour in known if hour is not None and hour in hours]
     names = {plan.run for plan in plans.unsettled}
+    required = {hour for some in hours_with_proofs(plans.progress) for hour in range(*some) if hour in hours}
+    if gone := required - set(proved):
+        raise ledger.proof_gone(min(gone))
 
-    def of_hour(hour: int) -> list[str]:
-        proof = ledger.hour(hour, plans.progress)
-        return [contribution.run for contribution in ledger.contributions(proof)] if proof else []
+    def of_hour(hour: int) -> list[tuple[str, int]] | None:
+        # Runs that were settled since the progress was read are among the unsettled ones.
+        proof = ledger.stored_hour(hour).document
+        if proof.former_gone if proof else hour in required:
+            # Runs of this hour would be passed over.
+            raise ledger.proof_gone(hour)
+        return [(each.run, each.number) for each in ledger.contributions(proof)] if proof else None
 
     with ThreadPoolExecutor(THREADS) as pool:
-        for runs in pool.map(of_hour, proved):
-            names.update(runs)
-    intervals = {name.partition("+")[0] for name in names}
+        proofs = dict(zip(proved, pool.map(of_hour, proved), strict=True))
+    numbers = dict(chain.from_iterable(some for some in proofs.values() if some))
+    intervals = {name.partition("+")[0] for name in (*names, *numbers)}
     if dead_letters:
         intervals |= _intervals_with_dead_letters(plans, hours)
-    of_plans = (plan for interval in sorted(intervals) if (plan := plans.counting_in(interval)))
+        until = plans.progress.closed_until
+        judged = range(hours.start, min(hours.stop, to_hour(until))) if until else ()
+        if without := {hour for hour in judged if proofs.get(hour) is None}:
+            intervals |= _intervals_by_manifests(plans, without)
+    of_plans = [plan for interval in sorted(intervals) if (plan := plans.counting_in(interval))]
+    if twice := [plan.run for plan in of_plans if numbers.get(plan.run, plan.number) != plan.number]:
+        raise plans.planned_twice(twice[0])
     return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]
+
+
+def _intervals_by_manifests(plans: Plans, hours: Collection[int]) -> set[str]:
+    """Return the intervals of the runs whose manifests have records of hours: reads all, as for a restore of all."""
+
+    def of_run(run: str) -> bool:
+        commit = plans.end_of(run)
+        manifest = plans.ledger.sound_manifest(run, commit) if commit and commit.outcome == "committed" else None
+        return manifest is not None and any(hour in hours for entry in manifest.stored for hour in entry.hours)
+
+    runs = [plan.run for plan in plans.all()]
+    with ThreadPoolExecutor(THREADS) as pool:
+        return {run.partition("+")[0] for run, has in zip(runs, pool.map(of_run, runs), strict=True) if has}
 
 
 def _intervals_with_dead_letters(plans: Plans, hours: range) -> set[str]:

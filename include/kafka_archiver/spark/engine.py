@@ -162,8 +162,8 @@ def session(archive: str) -> SparkSession:
 
 def spark_context(archive: str) -> SparkContext:
     """Spark without SQL: enough for the native reader, and much faster to start than a session."""
-    conf = _submitted()
     _convert_numpy(False)
+    conf = _submitted()
     return SparkContext.getOrCreate(conf.setAll(list(local_dirs(conf).items())).setAppName(f"archive {archive}"))
 
 

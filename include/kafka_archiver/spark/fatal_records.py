@@ -2,7 +2,8 @@
 
 A trial works on the task's records in a process of its own, and says before each slice which offsets come. Where it
 ends, the next trial takes the records of that slice one by one, and a third the one record alone. Only a record that
-ends two processes, the second one by itself, is at fault.
+ends two processes, the second one by itself, is at fault. What becomes of it: `work/archive/set_aside` freezes it, and
+the policy `bad_record` decides (`records/writer/bad_records`).
 """
 
 import json

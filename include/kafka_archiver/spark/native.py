@@ -15,7 +15,6 @@ from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.spark.reading import Reads, kafka_reader, whole_chunk, wholes
 from kafka_archiver.spark.sink import Sink, results, unpacked
-from kafka_archiver.store import open_store
 from kafka_archiver.values.columns import column
 
 # The fixed cost of a chunk, counted in offsets: the requests for its objects.
@@ -40,11 +39,10 @@ def letters_reader(sink: Sink) -> Callable[[Sequence[Chunk]], Reads]:
     """Reads the dead letters of chunks of the sink's plan from the store."""
 
     def read(some: Sequence[Chunk]) -> Reads:
-        store = open_store(sink.url, sink.options)
         for chunk in some:
             # The search for a failing record asks for parts of chunks.
             whole = whole_chunk(sink.plan, chunk.name, chunk.start)
-            letters = read_letters(store, whole, sink.plan.letters_of(whole), sink.job.data_keys)
+            letters = read_letters(sink.store, whole, sink.plan.letters_of(whole), sink.job.data_keys)
             yield chunk, letters if chunk == whole else _within(letters, chunk)
 
     return read
@@ -76,7 +74,7 @@ def write_in_tasks(
             if failure := sink.failure(error):
                 return [*written, failure]
             # The driver does not get the results of a task that raises an exception: abort their uploads here.
-            abort(results(unpacked(written)), open_store(sink.url, sink.options))
+            abort(results(unpacked(written)), sink.store)
             raise
         return written
 

@@ -9,6 +9,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -30,8 +31,9 @@ from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Spool
-from kafka_archiver.store import open_store
+from kafka_archiver.store import Store, open_store
 from kafka_archiver.values.columns import column
+from kafka_archiver.values.garbage_collector import pass_over_modules
 from kafka_archiver.values.ranges import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -49,25 +51,22 @@ class Collected(AccumulatorParam[list[bytes]]):
     action: Spark takes them from exactly one attempt of each task.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report | None) -> None:
         self._report = report
 
     def __reduce__(self) -> tuple[object, ...]:
         # Executors only append; the report function stays in the driver.
-        return (Collected, (_silent,))
+        return (Collected, (None,))
 
     def zero(self, value: list[bytes]) -> list[bytes]:  # noqa: ARG002 - Spark's signature
         return []
 
     def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:  # noqa: N802 - Spark's name
-        for item in value2:
-            self._report(*pickle.loads(item))
+        if self._report:
+            for item in value2:
+                self._report(*pickle.loads(item))
         value1.extend(value2)
         return value1
-
-
-def _silent(_: Outcome, __: float) -> None:
-    pass
 
 
 def unpacked(pickled: Iterable[bytes]) -> list[Outcome]:
@@ -101,6 +100,11 @@ class Sink:
     collected: "Accumulator[list[bytes]] | None"
     tries: int
 
+    @cached_property
+    def store(self) -> Store:
+        """The store, for tasks: what has opened it cannot be pickled."""
+        return open_store(self.url, self.options)
+
     def begin(self) -> None:
         """Check this process, and remove what killed tasks left on disk. Each task calls this before it reads.
 
@@ -109,11 +113,12 @@ class Sink:
         sweep(self.limits.spill_directory)
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
         require_transforms(self.plan.settings, BatchOrigin(keys=self.job.keys))
+        pass_over_modules()
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
         started = time.monotonic()
-        result = write_chunk(chunk, batches, self.job, open_store(self.url, self.options), self.limits)
+        result = write_chunk(chunk, batches, self.job, self.store, self.limits)
         return self._tell(result, time.monotonic() - started)
 
     def failure(self, error: BaseException) -> bytes | None:

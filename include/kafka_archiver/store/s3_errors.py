@@ -119,6 +119,8 @@ _PERMANENT = {
     "InvalidPart": "{key} cannot be completed: its upload does not have these parts",
     "InvalidPartOrder": "{key} cannot be completed: its parts are not in ascending order",
     "KeyTooLongError": "the key is too long for {endpoint} (S3 allows 1024 bytes): {key}",
+    "InvalidObjectState": "{key} is in a storage class from which it must be restored before it can be read: restore "
+    "it (`aws s3api restore-object`), and correct the lifecycle rule of bucket {bucket}: none may move `_ledger/`",
     # An answer to HEAD has no body, so no code.
     "400": "{endpoint} refuses {operation} of {key} without a reason: often the credentials have expired, or the "
     "object is encrypted with another customer key (SSE-C)",

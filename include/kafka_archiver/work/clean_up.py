@@ -1,4 +1,7 @@
-"""Clean up: find and remove what killed attempts, zombies and rebuilds have left in the store."""
+"""Clean up: find and remove what killed attempts, zombies and rebuilds have left in the store.
+
+The next attempt of a run aborts its uploads sooner: `records/writer/finish_uploads.throw_away`.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence

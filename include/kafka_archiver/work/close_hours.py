@@ -158,13 +158,29 @@ def _hour_order(hour: int | None) -> int:
 def _prove_hour(ledger: Ledger, hour: int | None, change: Settling) -> HourProof | None:
     for _ in range(TRIES):
         stored = ledger.stored_hour(hour)
-        known = change.known(hour, stored.document)
-        proof = change.prove(hour, known, _contribution(ledger, known, change.plan.supersedes))
+        if is_strange := stored.document is not None and not is_of_the_line(ledger, stored.document, change.plan):
+            log.warning("the proof of hour %s is of a run that the line does not have: it does not count", hour)
+        own = None if is_strange else stored.document
+        known = change.known(hour, own)
+        # Else a new proof would say that the hour has only this run's records.
+        is_gone = is_strange or (own is None and change.had_proof(hour))
+        proof = change.prove(hour, known, _contribution(ledger, known, change.plan.supersedes), is_gone)
         if proof is known:
             return stored.document
         if put_proof(ledger, proof, stored):
             return proof
     raise TransientError(f"the proof of hour {hour} was changed by others {TRIES} times; try again")
+
+
+def is_of_the_line(ledger: Ledger, proof: HourProof, plan: Plan | None = None) -> bool:
+    """Return False if a proof is of a run that the line does not have: they are copies of different moments.
+
+    :param plan: the plan that is settled; what is of an earlier one is not looked for.
+    """
+    if plan and proof.number < plan.number:
+        return True
+    other = plan if plan and proof.number == plan.number else ledger.planned(proof.number)
+    return other is not None and other.run == proof.changed_by
 
 
 def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bool:

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Collection, Iterator
+from functools import partial
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.writer.finish_uploads import throw_away
+from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each
 
 log = logging.getLogger(__name__)
@@ -26,8 +28,20 @@ def remove_objects(ledger: Ledger, run: str, kept: Collection[str] = ()) -> None
     keys = visible_keys(ledger, run, close_intent(ledger, run)) - set(kept)
     if plan:
         throw_away(ledger.store, ledger.written_as(plan))
-    each(ledger.store.delete, sorted(keys), THREADS)
-    log.info("removed %d objects of run %s, which does not count any more", len(keys), run)
+    refused = [error for error in each(partial(_delete, ledger.store), sorted(keys), THREADS) if error]
+    if refused:
+        # They do no harm, and the archive goes on. The audit names them.
+        log.warning("%d objects of run %s stay, which does not count any more: %s", len(refused), run, refused[0])
+    log.info("removed %d objects of run %s, which does not count any more", len(keys) - len(refused), run)
+
+
+def _delete(store: Store, key: str) -> PermanentError | None:
+    """Delete an object. Returns why the store refuses it."""
+    try:
+        store.delete(key)
+    except PermanentError as error:
+        return error
+    return None
 
 
 def replaced_runs(ledger: Ledger, plan: Plan) -> Iterator[str]:

@@ -15,6 +15,7 @@ from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.proof import hours_with_proofs
 from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.time_settings import with_wall_clock
@@ -54,7 +55,12 @@ def runs_of_hour(context: Context, start: datetime) -> list[str]:
 
     :raises ConfigError: no run has records of the hour.
     """
-    proof = context.ledger.hour(hour_of(to_ms(start)))
+    hour = hour_of(to_ms(start))
+    progress = context.ledger.progress()
+    proof = context.ledger.hour(hour, progress)
+    required = proof is None and progress and any(hour in hours for hours in hours_with_proofs(progress))
+    if required or (proof and proof.former_gone):
+        raise context.ledger.proof_gone(hour)
     if proof is None or not (contributions := context.ledger.contributions(proof)):
         raise ConfigError(
             f"archive {context.archive.archive} has no records of hour {isoformat(start)}; expected the start of an "

@@ -235,7 +235,7 @@ struct rows {
 struct answers {
     int64_t records;
     int64_t failed;
-    int64_t error; /* of the first that was refused; else of one that was dropped */
+    int64_t error; /* of the first that failed by itself; if all were dropped, of the last */
     int64_t first; /* offset of record 1; negative: the broker did not say */
     int64_t last;  /* offset of the record with the highest number so far */
     int64_t number;
@@ -308,7 +308,8 @@ int64_t drain_send(const struct producing *librdkafka, void *producer, void *top
     return end - start;
 }
 
-/* RD_KAFKA_RESP_ERR__PURGE_QUEUE, _PURGE_INFLIGHT: dropped, because another record failed. */
+/* RD_KAFKA_RESP_ERR__PURGE_QUEUE, _PURGE_INFLIGHT: dropped, because another record failed, or the producer is closed.
+   librdkafka may say so before it says why the other one failed. */
 static int is_purged(int64_t error)
 {
     return error == -152 || error == -151;

@@ -7,12 +7,11 @@ have been the same through 1.x and 2.x; another major version is refused.
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
-from functools import cache
 from typing import Any, ClassVar
 
 import confluent_kafka
 
-from kafka_archiver.records.native.load import functions, load
+from kafka_archiver.records.native.load import Binary, functions, load
 
 MAJOR = 2
 PRODUCER, CONSUMER = 0, 1
@@ -194,19 +193,9 @@ def _pointers(library: ctypes.CDLL, names: Sequence[str]) -> Iterator[c_void_p]:
     return (ctypes.cast(library[f"rd_kafka_{name}"], c_void_p) for name in names)
 
 
-def library() -> Library | None:
-    """Return the functions; None: this process reads without them, and `why_not` says why."""
-    return _load()[0]
+def _open() -> Library:
+    return Library(confluent_kafka.cimpl.__file__, load(__package__, "drain.c"))
 
 
-def why_not() -> str:
-    """Return the reason why this process reads without drain.c, or ""."""
-    return _load()[1]
-
-
-@cache
-def _load() -> tuple[Library | None, str]:
-    try:
-        return Library(confluent_kafka.cimpl.__file__, load(__package__, "drain.c")), ""
-    except OSError as error:
-        return None, str(error)
+_binary = Binary(_open)
+library, why_not = _binary.library, _binary.why_not

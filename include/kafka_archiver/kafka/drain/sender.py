@@ -81,9 +81,9 @@ class DrainSender:
     def answer(self) -> Answer:
         """Return the answers about the open transaction, so far."""
         answers = self._answers
-        error = KafkaError(int(answers.error)) if answers.failed else None
-        is_first = answers.records > answers.failed and answers.number > 0
-        return Answer(int(answers.first) if is_first else None, int(answers.last) if is_first else None, error)
+        if answers.failed:
+            return Answer(error=KafkaError(int(answers.error)))
+        return Answer(_offset(answers.first), _offset(answers.last)) if answers.records else Answer()
 
     def send_offset(self, group: str, offset: int, stamp: str, seconds: float) -> None:
         """Set the group's offset of the partition in the open transaction."""
@@ -152,6 +152,11 @@ def _cells(column: pa.Array) -> Cells:
 def _address(buffer: pa.Buffer | None) -> int | None:
     """Return where memory is; Arrow may have none for the ends, or the bytes, of nothing."""
     return None if buffer is None else int(buffer.address)
+
+
+def _offset(number: int) -> int | None:
+    """Return an offset; None: the broker did not say it."""
+    return int(number) if number >= 0 else None
 
 
 def _milliseconds(seconds: float) -> int:

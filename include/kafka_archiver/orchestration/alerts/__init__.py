@@ -1,1 +1,1 @@
-"""Alerts about failed tasks: the cause, and the recipients."""
+"""Alerts: what is reported, to whom, and when (`incidents`: when something begins or changes, and when it is over)."""

@@ -1,5 +1,6 @@
 """The account of a run, and the pages that Airflow shows as tabs: of a DAG its archive, of a DAG run its accounts."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -10,8 +11,9 @@ from fastapi.responses import RedirectResponse
 from kafka_archiver.context.history import PartitionAccount, RunDetails
 from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.manifest import FATES, ObjectEntry
-from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.messages.wording import count, offset_span
+from kafka_archiver.model.manifest import FATES, Manifest, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.metadata.facts import planned_work_of
 from kafka_archiver.orchestration.page.access import MaybeUser
@@ -19,13 +21,29 @@ from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.views import require_visible, visitor
+from kafka_archiver.values.gaps import unpack
+from kafka_archiver.values.ranges import Range, TopicPartition, merge
 
 # Runs of one DAG run, and partitions and objects of each, that are shown.
 RUNS, PARTITIONS, OBJECTS = 5, 200, 100
+# Ranges of lost offsets of a partition that are named.
+SPANS = 10
+
+
+class LostOffsets(NamedTuple):
+    """The offsets of a partition that a run records as lost. `spans`: in words."""
+
+    topic: str
+    partition: int
+    number: int
+    spans: str
 
 
 class Account(NamedTuple):
-    """The parts of a run that a page shows. `fates`: the sums over all partitions."""
+    """The parts of a run that a page shows. `fates`: the sums over all partitions.
+
+    `read`: the offsets that the plan takes and that Kafka had; `lost`: those that are recorded as lost, by partition.
+    """
 
     run: str
     state: str
@@ -33,6 +51,9 @@ class Account(NamedTuple):
     planned_at: datetime
     interval: str
     offsets: int
+    read: int
+    lost: tuple[LostOffsets, ...]
+    lost_count: int
     partitions: tuple[PartitionPlan, ...]
     accounts: tuple[PartitionAccount, ...]
     fates: dict[str, int] | None
@@ -47,13 +68,19 @@ class Account(NamedTuple):
         """Return the account of a run as its documents have it."""
         plan, manifest = details.plan, details.manifest
         objects = manifest.objects if manifest else ()
+        lost = _lost(plan, manifest)
+        lost_count = manifest.account["lost"] if manifest else sum(each.number for each in lost)
+        offsets = sum(manifest.account.values()) if manifest else plan.count + lost_count
         return cls(
             run=plan.run,
             state=details.state,
             origin=plan.origin,
             planned_at=plan.planned_at,
             interval=str(plan.interval),
-            offsets=plan.count,
+            offsets=offsets,
+            read=offsets - lost_count,
+            lost=tuple(lost[:PARTITIONS]),
+            lost_count=lost_count,
             partitions=tuple(plan.partitions[:PARTITIONS]),
             accounts=tuple(details.accounts[:PARTITIONS]),
             fates=dict(manifest.account) if manifest else None,
@@ -63,6 +90,29 @@ class Account(NamedTuple):
             bytes=sum(entry.bytes for entry in objects),
             dead_letters=len(manifest.dead_letters) if manifest else 0,
         )
+
+
+def _lost(plan: Plan, manifest: Manifest | None) -> list[LostOffsets]:
+    """Return the offsets that a run records as lost: by its account, or by its plan as long as it has none.
+
+    The offsets of objects that a repair has lost are not known; the account has their number.
+    """
+    ranges: dict[TopicPartition, list[Range]] = {}
+    if manifest is None:
+        ranges = {partition.name: [Range(*pair) for pair in partition.lost] for partition in plan.partitions}
+    for account in manifest.chunks if manifest else ():
+        rows = unpack(account.start, account.end, account.lost_ranges).tolist()
+        ranges.setdefault(account.chunk.name, []).extend(Range(*row) for row in rows)
+    return [
+        LostOffsets(*name, sum(each.size for each in merged), _spans(merged))
+        for name, partition_ranges in sorted(ranges.items())
+        if (merged := merge(partition_ranges))
+    ]
+
+
+def _spans(ranges: Sequence[Range]) -> str:
+    more = f" and {count(len(ranges) - SPANS, 'more range')}" if len(ranges) > SPANS else ""
+    return ", ".join(offset_span(*each) for each in ranges[:SPANS]) + more
 
 
 def accounts_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:

@@ -1,6 +1,7 @@
 """The application below `/archiver`."""
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -16,7 +17,7 @@ from kafka_archiver.orchestration.page.health import health_router, trouble_rout
 from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.new_archive import new_archive_router
-from kafka_archiver.orchestration.page.render import HEADERS, render
+from kafka_archiver.orchestration.page.render import HEADERS, base_path, render
 from kafka_archiver.orchestration.page.restores import restores_router
 from kafka_archiver.orchestration.page.views import pages_router
 
@@ -63,6 +64,10 @@ async def _refused(request: Request, error: Exception) -> Response:
     if error.status_code < 400:
         return Response(status_code=error.status_code, headers=error.headers)
     if "text/html" in request.headers.get("accept", ""):
-        values = {"title": "Not possible", "text": error.detail, "back": None, "dag": None}
+        # An address without a route has the framework's own words.
+        is_no_page = error.detail == HTTPStatus.NOT_FOUND.phrase
+        title = "There is no such page" if error.status_code == HTTPStatus.NOT_FOUND else "Not possible"
+        text = "All archives that you may see are on the first page" if is_no_page else error.detail
+        values = {"title": title, "text": text, "back": f"{base_path(request)}/", "back_to": "Archives", "dag": None}
         return render(request, "message.html", error.status_code, **values)
     return JSONResponse({"detail": error.detail}, error.status_code, error.headers)

@@ -8,8 +8,15 @@ from typing import Any, NamedTuple
 
 from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.advice import audit_dag_id, dag_id
-from kafka_archiver.messages.policies import POLICIES
+from kafka_archiver.messages.policies import POLICIES, deeds
 from kafka_archiver.messages.wording import count
+
+# The label that accepts a finding, by the kind in its name; of others the name.
+_ACCEPT = {
+    "lost-offsets": "Accept this loss",
+    "dead-letters": "Accept these dead letters",
+    "never-audited": "Accept that there was no audit",
+}
 
 
 class Button(NamedTuple):
@@ -77,7 +84,7 @@ def button_of(archive: str, action: Action, damaged: Collection[str] = ()) -> Bu
             dag = conf.get("dag")
             return Button(dags[dag], f"Unpause {dag}") if dag in dags else None
         case "acknowledge":
-            return _with("finding", conf, "acknowledge", "Accept {}")
+            return _accept(conf)
 
 
 def _with(field: str, conf: Mapping[str, Any], action: str, label: str) -> Button | None:
@@ -86,12 +93,19 @@ def _with(field: str, conf: Mapping[str, Any], action: str, label: str) -> Butto
     return Button(action, label.format(value), ((field, value),)) if isinstance(value, str) and value else None
 
 
+def _accept(conf: Mapping[str, Any]) -> Button | None:
+    button = _with("finding", conf, "acknowledge", "Accept {}")
+    kind = str(conf.get("finding")).partition(":")[0]
+    return button and button._replace(label=_ACCEPT.get(kind, button.label))
+
+
 def _run(policies: dict[str, str]) -> Button:
     if not policies:
         return Button("run", "Run now")
     chosen = ", ".join(f"{policy}: {choice}" for policy, choice in policies.items())
     fields = tuple((f"policy.{policy}", choice) for policy, choice in policies.items())
-    return Button("run", f"Run now with {chosen}", fields)
+    deed = deeds(policies)
+    return Button("run", f"{deed} and go on" if deed else f"Run now with {chosen}", fields)
 
 
 def _replay(runs: Collection[str]) -> Button:

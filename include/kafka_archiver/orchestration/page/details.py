@@ -26,7 +26,7 @@ from kafka_archiver.state.overview.history import PartitionHistory, histories, l
 from kafka_archiver.state.restores import Restores, last_restores
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.plan import Preview, is_planned_since, preview
+from kafka_archiver.work.plan import Preview, count_left_out, is_planned_since, preview
 from kafka_archiver.work.restore.prepare import known_topics
 
 # An archive's page: the days of its hours, its last runs, and the last actions in Airflow's audit log.
@@ -185,7 +185,16 @@ class Details:
         return read_coverage(self._archive_snapshots.open(archive), last, YEAR_DAYS, self._heads)
 
     def _hour(self, archive: Archive, hour: int) -> HourDetail:
-        return read_hour(self._archive_snapshots.open(archive), hour)
+        context = self._archive_snapshots.open(archive)
+        detail = read_hour(context, hour)
+        if not detail.is_left_out:
+            return detail
+        try:
+            has_more = bool(count_left_out(context, None))
+        except ArchiverError:
+            # Whoever starts a fill hears why.
+            has_more = True
+        return detail.model_copy(update={"kafka_has_more": has_more})
 
     def _run(self, archive: Archive, run: str) -> RunDetails:
         return run_details(self._archive_snapshots.open(archive).ledger, run)

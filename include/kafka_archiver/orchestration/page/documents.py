@@ -1,4 +1,4 @@
-"""The documents of one run, as the ledger has them: where the buttons of the task `archive` lead."""
+"""The documents of one run, where the buttons of the task `archive` lead, and the proof of an hour."""
 
 import asyncio
 from typing import Literal
@@ -9,12 +9,13 @@ from starlette.concurrency import run_in_threadpool
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.object_keys import run_document
-from kafka_archiver.orchestration.connections import open_store
+from kafka_archiver.orchestration.connections import open_ledger, open_store
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.page.access import MaybeUser
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
-from kafka_archiver.orchestration.page.views import require_visible, visitor
+from kafka_archiver.orchestration.page.views import require_hour, require_visible, visitor
 from kafka_archiver.values.documents import GZIP
+from kafka_archiver.values.intervals import to_hour
 
 # Bytes of a document that a browser gets, and seconds to wait for the store.
 MOST, PATIENCE = 16 << 20, 20.0
@@ -44,6 +45,19 @@ def documents_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
         # A large plan is stored as gzip.
         packed = {"Content-Encoding": "gzip"} if data.startswith(GZIP) else None
         return Response(data, media_type="application/json", headers=packed)
+
+    @router.get("/archives/{name}/hours/{hour}/proof")
+    def proof(request: Request, user: MaybeUser, name: str, hour: str) -> Response:
+        """Return the proof of an hour, as JSON: as it is stored, or what the progress says of the hour."""
+        archive = require_visible(archive_snapshots, visitor(request, user), name)
+        number = to_hour(require_hour(hour))
+        try:
+            verdict = open_ledger(archive).hour(number)
+        except ArchiverError as error:
+            raise HTTPException(503, f"The store does not answer: {error}") from None
+        if verdict is None:
+            raise HTTPException(404, f"No run has looked at hour {hour} yet")
+        return Response(verdict.to_json(), media_type="application/json")
 
     return router
 

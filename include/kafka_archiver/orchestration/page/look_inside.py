@@ -4,8 +4,11 @@ Who may trigger the archive's DAG may look. `ARCHIVER_PAGE_RECORDS` says into wh
 those that are not encrypted before they are sent; `all`; `none`.
 """
 
+import shlex
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -21,9 +24,9 @@ from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.shown_record import ShownRecord
 from kafka_archiver.orchestration.page.views import require_hour, require_visible, visitor
 from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import Lookup, record_place
+from kafka_archiver.reader.lookup import DeadLetterError, Lookup, record_place
 from kafka_archiver.records.formats.dead_letter import first_lines
-from kafka_archiver.values.intervals import to_hour
+from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
 
 # Records of one look.
@@ -50,7 +53,8 @@ def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRou
         """Show records from an offset on."""
         archive, who = declared(request, user, name)
         count = min(max(count, 1), RECORDS)
-        shown, error, earlier, later = list[ShownRecord](), "", "", ""
+        shown, error, earlier, later, beside = list[ShownRecord](), "", "", "", ""
+        title, command = f"Records from {at}", f"airflow archive get {name} {at} --count {count}"
         try:
             place, offset = record_place(at.strip())
             note("archiver_look", dag_id(name), who, record=at, count=count)
@@ -58,13 +62,17 @@ def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRou
             earlier = _address(place, max(offset - count, 0)) if offset else ""
             last = shown[-1].offset if len(shown) == count else None
             later = "" if last is None else _address(place, last + 1)
+        except DeadLetterError as failure:
+            title, command = f"Dead letter {at}", _print_command(archive, failure.entry.key)
+            shown = _letters_at(archive_snapshots, archive, failure.entry, offset)
+            error = "" if shown else str(failure)
+            later, beside = _address(place, offset + 1), _letters_address(failure.entry)
         except ArchiverError as failure:
             error = str(failure)
-        title, command = f"Records from {at}", f"airflow archive get {name} {at} --count {count}"
         return render(
             request, "records.html", 400 if error else 200,
             name=name, title=title, command=command, records=shown, error=error, hour=None,
-            at=at, count=count, earlier=earlier, later=later,
+            at=at, count=count, earlier=earlier, later=later, beside=beside,
         )  # fmt: skip
 
     @router.get("/archives/{name}/hours/{hour}/dead-letters")
@@ -80,13 +88,13 @@ def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRou
         note("archiver_look", dag_id(name), who, key=key)
         shown, error = list[ShownRecord](), ""
         try:
-            shown = list(_letters(archive_snapshots, archive, entry))
+            shown = list(islice(_letters(archive_snapshots, archive, entry), RECORDS))
         except ArchiverError as failure:
             error = str(failure)
-        title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", f"airflow archive print {key}"
+        title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", _print_command(archive, key)
         return render(
             request, "records.html", name=name, title=title, command=command, records=shown, error=error, hour=start,
-            at="", count=0, earlier="", later="",
+            at="", count=0, earlier="", later="", beside="",
         )  # fmt: skip
 
     return router
@@ -103,11 +111,30 @@ def _records(
         yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
 
 
+def _letters_address(entry: ObjectEntry) -> str:
+    """Return where the letters of an object are shown, below the archive's page; empty: in no hour."""
+    hour = next((hour for hour in entry.hours if hour is not None), None)
+    return "" if hour is None else f"hours/{hour_start(hour):%Y-%m-%dT%H}/dead-letters?key={quote(entry.key, safe='')}"
+
+
+def _print_command(archive: Archive, key: str) -> str:
+    return shlex.join(["airflow", "archive", "print", f"{archive.store.url.rstrip('/')}/{key}"])
+
+
 def _letters(archive_snapshots: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
+    """Yield the letters in the beginning of an object."""
     head = archive_snapshots.open(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")
-    for number, line in enumerate(first_lines(head, _TEXT)):
-        if number == RECORDS:
-            return
-        yield ShownRecord.of(line)
+    yield from map(ShownRecord.of, first_lines(head, _TEXT))
+
+
+def _letters_at(
+    archive_snapshots: ArchiveSnapshots, archive: Archive, entry: ObjectEntry, offset: int
+) -> list[ShownRecord]:
+    """Return the letters at an offset; none if they are not in the beginning of the object."""
+    try:
+        letters = _letters(archive_snapshots, archive, entry)
+        return list(islice((letter for letter in letters if letter.offset == offset), RECORDS))
+    except ArchiverError:
+        return []

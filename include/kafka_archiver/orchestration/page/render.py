@@ -74,6 +74,7 @@ def environment() -> Environment:
         "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
         "shortened": shortened, "day": _day, "quoted": _quoted, "plain_times": plain_times,
         "instant": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:23],
+        "second": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
         "clock": lambda moment: f"{moment.astimezone(UTC):%H:%M:%S}",
         "path": lambda text: quote(text, safe=""),
     }  # fmt: skip

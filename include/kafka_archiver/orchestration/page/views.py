@@ -228,6 +228,7 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
             looks=shows_records(declared) and may_act(who, dag_id(name)),
             steps=steps_of(name, _actions_of_incomplete_hour(name, value)),
             fates=FATES,
+            has_schedule=declared.schedule is not None,
             dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
             **forms_of(who, name),
         )
@@ -321,9 +322,8 @@ def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]
 
 
 def _actions_of_incomplete_hour(name: str, hour: HourDetail | None) -> list[Action]:
-    """Return what brings the records that an hour lacks; nothing if its objects are gone."""
-    is_incomplete = hour and hour.proof and hour.proof.status == "incomplete" and not hour.proof.lost_rows
-    return [fill(name)] if is_incomplete else []
+    """Return what brings the records that an hour lacks; nothing if nothing can."""
+    return [fill(name)] if hour and hour.is_left_out and hour.kafka_has_more else []
 
 
 def _at_work(runs: Iterable[DagRun]) -> list[DagRun]:

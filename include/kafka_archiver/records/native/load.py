@@ -2,16 +2,43 @@
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import PurePosixPath
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kafka_archiver.records.native.compile import binary_name
 
+Opened = TypeVar("Opened")
 # Set to `python`, records are read and decoded without C.
 SWITCH = "KAFKA_ARCHIVER_READER"
+
+
+class Binary(Generic[Opened]):
+    """The functions of a binary, which a process opens once, when it needs them.
+
+    :param opens: returns them. :raises OSError: this process goes on in Python.
+    """
+
+    def __init__(self, opens: Callable[[], Opened]) -> None:
+        self._opens = opens
+
+    @cached_property
+    def _opened(self) -> tuple[Opened | None, str]:
+        try:
+            return self._opens(), ""
+        except OSError as error:
+            return None, str(error)
+
+    def library(self) -> Opened | None:
+        """Return the functions; None: this process works without them, and `why_not` says why."""
+        return self._opened[0]
+
+    def why_not(self) -> str:
+        """Return the reason why this process works without them, or ""."""
+        return self._opened[1]
 
 
 def load(package: str, source: str) -> ctypes.CDLL:

@@ -2,13 +2,12 @@
 
 from ctypes import POINTER, Structure, c_int, c_int64, c_void_p
 from enum import IntEnum
-from functools import cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kafka_archiver.records.native.load import functions, load
+from kafka_archiver.records.native.load import Binary, functions, load
 
 # `enum kind`, in its order.
 Kind = IntEnum(
@@ -42,19 +41,9 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def library() -> SimpleNamespace | None:
-    """Return the functions of rows.c; None: this process decodes without them, and `why_not` says why."""
-    return _load()[0]
+def _open() -> SimpleNamespace:
+    return functions(load(__package__, "rows.c"), "rows_", _FUNCTIONS)
 
 
-def why_not() -> str:
-    """Return the reason why this process decodes without rows.c, or ""."""
-    return _load()[1]
-
-
-@cache
-def _load() -> tuple[SimpleNamespace | None, str]:
-    try:
-        return functions(load(__package__, "rows.c"), "rows_", _FUNCTIONS), ""
-    except OSError as error:
-        return None, str(error)
+_binary = Binary(_open)
+library, why_not = _binary.library, _binary.why_not

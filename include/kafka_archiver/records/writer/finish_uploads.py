@@ -1,4 +1,4 @@
-"""Completes or aborts the uploads of all chunks, in the driver."""
+"""Completes the uploads of a run, and aborts those that killed attempts have left; in the driver."""
 
 import logging
 from collections.abc import Collection, Iterable

@@ -54,7 +54,7 @@ class PartStream:
             self._add(self._sealer.finish())
             self._sealer = None
         if self.buffer.size or not self._bytes:
-            self._send()
+            self._send(last=True)
 
     def uploaded(self) -> PendingUpload:
         """The upload. Waits until all its parts are stored."""
@@ -63,7 +63,7 @@ class PartStream:
             raise IntegrityError(f"{upload.key}: {self._bytes} bytes were encoded, but {upload.size} bytes were sent")
         return upload
 
-    def _send(self) -> None:
-        self._upload.send(self.buffer)
+    def _send(self, last: bool = False) -> None:
+        self._upload.send(self.buffer, last)
         self.buffer = PartBuffer(self._directory, self._part_bytes)
         self._number += 1

@@ -2,7 +2,8 @@
 record (`spark/fatal_records`).
 
 Nothing is done per record: the limits are set for a slice of a batch at a time, and a slice is as large as the records
-before it say that a few seconds of work are.
+before it say that a few seconds of work are. The largest size of a value, `source.max_value_bytes`, is another limit:
+`records/pipeline/refusals`.
 """
 
 import faulthandler

@@ -1,4 +1,4 @@
-"""Sends parts in background threads while the task encodes further records."""
+"""Sends parts, in background threads while the task encodes further records."""
 
 import logging
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Sender:
         if self._failure is not None:
             raise self._failure
 
-    def _submit(self, send: Callable[[], UploadedPart]) -> Future[UploadedPart]:
+    def _submit(self, send: Callable[[], UploadedPart], last: bool) -> Future[UploadedPart]:
         def work() -> UploadedPart:
             try:
                 return send()
@@ -50,6 +50,11 @@ class Sender:
 
         self._slots.acquire()
         self.check()
+        if last and len(self._all) == 1:
+            # Nothing is left to do meanwhile, and starting a thread would cost as much as a request.
+            sent = Future[UploadedPart]()
+            sent.set_result(work())
+            return sent
         return self._pool.submit(work)
 
     def __enter__(self) -> Self:
@@ -70,7 +75,7 @@ class Upload:
     __slots__ = ("_beginning", "_begun", "_key", "_parts", "_store", "_submit")
 
     def __init__(
-        self, store: Store, key: str, submit: Callable[[Callable[[], UploadedPart]], Future[UploadedPart]]
+        self, store: Store, key: str, submit: Callable[[Callable[[], UploadedPart], bool], Future[UploadedPart]]
     ) -> None:
         self._store = store
         self._key = key
@@ -79,13 +84,14 @@ class Upload:
         self._beginning = Lock()
         self._parts: list[Future[UploadedPart]] = []
 
-    def send(self, part: PartBuffer) -> None:
+    def send(self, part: PartBuffer, last: bool = False) -> None:
         """Send the next part in the background; wait while all threads are busy.
 
+        :param last: no part follows. That of the only upload is sent at once.
         :raises BaseException: the error of an earlier part of any upload.
         """
         number = len(self._parts) + 1
-        self._parts.append(self._submit(lambda: self._transfer(number, part)))
+        self._parts.append(self._submit(lambda: self._transfer(number, part), last))
 
     def _transfer(self, number: int, part: PartBuffer) -> UploadedPart:
         with self._beginning:

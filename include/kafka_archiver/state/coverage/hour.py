@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.object_keys import hour_document, progress_document
 from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourProof
 from kafka_archiver.state.coverage.damage import DamagedEntry, read_damage
 from kafka_archiver.state.coverage.dead_letters import Reason, dead_letter_objects, dead_letter_runs, reasons_of
@@ -52,7 +54,9 @@ class HourDetail(Value):
     """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown.
 
     `more_letters`: objects of dead letters whose run was not found. `damaged`: what the last audit found missing or
-    wrong. `reasons`: of the first dead letters.
+    wrong. `reasons`: of the first dead letters. `proof_key`: the document that has the verdict. `loss`: the loss for
+    which the hour can no longer become complete, unless it is; empty: none. `kafka_has_more`: False if Kafka has
+    nothing of what earlier runs left out; True also if it was not asked.
     """
 
     archive: str
@@ -67,6 +71,15 @@ class HourDetail(Value):
     more_runs: int = 0
     more_objects: int = 0
     more_letters: int = 0
+    proof_key: str = ""
+    loss: str = ""
+    kafka_has_more: bool = True
+
+    @property
+    def is_left_out(self) -> bool:
+        """True if the hour is incomplete, and neither a loss nor missing objects are the cause."""
+        incomplete = self.proof is not None and self.proof.status == "incomplete"
+        return incomplete and not self.loss and not (self.proof and self.proof.lost_rows)
 
     @property
     def hour(self) -> int:
@@ -90,9 +103,15 @@ def read_hour(context: Context, hour: int) -> HourDetail:
     At most two requests for each of RUNS runs, one for each topic, and few more if a run has only dead letters here.
     """
     ledger, start = context.ledger, hour_start(hour)
-    proof, damaged = ledger.hour(hour), read_damage(context).hours.get(hour, ())
+    own, progress, damaged = (
+        ledger.stored_hour(hour).document,
+        ledger.progress(),
+        read_damage(context).hours.get(hour, ()),
+    )
+    proof = own or ledger.hour(hour, progress)
+    loss = _loss(progress, hour)
     if proof is None:
-        return HourDetail(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
+        return HourDetail(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged, loss=loss)
     shown = sorted(proof.runs, key=lambda added: -added.number)
     # It may have only dead letters here. Its replay or rebuild has replaced it.
     last = proof.closed_by or proof.changed_by
@@ -129,7 +148,15 @@ def read_hour(context: Context, hour: int) -> HourDetail:
         more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
         more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
         more_letters=unknown,
+        proof_key=hour_document(ledger.archive, hour) if own else progress_document(ledger.archive),
+        loss=loss,
     )
+
+
+def _loss(progress: Progress | None, hour: int) -> str:
+    """Return the loss for which an hour can no longer become complete, if it is not; empty: there is none."""
+    unsure = (progress.if_ordered or progress.unsure) if progress else None
+    return unsure.reason if unsure and hour < to_hour(unsure.until) else ""
 
 
 def _manifests(context: Context, runs: Iterable[str]) -> dict[str, Manifest]:

@@ -10,8 +10,8 @@ from kafka_archiver.context.line import read_line
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.object_keys import topic_prefix
-from kafka_archiver.planning.claims import blocked_topics
 from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.topic_claims import blocked_topics
 from kafka_archiver.state.doctor.brokers import check_brokers
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried
 from kafka_archiver.state.doctor.condition import check_condition, check_runs

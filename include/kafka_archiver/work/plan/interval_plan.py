@@ -12,19 +12,20 @@ from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
-from kafka_archiver.planning.claims import claim_topics, require_unclaimed
 from kafka_archiver.planning.handover import check_handover, live_members_message
 from kafka_archiver.planning.interval_offsets import interval_offsets
 from kafka_archiver.planning.left_out import left_out, still_true, with_older
 from kafka_archiver.planning.partition_state import Known
+from kafka_archiver.planning.planned_ranges import plan_backfill, plan_forward
+from kafka_archiver.planning.returned_logs import refuse_returned_logs
 from kafka_archiver.planning.schemas import FrozenSchemas, freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.snapshots import Snapshots, with_snapshots
 from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.planning.survey import TRIES, OvertakenError, Survey, survey
-from kafka_archiver.planning.taken_and_lost import plan_backfill, plan_forward
 from kafka_archiver.planning.time_index import prove_older
 from kafka_archiver.planning.time_settings import with_wall_clock
+from kafka_archiver.planning.topic_claims import claim_topics, require_unclaimed
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.data_keys import with_data_key
@@ -148,6 +149,8 @@ def _propose(
     elif origin == "backfill":
         partitions, assumed = _plan_backfill(context, interval, observed, known)
     else:
+        # First: the policy for recreated topics would advise what this refuses.
+        refuse_returned_logs(context, line.last, observed.states, known)
         partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     before = context.ledger.planned(line.last) if line.last else None

@@ -14,7 +14,7 @@ from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.object_keys import hour_document, progress_document, run_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof, paged
-from kafka_archiver.work.close_hours import load_settling, put_proof
+from kafka_archiver.work.close_hours import is_of_the_line, load_settling, put_proof
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def _mend_proof(ledger: Ledger, table: PromiseTable, hour: int | None, settled: 
         present = (stored, ledger.contributions(stored)) if stored else None
         if stored and stored.hour != hour:
             present = None
-        elif stored and stored.number > settled:
+        elif stored and stored.number > settled and is_of_the_line(ledger, stored):
             return
     except (DocumentError, IntegrityError, ValidationError):
         present = None

@@ -50,8 +50,8 @@ def adopted_sources(adoption: Adoption, selection: RestoreSelection) -> Iterator
 
 def adopted_rows(
     ledger: Ledger, source: RestoreSource, digest: str, offsets: Range, allowed: Collection[Inexact]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the records as the target gets them, by offset.
+) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """Yield the records as the target gets them, by offset, and before them how many bytes of objects have to be read.
 
     :raises IntegrityError: the adoption is not the one of the plan, or an object is missing or damaged.
     :raises ConfigError: objects have no bytes of values, or what is not exact is not allowed.
@@ -69,10 +69,11 @@ def adopted_rows(
     for change, count in (("values_only", partition.placed), ("lost", AdoptedSource(partition, offsets).lost)):
         if count and change not in allowed:
             raise refusal(change, count, where)  # type: ignore[arg-type]
-    for items, batch in placed_rows(ledger, partition, offsets):
+    for items, batches in placed_rows(ledger, partition, offsets):
         for item in items:
             _require_bytes(item)
-        yield writable(batch, items[0], where, allowed)
+        size = sum(item.bytes for item in items)
+        yield size, (writable(batch, items[0], where, allowed) for batch in batches)
 
 
 def lost_of(ledger: Ledger, source: RestoreSource) -> int:

@@ -34,6 +34,8 @@ from kafka_archiver.work.restore.partitioners import partition_of, partitions_of
 
 # The number of records that nobody has, by the partition of the source.
 Lost = Counter[int]
+# Before more bytes of objects are read than so many, who waits for records is told so; a request counts as some.
+QUIET, REQUEST = 8 << 20, 256 << 10
 
 
 class UnknownFrameError(PermanentError):
@@ -49,6 +51,22 @@ class LaneBatch(NamedTuple):
     def sliced(self, start: int, rows: int | None = None) -> "LaneBatch":
         """Return some of its records."""
         return LaneBatch(self.source, self.records.slice(start, rows))
+
+
+@dataclass
+class _Reading:
+    """One pass over a lane. `lost`: counts lost records. `silent`: bytes read since who waits was told so."""
+
+    copies: Copies
+    lost: Lost
+    silent: int = 0
+
+    def is_quiet(self, size: int) -> bool:
+        """Return True if who waits has to be told so before so many more bytes are read."""
+        self.silent += size
+        if is_quiet := self.silent > QUIET:
+            self.silent = 0
+        return is_quiet
 
 
 @dataclass(frozen=True)
@@ -106,23 +124,22 @@ class Lane:
     def read(self, place: Place = START, lost: Lost | None = None) -> Iterator[LaneBatch | None]:
         """Yield the records of its source partitions from a place on, also those of other target partitions.
 
-        None: the next records may take a while.
+        None: the next records may take a while, as much is read before.
 
         :param lost: gets the number of lost records.
         :raises IntegrityError: an object or a document is missing, damaged, or another one.
         :raises NotExactError: records would be changed, and that is not allowed.
         """
         with Copies() as copies:
+            reading = _Reading(copies, Counter() if lost is None else lost)
             for index, source in enumerate(self.sources):
                 if index < place.source:
                     continue
                 start = place.offset if index == place.source else 0
-                for batch in self._of_source(source, start, Counter() if lost is None else lost, copies):
+                for batch in self._of_source(source, start, reading):
                     yield batch if batch is None else LaneBatch(index, batch)
 
-    def _of_source(
-        self, source: RestoreSource, start: int, lost: Lost, copies: Copies
-    ) -> Iterator[pa.RecordBatch | None]:
+    def _of_source(self, source: RestoreSource, start: int, reading: _Reading) -> Iterator[pa.RecordBatch | None]:
         last: tuple[str, Written] | None = None
         for page in self.ledger.restore_pages(self.plan.restore, source, start):
             for first, end, number in page.slices:
@@ -130,14 +147,14 @@ class Lane:
                     continue
                 run, digest = page.runs[number]
                 if run == ADOPTED:
-                    yield None
-                    lost[source.partition] += lost_of(self.ledger, source)
-                    yield from self._of_adopted(source, digest, Range(max(start, first), end))
+                    reading.lost[source.partition] += lost_of(self.ledger, source)
+                    yield from self._of_adopted(source, digest, Range(max(start, first), end), reading)
                     continue
                 if last is None or last[0] != run:
-                    yield None
+                    if reading.is_quiet(REQUEST):
+                        yield None
                     last = (run, self._written(run, digest))
-                yield from self._of_slice(source, last[1], Range(first, end), start, lost, copies)
+                yield from self._of_slice(source, last[1], Range(first, end), start, reading)
 
     def _written(self, run: str, digest: str) -> Written:
         plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
@@ -149,7 +166,7 @@ class Lane:
         return Written(self.ledger, plan, manifest)
 
     def _of_slice(
-        self, source: RestoreSource, written: Written, part: Range, start: int, lost: Lost, copies: Copies
+        self, source: RestoreSource, written: Written, part: Range, start: int, reading: _Reading
     ) -> Iterator[pa.RecordBatch | None]:
         place = (source.topic, source.partition, source.generation)
         selection = self._selection(source, max(start, part.start), part.end)
@@ -163,16 +180,27 @@ class Lane:
         for account in sorted(accounts, key=lambda account: account.start):
             if account.lost and "lost" not in self.allowed:
                 raise refusal("lost", account.lost, str(account.chunk))
-            lost[source.partition] += account.lost
-            yield None
-            copies.clear()
-            yield from self._of_chunk(source, written, account, selection, copies)
+            reading.lost[source.partition] += account.lost
+            yield from self._of_chunk(source, written, account, selection, reading)
 
-    def _of_adopted(self, source: RestoreSource, digest: str, offsets: Range) -> Iterator[pa.RecordBatch | None]:
-        for batch in adopted_rows(self.ledger, source, digest, offsets, self.allowed):
+    def _of_adopted(
+        self, source: RestoreSource, digest: str, offsets: Range, reading: _Reading
+    ) -> Iterator[pa.RecordBatch | None]:
+        for size, batches in adopted_rows(self.ledger, source, digest, offsets, self.allowed):
+            if reading.is_quiet(REQUEST + size):
+                yield None
+            yield from self._of_batches(source, batches, reading)
+
+    def _of_batches(
+        self, source: RestoreSource, batches: Iterator[pa.RecordBatch], reading: _Reading
+    ) -> Iterator[pa.RecordBatch | None]:
+        """Yield what is selected of some batches."""
+        for batch in batches:
             records = self._selected(source, batch)
             if records.num_rows:
                 yield records
+            elif reading.is_quiet(batch.nbytes):
+                yield None
 
     def _selection(self, source: RestoreSource, start: int, end: int) -> Selection:
         asked = self.plan.selection
@@ -186,19 +214,19 @@ class Lane:
         )
 
     def _of_chunk(
-        self, source: RestoreSource, written: Written, account: ChunkAccount, selection: Selection, copies: Copies
-    ) -> Iterator[pa.RecordBatch]:
+        self, source: RestoreSource, written: Written, account: ChunkAccount, selection: Selection, reading: _Reading
+    ) -> Iterator[pa.RecordBatch | None]:
         entries = [entry for entry in objects_of(written, account, self.plan) if selection.may_have(entry)]
         for entry in entries:
             kind = None if is_dead_letter(entry.key) else kind_of(written.target(entry).settings)
             if kind and kind not in self.allowed:
                 raise refusal(kind, entry.rows, entry.key)
         entries.sort(key=lambda entry: entry.first_offset)
-        parts = [self._rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
-        for batch in merged(parts, "offset"):
-            records = self._selected(source, batch)
-            if records.num_rows:
-                yield records
+        if reading.is_quiet(sum(REQUEST + entry.bytes for entry in entries)):
+            yield None
+        reading.copies.clear()
+        parts = [self._rows(written, entry, selection, written.whole(entry, reading.copies)) for entry in entries]
+        yield from self._of_batches(source, merged(parts, "offset"), reading)
 
     def _rows(
         self, written: Written, entry: ObjectEntry, selection: Selection, batches: Iterator[pa.RecordBatch]

@@ -209,16 +209,16 @@ class Session:
         self.tally.add(batch, size)
 
     def commit_if_due(self, is_waiting: bool, wait: float = 0.0) -> None:
-        """Commit a transaction that is large or old enough, or all if the process shall end.
+        """Commit a transaction that is large or old enough, or all before a wait and if the process shall end.
 
-        :param wait: seconds until more may be sent. The brokers abort a transaction that is open for too long.
+        :param is_waiting: for how long is not known. The brokers abort a transaction that is open for too long.
+        :param wait: seconds until more may be sent.
         """
         stopping, limits = self.owner.stop(), self.owner.plan.limits
         if self.began is not None:
             age = self.owner.clock() - self.began + wait
-            # Before a wait of unknown length, a transaction need not be old.
-            patience = limits.transaction_seconds / 10 if is_waiting else limits.transaction_seconds
-            if stopping or self.size >= limits.transaction_bytes or age >= patience:
+            is_old = age >= limits.transaction_seconds
+            if stopping or is_waiting or is_old or self.size >= limits.transaction_bytes:
                 self.commit()
         if stopping:
             raise StoppedError(f"{self.owner.name}: stopped after a commit; the next attempt goes on from there")

@@ -7,9 +7,9 @@ from kafka_archiver.model.offset_map import LogMap
 from kafka_archiver.model.restore import PartitionReport
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.lane import Lane, Lost
-from kafka_archiver.work.restore.log_comparison import LogComparison
 from kafka_archiver.work.restore.partition_writer import require_topic, settled_end
 from kafka_archiver.work.restore.target import Target
+from kafka_archiver.work.restore.verified_log import LogComparison
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The partitions' part of a plan: the offsets that a run takes. Pure."""
+"""The offset ranges that a plan takes of each partition, cut to `source.max_records_per_run`, and the losses. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The comparison of a target partition's log with a lane, record by record."""
+"""Compares a target partition's whole log with a lane, for `verify`; what it has before writing: `partition_writer`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
