@@ -106,12 +106,12 @@ def test_a_backfill_whose_records_contradict_max_disorder_assumes_nothing() -> N
     assert proof.assumes is None
 
 
-def test_what_no_backfill_takes_is_left_and_the_proof_names_the_offsets(latest: Latest) -> None:
+def test_what_no_backfill_takes_is_left_and_the_proof_names_the_command(latest: Latest) -> None:
     assert latest.left() > 0
     proof = latest.ledger.hour(to_hour(hour(2).start))
     assert proof
     assert proof.status == "incomplete"
-    assert str(proof.reason).endswith("whose records may be of this hour")
+    assert "`airflow archive fill orders` archives what Kafka still has" in str(proof.reason)
 
 
 def test_a_fill_takes_all_that_is_left_and_completes_the_hours(latest: Latest) -> None:

@@ -166,7 +166,8 @@ def test_a_class_of_master_keys_is_one_file(install: Install) -> None:
     with pytest.raises(ConfigError, match="is wrapped by master key"):
         read(lake)
     assert refusal(store={"encryption": {"client": {"digit": "1"}}}) == (
-        "orders.yaml: `store.encryption.client.digit` is not a key of an archive; expected one of connection, encrypt, kms_key_id, previous"
+        "orders.yaml: `store.encryption.client.digit` is not a key of an archive; expected one of connection, encrypt, "
+        "kms_key_id, previous"
     )
 
 

@@ -5,6 +5,7 @@
 
 from typing import Literal, NamedTuple
 
+from kafka_archiver.messages.advice import fill
 from kafka_archiver.messages.wording import offset_span
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
@@ -92,4 +93,7 @@ def reason_for_holes(progress: Progress) -> str:
         for hole in left
     ]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
-    return f"the archive does not have {'; '.join(holes[:3])}{more}, whose records may be of this hour"
+    return (
+        f"the archive does not have {'; '.join(holes[:3])}{more}, whose records may be of this hour; "
+        f"{fill(progress.archive).quoted} archives what Kafka still has of them"
+    )
