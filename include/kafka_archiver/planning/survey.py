@@ -118,13 +118,14 @@ def survey_once(context: Context, line: Line, expected: Progress) -> Survey:
     stable = _stable_ends(context, {name: high.offset for name, high in highs.items()})
     ends = {name: min(end, highs[name].offset) for name, end in stable.items()}
     begins = _start_offsets(context, starts, ends)
+    doubted = find_changed_logs(cluster, expected, ids, starts, highs)
+    cut = find_shortened_logs(cluster, expected, ids, highs)
+    appended = _appended_by(cluster, expected, starts, ends)
+    # After all questions: a log that was made anew between them would pass for a cut one.
     if cluster.topics(source.selection) != topics:
         raise TransientError(
             "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"
         )
-    doubted = find_changed_logs(cluster, expected, ids, starts, highs)
-    cut = find_shortened_logs(cluster, expected, ids, highs)
-    appended = _appended_by(cluster, expected, starts, ends)
     group = _GroupCheck(context, line, expected)
     states = [
         PartitionState(
