@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka_archiver.kafka import cluster as module
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.leaders import BrokerNode
+from kafka_archiver.kafka.leaders import BrokerNode, Leader
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -34,6 +34,8 @@ def cluster(
         return answer
 
     monkeypatch.setattr(module, "first_records", first_records)
+    # Else each address is asked who leads, and none of them answers for half a minute.
+    monkeypatch.setattr(module, "leaders", lambda _properties, _nodes, names: dict.fromkeys(names, Leader(None)))
     monkeypatch.setattr(Cluster, "nodes", lambda _: [BrokerNode(number, "address") for number in range(brokers)])
     return Cluster({"bootstrap.servers": "nobody:9092"})
 
