@@ -66,7 +66,7 @@ def _require_all(asked: Collection[TopicPartition], records: Collection[TopicPar
 
 
 def _doubt(known: PartitionProgress, record: FirstRecord | None) -> str | None:
-    """Why the log may not be the archived one, by the record at the offset of the last archived record."""
+    """Return why the log may not be the archived one, by the record at the offset of the last archived record."""
     witness = known.witness
     assert witness is not None
     if record and record.offset == witness.offset:

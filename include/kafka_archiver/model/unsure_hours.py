@@ -156,7 +156,7 @@ def losses(
     :param left_out: what was known of offsets that are not archived, before this run.
     :param added: partitions that begin anew, but only because their topic was made again earlier with fewer.
     """
-    planned = plan.at_latest or plan.planned_at + _CLOCKS
+    planned = _planned_at_latest(plan)
     for partition in plan.partitions:
         if partition.anew and partition.name not in added:
             reason = f"topic {partition.topic} began anew when run {plan.run} was planned; nobody knows what it had had"
@@ -213,7 +213,7 @@ def unsure_by_plan(plan: Plan) -> UtcTime | None:
 
     Without what the plan may assume about the order of times: with that, it may be earlier.
     """
-    planned = plan.at_latest or plan.planned_at + _CLOCKS
+    planned = _planned_at_latest(plan)
     moments = [planned for partition in plan.partitions if partition.anew or partition.cut]
     moments += [_earliest(planned, partition) for partition in plan.partitions if partition.lost]
     return hour_after(max(moments)) if moments else None
@@ -221,7 +221,12 @@ def unsure_by_plan(plan: Plan) -> UtcTime | None:
 
 def hour_after_plan(plan: Plan) -> UtcTime:
     """Return the first hour that begins after a plan was made, by the later clock."""
-    return hour_after(plan.at_latest or plan.planned_at + _CLOCKS)
+    return hour_after(_planned_at_latest(plan))
+
+
+def _planned_at_latest(plan: Plan) -> datetime:
+    """Return when a plan was made, by the later clock; one of an earlier release knows only the planner's."""
+    return plan.at_latest or plan.planned_at + _CLOCKS
 
 
 def not_archived_any_more(plan: Plan, older: LeftOutOffsets) -> Loss:

@@ -43,7 +43,7 @@ def _line(text: str) -> str:
     return " ".join(str(redact(text)).split())
 
 
-def shortened(cause: str) -> str:
+def cut_cause(cause: str) -> str:
     """Return the cause cut to SHORT characters."""
     return cause if len(cause) <= SHORT else cause[:SHORT] + " …"
 
@@ -65,7 +65,7 @@ def leave_cause(context: Mapping[str, Any]) -> None:
         return
     cause = cause_of(context["exception"])
     error = context["exception"]
-    stored = {"permanent": isinstance(error, PermanentError), "cause": shortened(cause)}
+    stored = {"permanent": isinstance(error, PermanentError), "cause": cut_cause(cause)}
     if actions := actions_of(error):
         stored["actions"] = to_dicts(actions)
     if isinstance(error, ArchiverError) and error.kinds:

@@ -15,7 +15,7 @@ from kafka_archiver.messages.advice import next_steps, start_again
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, shape
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.orchestration.alerts.cause import actions_of, cause_of, reason_of, shortened
+from kafka_archiver.orchestration.alerts.cause import actions_of, cause_of, cut_cause, reason_of
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.gate import PLAN
@@ -164,8 +164,8 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
         run=plan.run if plan else planned[0] if len(planned) == 1 else None,
         interval=plan.interval if plan else own if own and runs == (own.id,) else None,
         planned=describe_plan(plan) if plan else None,
-        cause=shortened(cause_of(error)),
-        reason=shortened(reason_of(error)),
+        cause=cut_cause(cause_of(error)),
+        reason=cut_cause(reason_of(error)),
         permanent=isinstance(error, PermanentError),
         actions=actions_of(error),
         closed_until=until,

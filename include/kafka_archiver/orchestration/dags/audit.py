@@ -16,7 +16,7 @@ from kafka_archiver.messages.advice import audit_again, repair
 from kafka_archiver.messages.errors import IntegrityError, PolicyError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
-from kafka_archiver.orchestration.alerts.cause import shortened
+from kafka_archiver.orchestration.alerts.cause import cut_cause
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED
@@ -139,7 +139,7 @@ def _alert_facts(findings: Sequence[Finding], key: str, actions: list[Action]) -
         return None
     return {
         "key": same_findings((finding.kind, finding.subject) for finding in findings),
-        "cause": shortened(_named(findings, key)),
+        "cause": cut_cause(_named(findings, key)),
         "actions": to_dicts(actions),
     }
 

@@ -22,7 +22,7 @@ _WIDER: dict[int, tuple[int, ...]] = {
 
 
 def misfit(writer: Descriptor, reader: Descriptor) -> str:
-    """Why the writer's message cannot be read as the reader's; empty if it can. Neither contains itself."""
+    """Return why the writer's message cannot be read as the reader's; empty if it can. Neither contains itself."""
     for number, writer_field in writer.fields_by_number.items():
         reader_field = reader.fields_by_number.get(number)
         if reader_field is not None and (why := _field(writer_field, reader_field)):
