@@ -17,7 +17,7 @@ from kafka_archiver.kafka.drain.library import Answers, Position
 from kafka_archiver.kafka.drain.sender import DrainSender
 from kafka_archiver.kafka.sending import DROPPED, Answer, ObjectSender
 from kafka_archiver.kafka.transactional import OnItsWay, TransactionalWriter
-from kafka_archiver.messages.errors import ConfigError, PermanentError, UncertainError
+from kafka_archiver.messages.errors import ConfigError, FencedError, PermanentError, UncertainError
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.fake_librdkafka import Laid
@@ -207,6 +207,32 @@ def test_the_client_is_asked_for_the_reason_of_what_fails_behind_a_refused_recor
     with pytest.raises(PermanentError, match=words):
         (writer.send(batch), writer.commit("g", "s"))
     assert sender.flushes <= 1
+
+
+@pytest.mark.parametrize("call", ["send", "flush", "send_offset"])
+def test_a_fatal_error_that_the_client_has_lost_is_asked_for(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    class Fenced(FakeSender):
+        has_begun = False
+
+        def __getattr__(self, name: str) -> Any:
+            return self.lose if name == call else super().__getattr__(name)
+
+        def lose(self, *_: object) -> None:
+            raise SystemError("<method 'flush'> returned NULL without setting an exception")
+
+        def begin(self) -> None:
+            if self.has_begun:
+                raise KafkaException(KafkaError(KafkaError._FENCED))
+            self.has_begun = True
+
+        def answer(self) -> Answer:
+            return Answer(0, 0)
+
+    monkeypatch.setattr(TransactionalWriter, "_new", lambda *_: Fenced())
+    writer = TransactionalWriter({"bootstrap.servers": "nobody:9"}, "id", NAME)
+    batch = batch_of([{"timestamp": 1, "key": None, "value": None, "headers": []}])
+    with pytest.raises(FencedError, match="another attempt writes"):
+        (writer.send(batch), writer.commit("g", "s"))
 
 
 @pytest.mark.parametrize("name", ["queue.buffering.max.kbytes", "queue.buffering.max.messages", "message.max.bytes"])

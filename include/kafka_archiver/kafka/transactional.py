@@ -178,8 +178,8 @@ class TransactionalWriter:
                 self._sender.send(piece)
                 self._rows += piece.num_rows
                 self._on_its_way.add(piece.num_rows, piece.nbytes)
-        except KafkaException as error:
-            self._raise(self._reason(error.args[0]), f"write a record to {self._name}", error)
+        except (KafkaException, SystemError) as error:
+            self._raise(self._reason(_error_of(error)), f"write a record to {self._name}", error)
 
     def _is_busy(self) -> bool:
         return self._on_its_way.size(self._sender.waiting()) > MOST_ON_ITS_WAY
@@ -246,7 +246,8 @@ class TransactionalWriter:
         """Call the client, and return its answer."""
         result = self._called(what, call)
         if isinstance(result, KafkaException):
-            self._raise(result.args[0], what, result, began)
+            error = result.args[0]
+            self._raise(self._reason(error) if error.code() == KafkaError._FAIL else error, what, result, began)
         if isinstance(result, BaseException):
             raise UncertainError(f"{self._complaints.brokers}: could not {what}: {result}") from result
         return result
@@ -262,8 +263,7 @@ class TransactionalWriter:
             try:
                 answer.append(call())
             except SystemError as error:
-                # A fatal error, while librdkafka called an answer's callback.
-                answer.append(error.__cause__ or error)
+                answer.append(KafkaException(_error_of(error)))
             except (KafkaException, RuntimeError) as error:
                 answer.append(error)
 
@@ -287,6 +287,12 @@ class TransactionalWriter:
             raise translated from cause
         kind = UncertainError if began else TransientError
         raise kind(str(translated)) from cause
+
+
+def _error_of(error: Exception) -> KafkaError:
+    """Return the client's error; `_FAIL` if it has lost a fatal error while librdkafka called an answer's callback."""
+    cause = error.__cause__ if isinstance(error, SystemError) else error
+    return cause.args[0] if isinstance(cause, KafkaException) else KafkaError(KafkaError._FAIL, str(error))
 
 
 def _require_time(milliseconds: str) -> None:
