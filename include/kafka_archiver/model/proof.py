@@ -19,6 +19,8 @@ from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, subtract
 
+# Begins the reason of an hour whose proof was gone.
+FORMER_GONE = "its proof was gone when a run added to it"
 # Objects in a page; a proof with twice as many moves its oldest contributions to a page.
 PAGE = 1000
 
@@ -173,7 +175,7 @@ def prove(
         status, closes = judgement.status, judgement.status == "complete"
     reason = f"objects with {gone:,} rows are gone for good" if gone else judgement.reason
     if previous.former_gone:
-        reason = f"its proof was gone when a run added to it; {repair(plan.archive).quoted} computes it again"
+        reason = f"{FORMER_GONE}; {repair(plan.archive).quoted} computes it again"
     fields = {
         "status": status,
         "reason": reason if status == "incomplete" else None,

@@ -26,6 +26,7 @@ LEAST = 7
 class ProofHead(BaseModel):
     """The beginning of a proof, without its objects."""
 
+    number: int = 0
     status: Verdict
     reason: str | None = None
     complete_as_of: UtcTime | None = None
