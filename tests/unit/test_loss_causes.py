@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from kafka_archiver.model.loss_causes import MOST_CAUSES, LossCause, explained_b
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.intervals import to_hour
 from tests.support.plans import at, manifest, partition, plan
+
+pytestmark = pytest.mark.unit
 
 LAST = 40
 cause = st.builds(

@@ -36,7 +36,7 @@ def kind_in_words(error: BaseException) -> str:
     return " ".join(part if part.isupper() and len(part) > 1 else part.lower() for part in parts)
 
 
-def in_words(error: BaseException) -> str:
+def error_in_words(error: BaseException) -> str:
     """Return an error as people read it: one of this package by its message, another one with its kind before it."""
     return str(error) if isinstance(error, ArchiverError) else f"{kind_in_words(error)}: {error}".removesuffix(": ")
 

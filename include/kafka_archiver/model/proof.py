@@ -9,18 +9,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.reasons import reason_of_a_gone_proof
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, subtract
 
-# Begins the reason of an hour whose proof was gone.
-FORMER_GONE = "its proof was gone when a run added to it"
 # Objects in a page; a proof with twice as many moves its oldest contributions to a page.
 PAGE = 1000
 
@@ -175,7 +173,7 @@ def prove(
         status, closes = judgement.status, judgement.status == "complete"
     reason = f"objects with {gone:,} rows are gone for good" if gone else judgement.reason
     if previous.former_gone:
-        reason = f"{FORMER_GONE}; {repair(plan.archive).quoted} computes it again"
+        reason = reason_of_a_gone_proof(plan.archive)
     fields = {
         "status": status,
         "reason": reason if status == "incomplete" else None,

@@ -11,7 +11,7 @@ from kafka_archiver.model.findings import Finding, ok, warning
 from kafka_archiver.model.loss_causes import explained_by
 from kafka_archiver.model.object_keys import hour_document
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.proof import FORMER_GONE
+from kafka_archiver.model.reasons import FORMER_GONE, split_reason
 from kafka_archiver.model.stretches import Stretch, stretch_of
 from kafka_archiver.state.coverage import ProofHead, ProofHeads
 from kafka_archiver.state.status.standing import Standing, accepted_losses
@@ -94,23 +94,22 @@ def of_hours(archive: str, hours: Iterable[IncompleteHour]) -> Iterable[Finding]
     hours = [hour for hour in hours if not hour.accepted]
     if not hours:
         return
-    yield warning(
-        "incomplete hours",
-        _names(hours),
-        *([fill(archive)] if any(hour.fillable for hour in hours) else [last_hours(archive, RECENT)]),
-    )
+    named = [split_reason(archive, hour.reason).action for hour in hours]
+    actions = [fill(archive)] if any(hour.fillable for hour in hours) else []
+    actions += [action for action in dict.fromkeys(named) if action and action != fill(archive)]
+    yield warning("incomplete hours", _names(archive, hours), *(actions or [last_hours(archive, RECENT)]))
 
 
-def of_accepted_hours(hours: Iterable[IncompleteHour]) -> Iterable[Finding]:
+def of_accepted_hours(archive: str, hours: Iterable[IncompleteHour]) -> Iterable[Finding]:
     """Yield what names the hours of which somebody has accepted the losses behind them."""
     if accepted := [hour for hour in hours if hour.accepted]:
-        yield ok("incomplete hours", f"{_names(accepted)}. Accepted with the loss")
+        yield ok("incomplete hours", f"{_names(archive, accepted)}. Accepted with the loss")
 
 
-def _names(hours: Sequence[IncompleteHour]) -> str:
+def _names(archive: str, hours: Sequence[IncompleteHour]) -> str:
     """Return a sentence that names these hours."""
     groups = [list(group) for _, group in groupby(enumerate(hours), lambda at: (_since(at[1]) - at[0], at[1].reason))]
-    named = [_named([hour for _, hour in group]) for group in groups]
+    named = [_named(archive, [hour for _, hour in group]) for group in groups]
     more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     are = "is" if len(hours) == 1 else "are"
     return f"{len(hours)} of the last {RECENT} closed hours {are} incomplete: {'; '.join(named[-_NAMED:])}{more}"
@@ -120,6 +119,6 @@ def _since(hour: IncompleteHour) -> int:
     return to_hour(hour.hour_start)
 
 
-def _named(hours: Sequence[IncompleteHour]) -> str:
-    end = hour_start(_since(hours[-1]) + 1)
-    return f"{hours[0].hour_start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({hours[0].reason})"
+def _named(archive: str, hours: Sequence[IncompleteHour]) -> str:
+    end, lack = hour_start(_since(hours[-1]) + 1), split_reason(archive, hours[0].reason).lack
+    return f"{hours[0].hour_start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({lack})"

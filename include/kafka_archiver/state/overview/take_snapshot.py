@@ -70,7 +70,7 @@ def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None
     known_state |= {
         "incomplete": incomplete,
         "troubles": (*standing.open, *of_hours(name, incomplete)),
-        "accepted": (*standing.accepted, *of_accepted_hours(incomplete)),
+        "accepted": (*standing.accepted, *of_accepted_hours(name, incomplete)),
     }
     last = _last_run(context.ledger, commit, before)
     return snapshot.model_copy(update={**known_state, "last_run": last, **_effort_of(facts, last)})
