@@ -1,4 +1,4 @@
-"""Which losses explain that an hour is incomplete, and whether a person can accept them by name. Pure."""
+"""The losses that explain why an hour is incomplete, and whether a person can accept them by name. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -31,8 +31,8 @@ def fewest_causes(causes: Iterable[LossCause]) -> tuple[LossCause, ...]:
     for cause in sorted(causes, key=_by_run):
         kept = [*(earlier for earlier in kept if earlier.until > cause.until), cause]
     while len(kept) > MOST_CAUSES:
-        first, second, *others = kept
-        kept = [second.model_copy(update={"until": first.until}), *others]
+        first, second, *later = kept
+        kept = [second.model_copy(update={"until": first.until}), *later]
     return tuple(kept)
 
 

@@ -18,7 +18,7 @@ FORMER_GONE = "its proof was gone when a run added to it"
 
 
 class Reason(NamedTuple):
-    """What an hour lacks, and the action that the whole reason names, if it names one."""
+    """The lack of an hour, and the action that the whole reason names, if it names one."""
 
     lack: str
     action: Action | None = None

@@ -17,7 +17,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Target(NamedTuple):
-    """What somebody looks for, and where it is shown below an archive's page.
+    """The thing that somebody looks for, and where it is shown below an archive's page.
 
     `archive`: the archive that was named, or None; `topic`: only archives with this topic can have it; None: all can.
     """
@@ -35,9 +35,9 @@ def target_of(text: str, archives: Collection[str]) -> Target | None:
     """
     if text.strip() in archives:
         return None
-    first, _, rest = text.strip().partition(" ")
-    if first in archives and (target := _target(rest.strip())):
-        return target._replace(archive=first)
+    archive, _, more = text.strip().partition(" ")
+    if archive in archives and (target := _target(more.strip())):
+        return target._replace(archive=archive)
     return _target(text.strip())
 
 

@@ -113,16 +113,14 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
     def archives(request: Request, user: MaybeUser, q: str = "", state: str = "", page: int = 1) -> Response:
         """Show all archives that the user may see, those with problems first; or lead to what is looked for."""
         who, known = visitor(request, user), archive_snapshots.archives()
-        seen = {name: known.valid[name] for name in visible(who, known.valid)}
-        target, having = target_of(q, seen), set(seen)
-        if target:
-            having = set(_having(archive_snapshots, target, seen))
-        if target and len(having) == 1:
-            return RedirectResponse(f"{base_path(request)}/archives/{quote(*having)}{target.path}", 303)
-        rows = rows_of(archive_snapshots, seen)
+        archives = {name: known.valid[name] for name in visible(who, known.valid)}
+        target = target_of(q, archives)
+        matching = set(_having(archive_snapshots, target, archives) if target else _named(q, archives))
+        if target and len(matching) == 1:
+            return RedirectResponse(f"{base_path(request)}/archives/{quote(*matching)}{target.path}", 303)
+        rows = rows_of(archive_snapshots, archives)
         counted = Counter(row.word for row in rows)
-        chosen = [row for row in rows if (target or q.lower() in row.name.lower()) and state in ("", row.word)]
-        chosen = [row for row in chosen if row.name in having]
+        chosen = [row for row in rows if row.name in matching and state in ("", row.word)]
         pages = max(-(-len(chosen) // ROWS), 1)
         page = min(max(page, 1), pages)
         shown = chosen[(page - 1) * ROWS : page * ROWS]
@@ -280,6 +278,10 @@ def _having(archive_snapshots: ArchiveSnapshots, target: Target, archives: dict[
         return [target.archive]
     snapshots = {name: archive_snapshots.known(name) for name in archives} if target.topic else {}
     return archives_with(target.topic, archives, snapshots)
+
+
+def _named(part: str, names: Iterable[str]) -> Iterable[str]:
+    return (name for name in names if part.lower() in name.lower())
 
 
 def rows_of(
