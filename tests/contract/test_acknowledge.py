@@ -152,13 +152,25 @@ def test_a_recorded_loss_warns_until_it_is_accepted_and_a_new_one_warns_again(la
     lake.logs[P0] = Range(10, 12)
     lake.run(11)
     assert "lost-offsets:2" in names(lake)
-    assert verdicts(lake)["records"] == "warning"
+    assert (verdicts(lake)["records"], verdicts(lake)["hours"]) == ("warning", "warning")
+    before = snapshot_of(lake).incomplete
     accept(lake.context, QUIET, "lost-offsets:2", "ann")
     assert "lost-offsets:2" not in names(lake)
+    # The hours that lack nothing else are accepted with it, and stay incomplete.
+    assert verdicts(lake)["hours"] == "ok"
+    snapshot = snapshot_of(lake)
+    assert [(hour.hour_start, hour.accepted) for hour in snapshot.incomplete or ()] == [
+        (hour.hour_start, True) for hour in before or ()
+    ]
+    assert "incomplete hours" in [finding.kind for finding in snapshot.accepted]
     lake.logs[P0] = Range(20, 22)
     lake.run(12)
     assert "lost-offsets:3" in names(lake)
     assert checks(lake)["recorded loss"].severity == "warning"
+    assert verdicts(lake)["hours"] == "warning"
+    accept(lake.context, QUIET, "lost-offsets:3", "ann")
+    take_back(lake.context, "lost-offsets:3", "ann")
+    assert verdicts(lake)["hours"] == "warning"
 
 
 def test_a_failed_request_is_accepted_by_its_run(lake: Lake) -> None:

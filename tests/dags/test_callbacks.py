@@ -175,7 +175,7 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
         "interval_start": "2026-11-21T05:00:00Z",
         "interval_end": "2026-11-21T06:00:00Z",
         "planned": "150 offsets of 1 partitions: orders[0] [100, 250)",
-        "cause": "IntegrityError: 2 objects are missing lake/a lake/b",
+        "cause": "2 objects are missing lake/a lake/b",
         "log_url": LOG_URL,
         "page_url": "http://localhost:8080/archiver/archives/orders",
     }
@@ -207,7 +207,7 @@ def test_what_failed_may_look_like_a_template(
     add_webhook(connection, "ops", webhook)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
     AlertCallbacks(alerting("ops", "ops_mail")).task_failed(failed(ValueError("{{ var.value.secret }} {% raise %}")))
-    assert webhook.documents[0]["cause"] == "ValueError: {{ var.value.secret }} {% raise %}"
+    assert webhook.documents[0]["cause"] == "value error: {{ var.value.secret }} {% raise %}"
     assert "{{ var.value.secret }} {% raise %}" in text_of(mail_server.mails[0][1])
 
 
@@ -308,7 +308,7 @@ def test_a_failure_is_told_once(alerting: Any, connection: AddConnection, webhoo
     alert, context = AlertCallbacks(alerting("ops")), failed(ValueError("x"))
     alert.task_failed(context)
     alert.run_failed(afterwards(context))
-    assert [d["cause"] for d in webhook.documents] == ["ValueError: x"]
+    assert [d["cause"] for d in webhook.documents] == ["value error: x"]
     # Cleared, tried again, killed this time: another cause is news.
     context["ti"].try_number += 1
     alert.run_failed(afterwards(context))
@@ -390,7 +390,7 @@ def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_caus
         "once that is fixed: airflow dags trigger archive_orders",
         f"with today's settings: airflow archive rebuild orders --run {RUN}",
     ]
-    assert fourth["cause"].startswith("BadRecordError: ")
+    assert fourth["cause"].startswith("no. ")
 
 
 def test_an_audit_s_alert_is_about_no_interval(alerting: Any, connection: AddConnection, webhook: Webhook) -> None:
@@ -401,7 +401,7 @@ def test_an_audit_s_alert_is_about_no_interval(alerting: Any, connection: AddCon
     [document] = webhook.documents
     assert [document[name] for name in ("run", "interval_start", "interval_end", "planned")] == [None] * 4
     assert document["kind"] == "check"
-    assert document["text"].startswith("Archive orders: task audit failed: IntegrityError: 1 error\n")
+    assert document["text"].startswith("Archive orders: task audit failed: 1 error\n")
 
 
 @pytest.mark.parametrize(
@@ -428,7 +428,7 @@ def test_the_cause_is_left_where_commands_and_people_look(
     context = failed(IntegrityError(f"2 objects are missing\nlake/a {SECRET}"))
     for callback in dag_of(alerting("ops")).get_task("verify").on_failure_callback:
         callback(context)
-    cause = "IntegrityError: 2 objects are missing lake/a ***"
+    cause = "2 objects are missing lake/a ***"
     assert [record.getMessage() for record in caplog.records][-2:] == ["::endgroup::", cause]
     assert caplog.records[-1].levelname == "ERROR"
     assert context["ti"].xcoms[CAUSE]["cause"] == cause

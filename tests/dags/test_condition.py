@@ -291,10 +291,10 @@ class Task:
 @pytest.mark.parametrize(
     ("error", "permanent", "cause"),
     [
-        (IntegrityError("2 objects\nare missing"), True, "IntegrityError: 2 objects are missing"),
+        (IntegrityError("2 objects\nare missing"), True, "2 objects are missing"),
         (PermanentError("PolicyError: 5 offsets are gone"), True, "PolicyError: 5 offsets are gone"),
         (TransientError("no answer"), False, "no answer"),
-        (ValueError("odd"), False, "ValueError: odd"),
+        (ValueError("odd"), False, "value error: odd"),
         (TransientError("x" * 5000), False, "x" * 1000 + " …"),
     ],
 )
@@ -334,5 +334,5 @@ def test_what_a_task_of_airflow_s_has_noted_is_found(
     assert (run_facts.failure.task, run_facts.failure.attempts, run_facts.failure.permanent) == ("plan", 1, True)
     assert run_facts.failure.cause is not None
     assert run_facts.failure.cause.startswith(
-        "ConfigError: there is no Airflow connection 'kafka_default' (source.kafka); add it with:"
+        "there is no Airflow connection 'kafka_default' (source.kafka); add it with:"
     )

@@ -76,7 +76,7 @@ def test_a_distribution_cannot_replace_a_reader(installed: list[EntryPoint]) -> 
     [
         ([], "has no reader of 'lines', and no distribution adds one"),
         (["LINES", "LINES"], "several distributions add one: "),
-        (["MISSING"], "cannot be loaded: AttributeError: "),
+        (["MISSING"], "cannot be loaded: attribute error: "),
         (["NO_READER"], "is none: found int, expected a FormatReader"),
     ],
 )

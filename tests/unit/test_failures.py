@@ -66,7 +66,7 @@ def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line()
     traceback = 'Traceback (most recent call last):\n  File "m.py", line 1\n    f()\nMemoryError\n'
     python = f"Lost task: org.apache.x.PythonException: {traceback}\n\tat org.apache.y\nCaused by: x.Y: {traceback}"
     assert one_line(RuntimeError(python)) == "kafka-archiver error: MemoryError"
-    assert one_line(ConfigError("a\n b")) == "kafka-archiver error: ConfigError: a b"
+    assert one_line(ConfigError("a\n b")) == "kafka-archiver error: a b"
 
 
 PYTHON = 'Traceback (most recent call last):\n  File "m.py", line 1\n    f()\n'

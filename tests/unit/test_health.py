@@ -201,7 +201,7 @@ def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypa
         own_findings = plugins.plugin_checks(archive(), snapshot(), NOW)
         assert {(c.kind, VERDICTS[c.severity], c.observed) for c in own_findings} == {
             ("quota", "failing", "orders is full at 12:05"),
-            ("broken", "unknown", "ZeroDivisionError: by zero"),
+            ("broken", "unknown", "zero division error: by zero"),
             ("absent", "unknown", "a:absent cannot be loaded: no module"),
         }
         ignoring = archive("health: {ignore: [quota, broken]}")

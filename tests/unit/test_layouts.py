@@ -318,5 +318,5 @@ def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
         "one",
         f"{wrong}'other' (by_length:OTHER) is no layout: it has no `name`; found 'other'",
         f"{wrong}'none' (by_length:NONE) cannot be loaded: "
-        "AttributeError: module 'by_length' has no attribute 'NONE'; found 'none'",
+        "attribute error: module 'by_length' has no attribute 'NONE'; found 'none'",
     ], done.stderr

@@ -97,7 +97,7 @@ def test_what_it_answers() -> None:
         (httpx.Response(429, json={}), TransientError, r"is not available at the moment \(HTTP 429\)"),
         (httpx.Response(503, text="<html>"), TransientError, r"is not available at the moment \(HTTP 503\)"),
         (httpx.RemoteProtocolError("illegal"), PermanentError, "it is HTTPS and the URL has http"),
-        (httpx.ConnectError("refused"), TransientError, r"no answer from .*8081; check .* \(ConnectError: refused\)"),
+        (httpx.ConnectError("refused"), TransientError, r"no answer from .*8081; check .* \(connect error: refused\)"),
         (httpx.ReadTimeout("timed out"), TransientError, r"no answer from .*8081 within 5 s; check"),
     ],
 )

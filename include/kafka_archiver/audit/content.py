@@ -9,7 +9,7 @@ from typing import BinaryIO
 from kafka_archiver.audit.readers import reader_of
 from kafka_archiver.audit.readers.base import Fetch, RecordCoordinates, SidecarOwner
 from kafka_archiver.audit.readers.sealed import Unsealed
-from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError, error_in_words
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.plan import Plan, Settings
@@ -131,7 +131,7 @@ def _or_damage(read: Callable[[], list[str]]) -> list[str]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as damage:  # noqa: BLE001 - of damaged bytes libraries raise anything, a panic of Rust too
-        text = " ".join(f"{type(damage).__name__}: {damage}".encode(errors="backslashreplace").decode().split())
+        text = " ".join(error_in_words(damage).encode(errors="backslashreplace").decode().split())
         return [f"it cannot be read: {text[:_LONGEST]}"]
 
 

@@ -18,7 +18,7 @@ _NOT_COMPARED: dict[str, Any] = {
     "unsure": {"reason"},
     "if_ordered": {"reason"},
     "stretches": {"__all__": {"reason"}},
-    **dict.fromkeys(("lost_by", "dead_letters", "dead_lettered_by"), True),
+    **dict.fromkeys(("unsure_by", "lost_by", "dead_letters", "dead_lettered_by"), True),
 }
 # An hour's proof with the contributions that count, from its pages and from the proof itself.
 Proved = tuple[HourProof, Sequence[Contribution]]

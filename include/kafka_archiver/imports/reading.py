@@ -10,7 +10,7 @@ import javaproperties
 
 from kafka_archiver.imports.hocon import is_hocon, read_hocon
 from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
-from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError, kind_in_words
 from kafka_archiver.messages.secrets import key_name
 
 # A file of variables has nothing else; the keys of properties have dots.
@@ -149,7 +149,7 @@ def _ini(text: str, file: str) -> dict[str, str]:
     except configparser.Error as error:
         line = getattr(error, "lineno", None)
         where = f" (line {line})" if isinstance(line, int) else ""
-        raise ConfigError(f"{file}: not an ini file: {type(error).__name__}{where}") from None
+        raise ConfigError(f"{file}: not an ini file: {kind_in_words(error)}{where}") from None
     return {f"{s}.{key}": _unquoted(value) for s in parser.sections() for key, value in parser.items(s)}
 
 

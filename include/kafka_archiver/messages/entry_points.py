@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.errors import ConfigError, error_in_words
 
 Thing = TypeVar("Thing")
 
@@ -50,8 +50,7 @@ class Registry(Generic[Thing]):
         try:
             loaded: Thing = points[0].load()
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise ConfigError(f"{self._key}: {name!r} ({place}) cannot be loaded: {why}") from error
+            raise ConfigError(f"{self._key}: {name!r} ({place}) cannot be loaded: {error_in_words(error)}") from error
         if self._kind and not _is_a(loaded, self._kind):
             what = f"{type(loaded).__name__}; uninstall what adds {name!r}, or correct it"
             raise ConfigError(f"{self._key}: expected a {self._kind.__name__} at {place}, found {what}")

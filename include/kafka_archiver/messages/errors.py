@@ -26,6 +26,21 @@ def shape(cause: str) -> str:
     return _VARYING.sub("#", cause)
 
 
+# Between the words of a class's name.
+_BETWEEN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def kind_in_words(error: BaseException) -> str:
+    """Return the class of an error as words: "key error", "SSL error"."""
+    parts = _BETWEEN.split(type(error).__name__)
+    return " ".join(part if part.isupper() and len(part) > 1 else part.lower() for part in parts)
+
+
+def error_in_words(error: BaseException) -> str:
+    """Return an error as people read it: one of this package by its message, another one with its kind before it."""
+    return str(error) if isinstance(error, ArchiverError) else f"{kind_in_words(error)}: {error}".removesuffix(": ")
+
+
 class ArchiverError(Exception):
     """Base of every error raised on purpose by this package.
 

@@ -5,13 +5,13 @@
 
 from typing import Literal, NamedTuple
 
-from kafka_archiver.messages.advice import fill
 from kafka_archiver.messages.wording import offset_span
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.reasons import reason_of_holes
 from kafka_archiver.model.unsure_hours import assumption_of
 from kafka_archiver.values.documents import UtcTime
 from kafka_archiver.values.intervals import hours_between, to_hour
@@ -93,7 +93,4 @@ def reason_for_holes(progress: Progress) -> str:
         for hole in left
     ]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
-    return (
-        f"the archive does not have {'; '.join(holes[:3])}{more}, whose records may be of this hour; "
-        f"{fill(progress.archive).quoted} archives what Kafka still has of them"
-    )
+    return reason_of_holes(progress.archive, f"{'; '.join(holes[:3])}{more}")

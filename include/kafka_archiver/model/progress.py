@@ -3,11 +3,13 @@
 The first n plans of an archive's line, and how their runs ended, give this document.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, Self
 
 from pydantic import Field
 
+from kafka_archiver.model.loss_causes import LossCause, fewest_causes
 from kafka_archiver.model.manifest import Manifest, Outcome
 from kafka_archiver.model.marks import Mark, fewest, mark_of, reached, surviving
 from kafka_archiver.model.order import Order
@@ -18,6 +20,7 @@ from kafka_archiver.model.topic_changes import dropped_offsets, former_disorders
 from kafka_archiver.model.unsure_hours import (
     IfOrdered,
     LeftOutOffsets,
+    Loss,
     Unsure,
     gone_by,
     if_ordered,
@@ -37,7 +40,8 @@ class Progress(Document):
     the end of the last of these hours. `gone_by`: everything that Kafka lost before it was archived was gone by then.
     `older`: what was known at `as_of` about offsets that no run has. `marks`: what planners saw since, as long as not
     all of it is archived. `unsure`: the time until which hours may lack lost records; `if_ordered`: an earlier time, by
-    what the archive assumes about the order of times. `lost`: the number of all offsets ever lost;
+    what the archive assumes about the order of times; `unsure_by`: the losses behind `unsure`, if a person can accept
+    one of them by name; see `causes`. `lost`: the number of all offsets ever lost;
     `lost_by`: the last of the runs, by its number, that lost some. `dead_letters`: the records that are dead letters
     now; `dead_lettered_by`: the last run that added some. (Runs that an earlier release settled are not in the last
     three.) `former_disorder`: the most milliseconds by which a record of a log that is gone was older than an earlier
@@ -55,6 +59,8 @@ class Progress(Document):
     unsure: Unsure | None = None
     # Only for archives that assume an order.
     if_ordered: IfOrdered | None = Field(default=None, exclude_if=lambda unsure: unsure is None)
+    # Not written if nobody can accept any.
+    unsure_by: tuple[LossCause, ...] = Field(default=(), exclude_if=lambda causes: not causes)
     lost: int = 0
     # Not written before there are some.
     lost_by: int = Field(default=0, exclude_if=lambda number: not number)
@@ -78,6 +84,11 @@ class Progress(Document):
     def closed_until(self) -> UtcTime | None:
         """Every hour that ends by then is judged, including hours without records; None before the first."""
         return None if self.as_of is None else hour_start(to_hour(self.as_of))
+
+    @property
+    def causes(self) -> tuple[LossCause, ...]:
+        """The losses for which hours may lack records. By an earlier release's progress, nobody can accept them."""
+        return self.unsure_by or ((LossCause(until=self.unsure.until),) if self.unsure else ())
 
     @property
     def unsure_until(self) -> UtcTime | None:
@@ -164,6 +175,7 @@ class Progress(Document):
                 "older": older,
                 "unsure": latest_of([self.unsure, *(loss.unsure for loss in new)]),
                 "if_ordered": if_ordered(self.unsure, self.if_ordered, new, plan.ordered_within_ms, disorder),
+                "unsure_by": _recorded(self.causes, new, plan.number),
                 "lost": self.lost + lost,
                 "lost_by": plan.number if lost > 0 else self.lost_by,
                 "dead_letters": max(self.dead_letters + letters, 0),
@@ -175,6 +187,13 @@ class Progress(Document):
                 "former_disorder": former_disorder,
             }
         )
+
+
+def _recorded(causes: Iterable[LossCause], new: Iterable[Loss], number: int) -> tuple[LossCause, ...]:
+    """Return the causes with the losses of one more run; nothing if nobody can accept any of them."""
+    added = (LossCause(until=loss.unsure.until, lost_by=number if loss.is_recorded else None) for loss in new)
+    fewest = fewest_causes([*causes, *added])
+    return fewest if any(cause.is_recorded for cause in fewest) else ()
 
 
 def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> int:

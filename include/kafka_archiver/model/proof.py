@@ -9,11 +9,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from kafka_archiver.messages.advice import repair
 from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.reasons import reason_of_a_gone_proof
 from kafka_archiver.model.stretches import stretch_of
 from kafka_archiver.values.documents import Document, UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
@@ -173,7 +173,7 @@ def prove(
         status, closes = judgement.status, judgement.status == "complete"
     reason = f"objects with {gone:,} rows are gone for good" if gone else judgement.reason
     if previous.former_gone:
-        reason = f"its proof was gone when a run added to it; {repair(plan.archive).quoted} computes it again"
+        reason = reason_of_a_gone_proof(plan.archive)
     fields = {
         "status": status,
         "reason": reason if status == "incomplete" else None,

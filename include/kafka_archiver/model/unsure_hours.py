@@ -63,11 +63,12 @@ class IfOrdered(Unsure):
 
 class Loss(NamedTuple):
     """The hours that one loss leaves unsure. `if_ordered`: an earlier end of that, by what the plan assumes; None:
-    none.
+    none. `is_recorded`: its offsets are in the run's account, so that a person can accept it by name.
     """
 
     unsure: Unsure
     if_ordered: datetime | None = None
+    is_recorded: bool = False
 
 
 def assumption_of(disorder_ms: int) -> str:
@@ -192,7 +193,8 @@ def losses(
         partition, older = partitions[name], left_out.get(name)
         if plan.loss_rules == 1:
             until = _first_whole_hour(plan, manifest, name, max(r.end for r in ranges))
-            yield Loss(Unsure(until=max(until, older.than) if older else until, reason=reason))
+            until = max(until, older.than) if older else until
+            yield Loss(Unsure(until=until, reason=reason), is_recorded=True)
             continue
         at_planning = not any(subtract(each, (Range(*r) for r in partition.lost)) for each in ranges)
         moment = _earliest(planned, partition) if at_planning else ended or planned
@@ -200,12 +202,12 @@ def losses(
         by_same_time = older and (plan.hour_rules < 3 or older.holds_for(plan.settings.time))
         if older and by_same_time and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
             # Kafka's time index knew them when they were still there.
-            yield Loss(Unsure(until=min(older.than, latest or older.than), reason=reason))
+            yield Loss(Unsure(until=min(older.than, latest or older.than), reason=reason), is_recorded=True)
             continue
         # By earlier rules, also until the times after now that left-out ones may have, as they may be among these.
         until = latest or max(hour_after(moment), older.than if older else hour_after(moment))
         shorter = _by_order(plan, manifest, name, max(r.end for r in ranges))
-        yield Loss(Unsure(until=until, reason=reason), shorter)
+        yield Loss(Unsure(until=until, reason=reason), shorter, is_recorded=True)
 
 
 def unsure_by_plan(plan: Plan) -> UtcTime | None:

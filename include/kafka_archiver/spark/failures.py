@@ -6,7 +6,7 @@ Spark: Airflow's DAG processor and tasks use the exit codes.
 
 import re
 
-from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError, error_in_words
 
 PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT = 64, 75, 1
 MARK = "kafka-archiver error: "
@@ -92,9 +92,9 @@ def raised_by_python(text: str) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """The error in one line; of nested causes, the innermost one."""
+    """Return the error in one line; of nested causes, the innermost one."""
     causes = _CAUSE.findall(str(error))
-    text = ": ".join(causes[-1]) if causes else f"{type(error).__name__}: {error}"
+    text = ": ".join(causes[-1]) if causes else error_in_words(error)
     raised = raised_by_python(str(error))
     # Java's line of a Python error has none of its text.
     if raised and (not causes or causes[-1][1].startswith("Traceback")):

@@ -43,7 +43,7 @@ def work_on(
     outcomes = dict(pickle.loads(answer) for answer in pickled)
     failures = [outcome.error() for outcome in outcomes.values() if isinstance(outcome, Failure)]
     for failure in failures:
-        log.error("%s: %s", type(failure).__name__, failure)
+        log.error("%s", failure)
     if failures:
         raise min(failures, key=lambda error: isinstance(error, TransientError))
     return [outcomes[number] for number in range(len(items))]

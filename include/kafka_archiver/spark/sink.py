@@ -131,7 +131,7 @@ class Sink:
         has_further_attempt = context is not None and context.attemptNumber() + 1 < self.tries
         if not isinstance(error, ArchiverError) or (isinstance(error, TransientError) and has_further_attempt):
             return None
-        log.error("%s: %s", type(error).__name__, error)
+        log.error("%s", error)
         return self._tell(Failure.of(error), 0.0)
 
     def _tell(self, outcome: Outcome, seconds: float) -> bytes:

@@ -31,7 +31,7 @@ from azure.core.exceptions import (
 )
 from azure.storage.blob import BlobBlock, BlobClient, ContainerClient
 
-from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError, kind_in_words
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.store.base import (
     MAX_PARTS,
@@ -169,7 +169,7 @@ class AzureStore:
         try:
             self._client = _client(container, options, os.getpid())
         except ValueError as error:
-            raise ConfigError(f"the store's connection cannot be used ({type(error).__name__})") from None
+            raise ConfigError(f"the store's connection cannot be used ({kind_in_words(error)})") from None
         self._place, self._backoff = f"container {container} at {options.account_url}", backoff
 
     def __repr__(self) -> str:
@@ -376,7 +376,7 @@ class AzureStore:
 
     def _explained(self, error: AzureError, code: str, key: str) -> ArchiverError:
         status = error.status_code if isinstance(error, HttpResponseError) else None
-        why = f"{foreign(code or type(error).__name__)}{f' ({status})' if status else ''}"
+        why = f"{foreign(code or kind_in_words(error))}{f' ({status})' if status else ''}"
         if code == "ContainerNotFound":
             return PermanentError(f"there is no {self._place}: make it, or correct `store.url`")
         if isinstance(error, ClientAuthenticationError) or status in (401, 403):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError, kind_in_words
 from kafka_archiver.model.data_keys import DataKey, Wrapped
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
@@ -94,7 +94,7 @@ def _context(archive: str, key_id: str) -> dict[str, Any]:
 
 def _explained(error: Exception, operation: str, key_id: str) -> ArchiverError:
     code = str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
-    message = f"KMS did not {operation} with key {key_id}: {code or type(error).__name__}"
+    message = f"KMS did not {operation} with key {key_id}: {code or kind_in_words(error)}"
     if code in _PERMANENT:
         return PermanentError(
             f"{message}. Expected an enabled symmetric key in store.encryption.client.kms_key_id, and credentials in "

@@ -26,7 +26,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError, kind_in_words
 from kafka_archiver.messages.foreign_text import foreign
 
 # S3 allows so many bytes.
@@ -170,7 +170,7 @@ def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> A
     if isinstance(error, _CONNECTION_FAILURES):
         return TransientError(f"{what}: {_reason(error)} at {bucket.endpoint}")
     # All other errors of botocore are errors of its setup: a credentials file or process, …
-    return PermanentError(f"{what} at {bucket.endpoint} was not sent: {type(error).__name__}")
+    return PermanentError(f"{what} at {bucket.endpoint} was not sent: {kind_in_words(error)}")
 
 
 def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> ArchiverError:
@@ -231,4 +231,4 @@ def _reason(error: BaseException) -> str:
         return "the answer does not match its checksum"
     if isinstance(error, CredentialRetrievalError):
         return f"no credentials from {foreign(str(getattr(error, 'kwargs', {}).get('provider', 'their provider')))}"
-    return f"the connection broke ({type(error).__name__})"
+    return f"the connection broke ({kind_in_words(error)})"

@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 
 from kafka_archiver.audit.readers import avro, csv, index, jsonl, mak, parquet, raw
 from kafka_archiver.audit.readers.base import FormatReader
+from kafka_archiver.messages.errors import error_in_words
 
 GROUP = "kafka_archiver.audit_readers"
 READERS = {
@@ -43,8 +44,8 @@ def _added(name: str) -> FormatReader:
     try:
         reader = entries[0].load()
     except Exception as error:  # noqa: BLE001 - an import may raise anything
-        why = f"{type(error).__name__}: {error}"
-        return FormatReader(fault=f"the audit's reader of {name!r} ({entries[0].value}) cannot be loaded: {why}")
+        place = f"{name!r} ({entries[0].value})"
+        return FormatReader(fault=f"the audit's reader of {place} cannot be loaded: {error_in_words(error)}")
     if not isinstance(reader, FormatReader):
         what = f"found {type(reader).__name__}, expected a FormatReader of kafka_archiver.audit.readers.base"
         return FormatReader(fault=f"the audit's reader of {name!r} ({entries[0].value}) is none: {what}")

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kafka_archiver.messages.entry_points import Registry
-from kafka_archiver.messages.errors import ConfigError, DocumentError
+from kafka_archiver.messages.errors import ConfigError, DocumentError, error_in_words
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.layouts.base import Layout
@@ -76,8 +76,7 @@ def get_layout(name: str) -> Layout:
     try:
         layout: Layout = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"store.layout: {name!r} ({place}) cannot be loaded: {why}") from error
+        raise ConfigError(f"store.layout: {name!r} ({place}) cannot be loaded: {error_in_words(error)}") from error
     if missing := [part for part in ("name", "options", "form") if not hasattr(layout, part)]:
         raise ConfigError(f"store.layout: {name!r} ({place}) is no layout: it has no `{missing[0]}`")
     return layout

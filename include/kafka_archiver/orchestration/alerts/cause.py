@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
 from kafka_archiver.messages.actions import Action, to_dicts
-from kafka_archiver.messages.errors import SILENCE, ArchiverError, PermanentError, TransientError
+from kafka_archiver.messages.errors import SILENCE, ArchiverError, PermanentError, error_in_words
 
 log = logging.getLogger(__name__)
 # The XCom with the cause of a failed attempt, and whether the failure is permanent. Airflow keeps it with the run, and
@@ -26,17 +26,12 @@ def cause_of(error: object) -> str:
     """Return the error in one line, without secrets."""
     if not isinstance(error, BaseException):
         return _line(str(error or NO_EXCEPTION))
-    return _line(f"{_class_of(error)}{error}")
+    return _line(error_in_words(error))
 
 
 def reason_of(error: object) -> str:
     """Return the error in one line without what to do, and without secrets."""
-    return _line(f"{_class_of(error)}{error.message}") if isinstance(error, ArchiverError) else cause_of(error)
-
-
-def _class_of(error: BaseException) -> str:
-    # The messages of these two name the job's error; other errors need their class.
-    return "" if type(error) in (PermanentError, TransientError) else f"{type(error).__name__}: "
+    return _line(error.message) if isinstance(error, ArchiverError) else cause_of(error)
 
 
 def _line(text: str) -> str:

@@ -15,7 +15,7 @@ from airflow.sdk import Connection
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config.alerts import Notifier, Receiver
-from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.messages.errors import ConfigError, TransientError, kind_in_words
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.notifiers import KNOWN, arguments, notifier_class
 from kafka_archiver.orchestration.connections import NamedConnection, find_connection
@@ -71,7 +71,7 @@ def send(receiver: Receiver, key: str, message: Message) -> bool:
     except Exception as error:  # noqa: BLE001 - see above
         # Airflow masks secrets in a task's log, but not in the executor's copy of it.
         text = functools.reduce(lambda masked, part: masked.replace(part, "***"), hidden, str(error))
-        log.error("the alert could not be sent by %s: %s: %s", name, type(error).__name__, text)
+        log.error("the alert could not be sent by %s: %s: %s", name, kind_in_words(error), text)
         return False
     log.info("sent an alert by %s (%s)", name, how)
     return True

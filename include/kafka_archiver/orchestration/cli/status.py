@@ -68,9 +68,10 @@ health (a list of {{name, verdict (ok, warning, unknown or failing), found, do}}
 offsets, rows, bytes, objects, dead_letters, lost, seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict,
 errors, counts, damaged (a list of runs)}}, adopted (null, or what another tool wrote: {{tool, adopted_at, verdict,
 objects, rows, bytes, loose, unproven}}), hours_open (ended hours without a verdict), incomplete (a list of
-{{hour_start, reason, fillable}}: the incomplete ones of the last 72 closed hours), error (null, or why the brokers
-did not answer); with --hours also hours (a list of {{hour_start, status (null: no run has looked at it yet), rows,
-bytes, objects, late_rows, dead_letters, complete_as_of, closed_by}})}}. Null where there is nothing yet.
+{{hour_start, reason, fillable, lost_by, accepted (somebody has accepted the losses for which it is incomplete)}}: the
+incomplete ones of the last 72 closed hours), error (null, or why the brokers did not answer); with --hours also hours
+(a list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
+complete_as_of, closed_by}})}}. Null where there is nothing yet.
 {ANSWER} Any problem gives 1; warnings do not.""",
     func=lazy_load_command(f"{__name__}.show_status"),
     args=(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
 
-from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.messages.errors import ConfigError, TransientError, kind_in_words
 from kafka_archiver.orchestration.connections.lookup import text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def aws_options(connection: Connection, where: str) -> dict[str, str]:
         wrapper = _wrapper()(connection)
     except Exception as error:  # noqa: BLE001 - the provider raises anything; its text may repeat a secret
         raise ConfigError(
-            f"{where}: the amazon provider cannot use it ({type(error).__name__}): {_why(extra)}"
+            f"{where}: the amazon provider cannot use it ({kind_in_words(error)}): {_why(extra)}"
         ) from None
     options = {
         "endpoint_url": wrapper.get_service_endpoint_url("s3"),
@@ -97,7 +97,7 @@ def _temporary(wrapper: "AwsConnectionWrapper", where: str) -> dict[str, Any]:
         )
     except Exception as error:  # noqa: BLE001 - the provider raises anything; its text may repeat a secret
         raise TransientError(
-            f"{where}: the amazon provider got no credentials ({type(error).__name__}); expected that "
+            f"{where}: the amazon provider got no credentials ({kind_in_words(error)}); expected that "
             f"{wrapper.assume_role_method or 'the session factory'} works in this Airflow, as `airflow connections "
             f"test {wrapper.conn_id}` shows"
         ) from None

@@ -22,7 +22,7 @@ from kafka_archiver.config.alerts import Alerts, default_alerts
 from kafka_archiver.config.archives import Archives, WrongFileError, missing
 from kafka_archiver.config.last_known import last_known, receivers_of
 from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
-from kafka_archiver.messages.errors import ArchiverError
+from kafka_archiver.messages.errors import ArchiverError, error_in_words
 from kafka_archiver.orchestration.alerts import state_texts, watchdog_texts
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, state_to_report
 from kafka_archiver.orchestration.alerts.message import Kind
@@ -95,7 +95,7 @@ class Watchdog:
             try:
                 watched = looks[name].result()
             except Exception as error:  # noqa: BLE001 - one archive must not hide the others
-                failures.append(f"{name}: {type(error).__name__}: {error}")
+                failures.append(f"{name}: {error_in_words(error)}")
                 watched = None
             self._report(archive, watched, wrong.get(name))
             self._remember(archive, watched)

@@ -198,13 +198,19 @@ _GAUGES = (
     ),
     _Gauge(
         "proofs_incomplete",
-        f"Incomplete hours among the last {RECENT} with a verdict.",
-        lambda sample: None if sample.snapshot.incomplete is None else len(sample.snapshot.incomplete),
+        f"Incomplete hours among the last {RECENT} with a verdict, without those of an accepted loss.",
+        lambda sample: (
+            None
+            if sample.snapshot.incomplete is None
+            else sum(not hour.accepted for hour in sample.snapshot.incomplete)
+        ),
     ),
     _Gauge("lost_offsets", "Offsets ever lost.", _ledger(lambda snapshot: snapshot.lost)),
     _Gauge("dead_letters", "Records that are dead letters now.", _ledger(lambda snapshot: snapshot.dead_letters)),
     _Gauge(
-        "accepted_findings", "Findings that a person has accepted.", _ledger(lambda snapshot: len(snapshot.accepted))
+        "accepted_findings",
+        "Findings that a person has accepted.",
+        _ledger(lambda snapshot: sum(bool(finding.name) for finding in snapshot.accepted)),
     ),
     _Gauge(
         "unfinished_runs", "Planned runs that are not finished.", _ledger(lambda snapshot: len(snapshot.unfinished))

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kafka_archiver.messages.wording import count, plain_times, shortened, size, span
+from kafka_archiver.model.reasons import split_reason
 from kafka_archiver.state.coverage import DayCell, HourCell, State
 from kafka_archiver.state.health.judge import STALE
 
@@ -122,7 +123,8 @@ def _day(cell: DayCell) -> str:
     return f"{cell.day}: {', '.join([*hours, *records]) or 'no run has looked at it'}"
 
 
-def _words(cell: HourCell) -> str:
+def _words(cell: HourCell, archive: str) -> str:
+    """Return the words of an hour; a command is on its page."""
     state = _SIGNS[cell.state][1] if cell.state in _SIGNS else "no run has looked at it"
     parts = [f"{_moment(cell.hour_start)}: {state}"]
     if cell.rows:
@@ -133,4 +135,4 @@ def _words(cell: HourCell) -> str:
         parts.append(f"{count(cell.dead_letters, 'object')} of dead letters")
     if cell.damaged:
         parts.append(f"{count(cell.damaged, 'object')} missing or wrong")
-    return ", ".join(parts) + (f". {cell.reason}" if cell.reason else "")
+    return ", ".join(parts) + (f". {split_reason(archive, cell.reason).lack}" if cell.reason else "")

@@ -11,10 +11,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import FATES
+from kafka_archiver.model.reasons import split_reason
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import (
     MaybeUser,
@@ -226,7 +226,7 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
             error=answer.error if answer else None,
             store=declared.store.url,
             looks=shows_records(declared) and may_act(who, dag_id(name)),
-            steps=steps_of(name, _actions_of_incomplete_hour(name, value)),
+            **_reason_of(name, value),
             fates=FATES,
             has_schedule=declared.schedule is not None,
             dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
@@ -321,9 +321,13 @@ def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]
     return [*before, ("Later hour", start + step)] if start < moment - step else before
 
 
-def _actions_of_incomplete_hour(name: str, hour: HourDetail | None) -> list[Action]:
-    """Return what brings the records that an hour lacks; nothing if nothing can."""
-    return [fill(name)] if hour and hour.is_left_out and hour.kafka_has_more else []
+def _reason_of(name: str, hour: HourDetail | None) -> dict[str, Any]:
+    """Return what an incomplete hour lacks, and the steps that bring it; none if nothing can."""
+    reason = split_reason(name, (hour.proof.reason if hour and hour.proof else None) or "")
+    can_fill = hour is not None and hour.is_left_out and hour.kafka_has_more
+    action = reason.action or (fill(name) if can_fill else None)
+    is_in_vain = action == fill(name) and not can_fill
+    return {"reason": reason.lack, "steps": steps_of(name, [action] if action and not is_in_vain else [])}
 
 
 def _at_work(runs: Iterable[DagRun]) -> list[DagRun]:

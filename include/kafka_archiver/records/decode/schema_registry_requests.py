@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError, kind_in_words
 from kafka_archiver.messages.foreign_text import foreign
 
 TIMEOUT_SECONDS = 10.0
@@ -138,7 +138,7 @@ class Server:
         late = f" within {self._client.timeout.read:.0f} s" if isinstance(error, httpx.TimeoutException) else ""
         return TransientError(
             f"no answer from the schema registry at {self.url}{late}; check that it runs and that this machine "
-            f"reaches it ({type(error).__name__}: {foreign(str(error))})"
+            f"reaches it ({kind_in_words(error)}: {foreign(str(error))})"
         )
 
 

@@ -26,6 +26,7 @@ LEAST = 7
 class ProofHead(BaseModel):
     """The beginning of a proof, without its objects."""
 
+    number: int = 0
     status: Verdict
     reason: str | None = None
     complete_as_of: UtcTime | None = None
@@ -130,7 +131,7 @@ def cells(
     for hour in hours:
         head, start = heads.get(hour), hour_start(hour)
         run_state = working if any(hour in span for span in spans) else None
-        counts = head.model_dump(exclude={"status", "lost_rows"}) if head else {}
+        counts = head.model_dump(exclude={"number", "status", "lost_rows"}) if head else {}
         letter_count, damage_count = letters.get(hour, 0), damaged.get(hour, 0)
         state: State = "damaged" if damage_count else _state(head, letter_count, run_state, start, unsure_until)
         result.append(

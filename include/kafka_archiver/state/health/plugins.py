@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import words
+from kafka_archiver.messages.errors import error_in_words
 from kafka_archiver.model.findings import Finding, Severity, worst
 from kafka_archiver.state.health.judge import judge
 from kafka_archiver.state.overview.snapshot import Snapshot
@@ -69,6 +70,5 @@ def plugin_checks(archive: Archive, snapshot: Snapshot, moment: datetime) -> lis
         try:
             results += check(archive, snapshot, moment)
         except Exception as error:  # noqa: BLE001 - somebody else's code must not hide the other checks
-            failed = f"{type(error).__name__}: {error}"
-            results.append(Finding(kind=name, severity="unknown", observed=failed))
+            results.append(Finding(kind=name, severity="unknown", observed=error_in_words(error)))
     return [result for result in results if result.kind not in archive.health.ignore]

@@ -8,13 +8,20 @@ from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.state.overview.incomplete import IncompleteHour, incomplete_hours, of_hours
+from kafka_archiver.state.overview.incomplete import (
+    IncompleteHour,
+    incomplete_hours,
+    of_accepted_hours,
+    of_hours,
+    with_acceptance,
+)
 from kafka_archiver.state.overview.snapshot import Adopted, LastAudit, LastRun, Snapshot
 from kafka_archiver.state.status import last_commit, status
 from kafka_archiver.state.status.condition import without_brokers
 from kafka_archiver.state.status.damage import read_head
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.running import of_runs
+from kafka_archiver.state.status.standing import Standing
 
 
 def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
@@ -38,6 +45,7 @@ def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None
     except ArchiverError as error:
         troubles = tuple(of_runs(name, facts, None, None, moment))
         return snapshot.model_copy(update={"troubles": troubles, "error": str(error)})
+    known_state: dict[str, Any]
     known = {
         "begun": line.settled.begun,
         "closed_until": line.settled.closed_until,
@@ -50,16 +58,20 @@ def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None
         "audit": audit,
         "adopted": adopted,
     }
-    snapshot, hours = snapshot.model_copy(update=known), tuple(of_hours(name, incomplete))
-    known_state: dict[str, Any]
+    snapshot, known_state = snapshot.model_copy(update=known), {}
     try:
         state = status(context, facts)
-        known_state = {"state": state, "troubles": (*state.troubles, *hours), "accepted": state.accepted}
-        commit = state.last_commit
+        standing, commit = Standing(state.troubles, state.accepted), state.last_commit
+        known_state["state"] = state
     except ArchiverError as error:
-        standing = without_brokers(context, line, facts)
-        known_state = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
-        commit = last_commit(context.ledger, line)
+        standing, commit = without_brokers(context, line, facts), last_commit(context.ledger, line)
+        known_state["error"] = str(error)
+    incomplete = with_acceptance(context.ledger, incomplete, line.settled, standing)
+    known_state |= {
+        "incomplete": incomplete,
+        "troubles": (*standing.open, *of_hours(name, incomplete)),
+        "accepted": (*standing.accepted, *of_accepted_hours(name, incomplete)),
+    }
     last = _last_run(context.ledger, commit, before)
     return snapshot.model_copy(update={**known_state, "last_run": last, **_effort_of(facts, last)})
 

@@ -1,6 +1,6 @@
 """Findings that stand until a person accepts them by name, such as lost records and dead letters."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from kafka_archiver.ledger.ledger import Ledger
@@ -12,6 +12,8 @@ from kafka_archiver.model.findings import Finding, warning
 from kafka_archiver.model.progress import Progress
 
 LOST, DEAD_LETTERS = "recorded loss", "dead letters"
+# Begins the name of a loss; the number of the last run that recorded one ends it.
+_LOST_NAME = "lost-offsets:"
 # Begins the name of a failed backfill, rebuild, replay or repair.
 FAILED_REQUEST_NAME = "failed-request:"
 
@@ -29,7 +31,7 @@ def of_records(archive: str, settled: Progress, run_at: Callable[[int], str | No
     :param run_at: names the run at a place of the line.
     """
     if settled.lost:
-        name = f"lost-offsets:{settled.lost_by}"
+        name = f"{_LOST_NAME}{settled.lost_by}"
         yield warning(
             LOST,
             f"{count(settled.lost, 'offset')} {_is_are(settled.lost)} recorded as lost for ever"
@@ -90,6 +92,26 @@ def split_accepted(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
         else:
             left.append(finding)
     return Standing(tuple(left), tuple(accepted))
+
+
+def accepted_losses(ledger: Ledger, lost_by: int, numbers: Collection[int], standing: Standing) -> set[int]:
+    """Return the runs up to which somebody has accepted all losses. One request or more for each of `numbers`.
+
+    :param lost_by: the last run that recorded a loss: if that is accepted, all are, and nothing is read.
+    :param numbers: of earlier runs with losses.
+    """
+    if any(finding.name == f"{_LOST_NAME}{lost_by}" for finding in standing.accepted):
+        return {lost_by}
+    accepted = set()
+    for number in {*numbers} - {lost_by}:
+        try:
+            decision = ledger.acknowledgement(f"{_LOST_NAME}{number}")
+        except DocumentError:
+            # Unreadable: it hides nothing.
+            continue
+        if decision and decision.accepted:
+            accepted.add(number)
+    return accepted
 
 
 def is_accepted(finding: Finding, decision: Acknowledgement) -> bool:

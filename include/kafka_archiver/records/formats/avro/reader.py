@@ -11,7 +11,7 @@ from uuid import UUID
 import fastavro
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError, error_in_words
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.avro.types import arrow_field
@@ -82,7 +82,7 @@ def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise
         # Each codec's library raises its own error for damaged bytes.
-        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error_in_words(error)}") from error
 
 
 def read_block(block: bytes, target: Target) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.values.garbage_collector import seldom_collecting
 
@@ -46,7 +46,7 @@ def records_of(lines: bytes) -> pa.RecordBatch:
         batch.validate(full=True)
         return batch
     except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise IntegrityError(f"a line is not a record of `content: record`: {error!r}") from error
+        raise IntegrityError(f"a line is not a record of `content: record`: {error_in_words(error)}") from error
 
 
 def bytes_of(fields: _Row, name: str) -> bytes | None:

@@ -12,7 +12,7 @@ import msgspec
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.jsonl.objects import JSON
 from kafka_archiver.records.formats.jsonl.records import bytes_of
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
@@ -36,7 +36,7 @@ def typed_of(lines: bytes, schema: pa.Schema) -> pa.RecordBatch:
         batch.validate(full=True)
         return seen_as(batch, schema)
     except (ValueError, KeyError, TypeError, ArithmeticError, AttributeError, pa.ArrowException) as error:
-        raise IntegrityError(f"a line is not a record of the object's columns: {error!r}") from error
+        raise IntegrityError(f"a line is not a record of the object's columns: {error_in_words(error)}") from error
 
 
 def value_of(field: pa.Field) -> Back:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import PLACE, RECORD, Target
 from kafka_archiver.records.formats.mak.records import MAGIC
 from kafka_archiver.records.formats.shared.decompress import decompressed
@@ -28,7 +28,7 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     try:
         yield from _batches(_File(decompressed(target.settings.codec, source, several=True)))
     except (struct.error, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException) as error:
-        raise IntegrityError(f"{target.key} is not a complete MAK file: {error!r}") from error
+        raise IntegrityError(f"{target.key} is not a complete MAK file: {error_in_words(error)}") from error
 
 
 class _Stream(io.RawIOBase):

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import Buffer, Sought, Target
 from kafka_archiver.values.checksum import crc32, spelt
 
@@ -97,7 +97,7 @@ def read_from(
             first = _with_offset(chunks, sought.offset, repeated=target.settings.transform is not None)
         rows = sum(chunk["num_records"] for chunk in chunks[:first])
     except (ValueError, LookupError, TypeError) as error:
-        raise IntegrityError(f"the index of {target.key} is none: {error!r}") from error
+        raise IntegrityError(f"the index of {target.key} is none: {error_in_words(error)}") from error
     return None if first is None else (rows, _records(source, target, chunks[first:], read_part))
 
 

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.parquet.reader import read_alone as parquet_alone
 from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, envelope, facts_of, joined
@@ -26,7 +26,9 @@ class Avro:
             fields = {field["name"] for field in blocks.writer_schema.get("fields", ())}
         except Exception as error:
             # Of the header, too, each library has errors of its own; the source is a local copy.
-            raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+            raise IntegrityError(
+                f"{target.key} is not a complete Avro file of records: {error_in_words(error)}"
+            ) from error
         if "metadata" not in fields:
             rows = _counted(blocks, target)
             return Facts(rows)
@@ -64,7 +66,7 @@ def _counted(blocks: Any, target: Target) -> int:
         return sum(block.num_records for block in blocks)
     except Exception as error:
         # Each codec's library raises its own error for damaged bytes; the source is a local copy.
-        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
+        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error_in_words(error)}") from error
 
 
 def _facts(batches: Iterator[pa.RecordBatch]) -> Facts:
