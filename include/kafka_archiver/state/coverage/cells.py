@@ -35,6 +35,7 @@ class ProofHead(BaseModel):
     objects: int = 0
     late_rows: int = 0
     lost_rows: int = 0
+    former_gone: bool = False
 
 
 # The worst first: a day has the state of its worst hour.
