@@ -68,6 +68,10 @@ class HourCell(Value):
     complete_as_of: UtcTime | None = None
 
 
+# What a proof has of an hour's cell.
+_SHOWN = {*ProofHead.model_fields} & {*HourCell.model_fields}
+
+
 class Coverage(Value):
     """The hours of consecutive days, oldest first, 24 a day.
 
@@ -132,7 +136,7 @@ def cells(
     for hour in hours:
         head, start = heads.get(hour), hour_start(hour)
         run_state = working if any(hour in span for span in spans) else None
-        counts = head.model_dump(exclude={"number", "status", "lost_rows"}) if head else {}
+        counts = head.model_dump(include=_SHOWN) if head else {}
         letter_count, damage_count = letters.get(hour, 0), damaged.get(hour, 0)
         state: State = "damaged" if damage_count else _state(head, letter_count, run_state, start, unsure_until)
         result.append(
