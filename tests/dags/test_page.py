@@ -30,6 +30,7 @@ from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import problem
 from kafka_archiver.model.object_keys import audit_document
+from kafka_archiver.model.reasons import reason_of_holes
 from kafka_archiver.model.restore import (
     PartitionReport,
     RestorePlan,
@@ -40,7 +41,7 @@ from kafka_archiver.model.restore import (
 )
 from kafka_archiver.orchestration.cli.acknowledge import acknowledge
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.page import details
+from kafka_archiver.orchestration.page import details, last_of
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
@@ -59,6 +60,7 @@ from kafka_archiver.work.plan import plan
 from kafka_archiver.work.planned_work import PlannedWork
 from kafka_archiver.work.restore.gather import gather
 from tests.dags.conftest import MakeArchive, Session, confs, pause
+from tests.support import plans
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
 from tests.support.plans import entry as object_entry
@@ -552,6 +554,41 @@ def test_the_list_has_the_figures_and_links_to_each_archive(
     assert "2026-11-20 03:00" in text
 
 
+def test_the_list_s_figures_lead_to_what_is_behind_them(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, at = page.user("viewer"), "/archiver/archives/orders"
+    text = client.get("/archiver/").text
+    for path in ("#wrong", "#lag", "/hours/2026-11-20T02", f"/runs/{hour(2).id}"):
+        assert f'href="{at}{path}"' in text, path
+    letter = object_entry(plans.plan(1, plans.partition(0, 4)), 1, 0, key="_dead_letter/a b")
+    for letters, viewed, looked_at in (
+        (None, "#figures", "#figures"),
+        (letter, "/hours/2026-11-21T05#reasons", "/hours/2026-11-21T05/dead-letters?key=_dead_letter%2Fa%20b"),
+    ):
+        monkeypatch.setattr(last_of, "_last_letters", lambda _, letters=letters: letters)
+        assert client.get(f"{at}/dead-letters").headers["location"] == f"{at}{viewed}"
+        assert page.user("user").get(f"{at}/dead-letters").headers["location"] == f"{at}{looked_at}"
+    assert page.user(None).get(f"{at}/dead-letters").status_code == 404
+
+
+def test_the_list_s_search_leads_to_an_hour_or_record_or_asks_of_which_archive(page: Page, orders: Path) -> None:
+    client, at = page.user("viewer"), "/archiver/archives/orders"
+
+    def led(query: str) -> str:
+        return str(client.get(f"/archiver/?q={quote(query)}").headers.get("location"))
+
+    assert led("2026-11-20 02:00") == f"{at}/hours/2026-11-20T02"
+    assert led(f"orders {hour(2).id}") == f"{at}/runs/{hour(2).id}"
+    assert led("orders+3@12345") == f"{at}/records?at=orders%2B3%4012345"
+    assert led("orders") == "None"
+    assert "has topic &lt;b&gt;." in client.get(f"/archiver/?q={quote('<b>+3@1')}").text
+    assert "No archive that you may see has topic clicks." in client.get(f"/archiver/?q={quote('clicks+3@1')}").text
+    (orders.parent / "other.yaml").write_text(orders.read_text().replace("archive: orders", "archive: other"))
+    text = client.get("/archiver/?q=2026-11-20T02").text
+    assert "Hour 2026-11-20 02:00: of which archive?" in text
+    assert f'<a href="{at}/hours/2026-11-20T02">orders</a>' in text
+    assert led("other 2026-11-20T02") == "/archiver/archives/other/hours/2026-11-20T02"
+
+
 def test_the_list_says_how_much_more_is_wrong_and_the_charts_have_the_values_as_tables(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -647,7 +684,7 @@ def test_an_hour_leads_to_the_hours_beside_it_that_there_are(page: Page) -> None
 def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objects_are_gone(
     page: Page, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
-    read, reason = details.read_hour, "orders[0] 0-5 may be of 2026-11-20T02:00:00Z; `airflow archive fill orders`"
+    read, reason = details.read_hour, reason_of_holes("orders", "offsets 0–4 of orders, partition 0")
 
     def incomplete(*arguments: Any) -> HourDetail:
         hour_in_store = read(*arguments)
@@ -658,12 +695,13 @@ def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objec
     monkeypatch.setattr(details, "read_hour", incomplete)
     monkeypatch.setattr(details, "count_left_out", lambda *_: {P0: 5})
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
-    assert "<p>orders[0] 0-5 may be of 2026-11-20 02:00; <code>airflow archive fill orders</code></p>" in text
+    lacks = "<p>the archive does not have offsets 0–4 of orders, partition 0, whose records may be of this hour</p>"
+    assert lacks in text
     assert ('action="/archiver/archives/orders/do/fill"' in text) == (not lost)
-    # The sentence has the command; the button does the same.
-    assert text.count("airflow archive fill orders") == 1
+    # The command stands once, beside its button.
+    assert text.count("<code>airflow archive fill orders</code>") == (not lost)
     seen = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
-    assert (seen.count("airflow archive fill orders"), 'class="command"' in seen) == (1, False)
+    assert seen.count("<code>airflow archive fill orders</code>") == (not lost)
     assert ">Backfill</button>" in text
 
 
@@ -702,7 +740,14 @@ def test_an_hour_that_lacks_lost_records_says_that_nothing_completes_it_before_i
         assert "do/fill" not in text
     account = client.get("/archiver/archives/orders/runs/20261120T030000Z").text
     assert '<dt>Offsets</dt><dd>4</dd><dd class="more">3 read, 1 lost</dd>' in account
+    assert '<div class="note warning" id="lost">' in account
     assert "<li>orders, partition 0: offset 3 (1)</li>" in account
+    # The figure of the list leads there.
+    page.refresh("orders")
+    assert '<a class="bad" href="/archiver/archives/orders/lost">1</a>' in client.get("/archiver/").text
+    answer = client.get("/archiver/archives/orders/lost")
+    assert answer.headers["location"] == "/archiver/archives/orders/runs/20261120T030000Z#lost"
+    assert page.user(None).get("/archiver/archives/orders/lost").status_code == 404
 
 
 def test_an_hour_has_its_proof_and_no_button_that_can_do_nothing(page: Page, context: Context) -> None:
@@ -1034,7 +1079,7 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     until(lambda: "old; refreshing" not in client.get("/archiver/archives/orders").text)
     assert "12,342 offsets" in client.get("/archiver/archives/orders").text
     # The list knows it from the same look.
-    assert ">12,342</td>" in client.get("/archiver/").text
+    assert ">12,342</a></td>" in client.get("/archiver/").text
     # What was known before an action is old.
     brokers.logs[P0] = Range(0, 12_346)
     do(client, "run")

@@ -60,7 +60,8 @@ class ArchiverPlugin(AirflowPlugin):
             "name": "Archives",
             "href": f"{_ABOVE}/archiver/",
             "destination": "nav",
-            "category": "browse",
+            # Airflow 3.3 and later; before, it is among the plugins' entries.
+            "nav_top_level": True,
             "url_route": "archiver",
             **_ICON,
         },

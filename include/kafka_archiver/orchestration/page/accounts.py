@@ -177,5 +177,5 @@ def _redirect(request: Request, path: str) -> Response:
 
 
 def _elsewhere(request: Request) -> Response:
-    text = "This DAG belongs to no archive. The page Browse > Archives lists all archives that you may see."
+    text = "This DAG belongs to no archive. The page Archives lists all archives that you may see."
     return render(request, "message.html", title="No archive", text=text, back=None, dag=None)

@@ -14,6 +14,7 @@ from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router, trouble_router
+from kafka_archiver.orchestration.page.last_of import last_of_router
 from kafka_archiver.orchestration.page.look_inside import look_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.new_archive import new_archive_router
@@ -33,6 +34,7 @@ def make_app(archive_snapshots: ArchiveSnapshots | None = None) -> FastAPI:
     app.include_router(pages_router(known, details))
     app.include_router(accounts_router(known, details))
     app.include_router(documents_router(known))
+    app.include_router(last_of_router(known))
     app.include_router(new_archive_router(known))
     app.include_router(restores_router(known, details))
     app.include_router(look_router(known, details))

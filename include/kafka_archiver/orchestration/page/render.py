@@ -72,8 +72,9 @@ def environment() -> Environment:
     templates = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
     templates.filters |= {
         "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
-        "hour": _hour, "words": _words, "sign": lambda state: _SIGNS[state][0],
-        "shortened": shortened, "day": _day, "quoted": _quoted, "plain_times": plain_times,
+        "hour": _hour, "hour_before": lambda end: _hour(end - timedelta(hours=1)), "words": _words,
+        "sign": lambda state: _SIGNS[state][0], "shortened": shortened, "day": _day, "quoted": _quoted,
+        "plain_times": plain_times,
         "instant": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:23],
         "second": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
         "clock": lambda moment: f"{moment.astimezone(UTC):%H:%M:%S}",

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from airflow.api_fastapi.app import get_auth_manager
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, RedirectResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
@@ -33,7 +34,8 @@ from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import FIRST_DAY, YEAR_DAYS, Details, Lookup, window
-from kafka_archiver.orchestration.page.render import HERE, render
+from kafka_archiver.orchestration.page.render import HERE, base_path, render
+from kafka_archiver.orchestration.page.search import Target, archives_with, target_of
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.state.overview import Snapshot
@@ -109,11 +111,18 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
 
     @router.get("/")
     def archives(request: Request, user: MaybeUser, q: str = "", state: str = "", page: int = 1) -> Response:
-        """Show all archives that the user may see, those with problems first."""
+        """Show all archives that the user may see, those with problems first; or lead to what is looked for."""
         who, known = visitor(request, user), archive_snapshots.archives()
-        rows = rows_of(archive_snapshots, {name: known.valid[name] for name in visible(who, known.valid)})
+        seen = {name: known.valid[name] for name in visible(who, known.valid)}
+        target, having = target_of(q, seen), set(seen)
+        if target:
+            having = set(_having(archive_snapshots, target, seen))
+        if target and len(having) == 1:
+            return RedirectResponse(f"{base_path(request)}/archives/{quote(*having)}{target.path}", 303)
+        rows = rows_of(archive_snapshots, seen)
         counted = Counter(row.word for row in rows)
-        chosen = [row for row in rows if q.lower() in row.name.lower() and state in ("", row.word)]
+        chosen = [row for row in rows if (target or q.lower() in row.name.lower()) and state in ("", row.word)]
+        chosen = [row for row in chosen if row.name in having]
         pages = max(-(-len(chosen) // ROWS), 1)
         page = min(max(page, 1), pages)
         shown = chosen[(page - 1) * ROWS : page * ROWS]
@@ -125,6 +134,7 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
             rows=shown,
             counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
             total=len(rows),
+            target=target,
             errors=known.errors if sees_errors(who) else (),
             may_declare=may_declare(who),
             query=q,
@@ -262,6 +272,14 @@ def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRo
         return FileResponse(file, media_type=_STATIC[name], headers={"Cache-Control": "max-age=300"})
 
     return router
+
+
+def _having(archive_snapshots: ArchiveSnapshots, target: Target, archives: dict[str, Archive]) -> Iterable[str]:
+    """Return the archives that may have what somebody looks for."""
+    if target.archive:
+        return [target.archive]
+    snapshots = {name: archive_snapshots.known(name) for name in archives} if target.topic else {}
+    return archives_with(target.topic, archives, snapshots)
 
 
 def rows_of(
