@@ -1,7 +1,7 @@
 """python -m scripts.suite: all tests, in pytest processes side by side, and one line with their sum.
 
-The tests wait more than they work, so each share has its own process and its own services. The last share has all tests
-that the others do not name, so no test can be forgotten.
+The tests wait more than they work, so each share has its own process and its own services; four at once, so that two
+cores are busy and no test waits for long. One share has all tests that the others do not name: none can be forgotten.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ def _integration(*names: str) -> list[str]:
     return [f"tests/integration/test_{name}.py" for name in names]
 
 
-# In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process.
+# In the order of the beginning, and in each that of execution. Tests that start Airflow or a cluster come last: these
+# run to the end of the process. A path belongs to the share that names it most exactly.
 SHARES: Mapping[str, Sequence[str]] = {
+    "rest": ["tests"],
     "page": [
         "tests/dags",
         *_integration("decoded", "dead_letters", "restore", "restore_after_a_loss", "three_brokers", "page"),
@@ -37,8 +39,9 @@ SHARES: Mapping[str, Sequence[str]] = {
         "tests/spark",
         *_integration("on_a_worker", "temporary_files", "memory", "crashes", "yarn", "timezones", "cluster"),
     ],
+    "unit": ["tests/unit"],
 }
-REST = "rest"
+AT_ONCE = 4
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
 _CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
 _COUNT = re.compile(r"(\d+) (failed|passed|skipped|errors?|xfailed|xpassed)\b")
@@ -86,25 +89,31 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
     """
     output.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    running: dict[str, subprocess.Popen[bytes]] = {}
+    waiting, running = list(shares), dict[str, subprocess.Popen[bytes]]()
     # On SIGINT, pytest stops its services. Ctrl-C reaches all processes; SIGTERM reaches only this one. The handler
     # comes first: a process in a shell's background ignores SIGINT, and so would its children.
     signal.signal(signal.SIGINT, lambda *_: None)
-    for name, arguments in shares.items():
-        with _file(output, name).open("wb") as file:
-            # No cache: the processes would overwrite each other's.
-            command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *arguments]
-            running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
-    print(f"{len(shares)} processes at work; their output is in {output}/*.txt", flush=True)
+
+    def start_some() -> None:
+        while waiting and sum(process.poll() is None for process in running.values()) < AT_ONCE:
+            name = waiting.pop(0)
+            with _file(output, name).open("wb") as file:
+                # No cache: the processes would overwrite each other's.
+                command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *shares[name]]
+                running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
 
     def stop(*_: object) -> None:
+        waiting.clear()
         for process in running.values():
             process.send_signal(signal.SIGINT)
 
     signal.signal(signal.SIGTERM, stop)
+    print(f"{len(shares)} shares, {AT_ONCE} at once; their output is in {output}/*.txt", flush=True)
+    start_some()
     last_said = began
     while any(process.poll() is None for process in running.values()):
         time.sleep(0.2)
+        start_some()
         if time.monotonic() - last_said > _SAY_EVERY:
             last_said = time.monotonic()
             how_far = (f"{name} {_how_far(_file(output, name), process)}" for name, process in running.items())
@@ -140,10 +149,18 @@ def _file(output: Path, name: str) -> Path:
     return output / f"{name}.txt"
 
 
+def arguments(shares: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return pytest's arguments for each share: its paths, without those below them that other shares name."""
+    named = [path for paths in shares.values() for path in paths]
+
+    def without(paths: Sequence[str]) -> list[str]:
+        return [each for each in named if any(each.startswith(f"{path}/") for path in paths) and each not in paths]
+
+    return {name: [*paths, *(f"--ignore={each}" for each in without(paths))] for name, paths in shares.items()}
+
+
 def main() -> int:
-    named = [path for paths in SHARES.values() for path in paths]
-    unnamed = ["tests", *(f"--ignore={path}" for path in named)]
-    return run({**SHARES, REST: unnamed}, LOCAL / "test-output", ROOT)
+    return run(arguments(SHARES), LOCAL / "test-output", ROOT)
 
 
 if __name__ == "__main__":

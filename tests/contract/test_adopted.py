@@ -209,6 +209,17 @@ def test_zooz_has_values_only() -> None:
         read(ledger, hours="2026-11-21T05")
 
 
+def test_every_key_below_the_folder_is_adopted_or_counted() -> None:
+    """Folders that a console has made are no objects. What Kafka has no topic for is not adopted."""
+    topics = ("..", "ord@ers", "ord ers", "örders", "o*", "y" * 250)
+    objects = [confluent("json", sent(range(3))), ("topics/orders/", b""), ("topics/orders/orders+0+7.json", b"")]
+    objects += [(f"topics/x/{topic}+0+1.json", b"{}\n") for topic in topics]
+    _, adoption = adopted(store_of(*objects), "confluent")
+    assert [(p.topic, p.rows) for p in adoption.partitions] == [("orders", 3)]
+    assert adoption.left_out == {"it has no record": 1, "Kafka has no topic of the name in its key": len(topics)}
+    assert preview(store_of(*objects), "", "confluent", None).left_out.total() == len(topics)
+
+
 def test_copies_are_left_out_by_rule_and_counted() -> None:
     long, short = sent(range(30)), sent(range(10, 20))
     objects = [
@@ -236,33 +247,61 @@ def test_copies_are_left_out_by_rule_and_counted() -> None:
         st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 1, 3]), st.integers(0, 1)), min_size=1, max_size=12
     ),
     start=st.integers(0, 3),
-    tool=st.sampled_from(["confluent", "lenses"]),
+    writer=st.sampled_from([("confluent", False), ("confluent", True), ("lenses", False)]),
+    again=st.none() | st.integers(1, 4),
 )
-def test_no_offset_is_ever_wrong(sizes: list[tuple[int, int, int]], start: int, tool: Any) -> None:
-    """Gaps between and in files, two folders in turn: an offset is the record's own or null; no record is lost."""
+def test_no_offset_is_ever_wrong(
+    sizes: list[tuple[int, int, int]], start: int, writer: tuple[Any, bool], again: int | None
+) -> None:
+    """Gaps between and in files, two folders in turn: an offset is the record's own or null; no record is lost.
+
+    :param writer: the tool, and whether values say, like an envelope, where they were before a mirror copied them.
+    :param again: another connector writes all to the same folders, so many records a file, in another format.
+    """
+    tool, is_mirrored = writer
     records, objects, offset = [], [], start
+    write: Callable[..., tuple[str, bytes]] = confluent if tool == "confluent" else lenses
+
+    def add(form: str, some: Sequence[Sent], folder: int) -> None:
+        key, data = write(form, some)
+        objects.append(
+            (key.replace("/orders/", f"/x{folder}/orders/" if tool == "lenses" else f"/orders/f{folder}/"), data)
+        )
+
+    of_folders: dict[int, list[Sent]] = {0: [], 1: []}
     for count, gap, folder in sizes:
         offsets = [offset + n * (2 if gap == 3 else 1) for n in range(count)]
         offset = offsets[-1] + 1 + gap
         some = sent(offsets)
+        if is_mirrored:
+            some = [item._replace(value={**item.value, **copied(item.offset + 1)}) for item in some]
         records += some
-        write: Callable[..., tuple[str, bytes]] = confluent if tool == "confluent" else lenses
-        key, data = write("json", some)
-        objects.append(
-            (key.replace("/orders/", f"/x{folder}/orders/" if tool == "lenses" else f"/orders/f{folder}/"), data)
-        )
+        of_folders[folder] += some
+        add("json", some, folder)
+    for folder, whole in of_folders.items():
+        for first in range(0, len(whole) if again else 0, again or 1):
+            add("json.gz", whole[first : first + (again or 1)], folder)
     ledger, adoption = adopted(store_of(*objects), tool)
     batches = read(ledger)
-    assert sorted(values(batches)) == [record.offset for record in records]
+    assert {*values(batches)} == {record.offset for record in records}
     pairs = list(zip(numbers(batches, "offset"), values(batches), strict=True))
     assert all(offset in (None, value) for offset, value in pairs)
-    assert sum(offset is not None for offset, _ in pairs) == adoption.partitions[0].placed
     known = [offset for offset, _ in pairs if offset is not None]
-    assert known == sorted(known)
+    assert known == sorted(set(known))
+    if not again:
+        assert len(known) == adoption.partitions[0].placed
+        assert len(pairs) == len(records)
     for at in range(start, offset + 1):
         row = found_or_unproven(ledger, at)
         assert row is not None or at not in known
         assert row is None or json.loads(row["value"])["n"] == row["offset"] == at
+        several = [row["offset"] for row in found_at(ledger, at, count=7)] if row else []
+        assert several == sorted(set(several))
+
+
+def copied(offset: int) -> dict[str, Any]:
+    """Return what a mirror may write into a value."""
+    return {"metadata": {"topic": "orders", "partition": 0, "offset": offset, "timestamp": 7}}
 
 
 class Killed(BaseException):
@@ -471,6 +510,7 @@ WITHOUT_A_TYPE = confluent("avro", sent([7]))[1].replace(b'"n", "type"', b'"n", 
         ("lenses", *of_lenses(partition=2**31), "Kafka has no such partition"),
         ("lenses", *of_lenses(name=f"7_1_{10**19 - 1}"), "Kafka has no such partition, offset or time"),
         ("lenses", *of_lenses(name=f"{2**63}"), "Kafka has no such partition, offset or time"),
+        ("lenses", *of_lenses(name="9"), "its last record has the offset 7, and its name says 9"),
         ("confluent", "topics/orders/x/orders+0+7.avro", WITHOUT_A_TYPE, "is not a complete Avro file"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`alerts`: who is told of what; `health` and `audit`: what is looked at, and when."""
+"""`alerts`: who is told of what."""
 
 import re
 from collections.abc import Mapping
@@ -9,40 +9,10 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from kafka_archiver.config.properties import ConnectionId, Options
 from kafka_archiver.config.section import Section
-from kafka_archiver.config.times import Schedule, span
-
-# At night, and not on the hour, when archives run.
-NIGHTLY = "20 3 * * *"
-_SPAN = span("expected a time like 90m, 12h or 2d")
-
-
-class Health(Section):
-    """The limits of one archive.
-
-    `max_lag_records`: offsets that wait; null: no limit. `max_age`: since the end of the last closed hour; null: two
-    intervals of the schedule and an hour. `max_audit_age`: since the last audit; null: no limit. `ignore`: names of
-    checks that do not count.
-    """
-
-    max_lag_records: Annotated[int, Field(ge=0)] | None = None
-    max_age: Annotated[timedelta | None, *_SPAN] = None
-    max_audit_age: Annotated[timedelta | None, *_SPAN] = timedelta(days=3)
-    ignore: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-
-
-class AuditSection(Section):
-    """The schedule of the DAG that audits, in the archive's `timezone`; null: by hand only.
-
-    An archive without a schedule of its own is audited by hand, unless this is given.
-    """
-
-    schedule: Schedule = NIGHTLY
-
+from kafka_archiver.config.times import span
 
 # Hours close hourly, so the last closed hour is often that old.
 _HOUR = timedelta(hours=1)
-
-
 DEFAULT = "ARCHIVER_WATCHDOG_ALERTS"
 
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
-from kafka_archiver.config.alerts import Alerts, AuditSection, Health
+from kafka_archiver.config.alerts import Alerts
+from kafka_archiver.config.health import AuditSection, Health
 from kafka_archiver.config.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
 from kafka_archiver.config.section import Section, unknown_key
 from kafka_archiver.config.source import Source

@@ -18,7 +18,7 @@ from kafka_archiver.imports.base import (
 )
 from kafka_archiver.imports.confluent_format import same_text
 from kafka_archiver.imports.joda import zone_of
-from kafka_archiver.imports.s3 import access
+from kafka_archiver.imports.s3_access import access
 from kafka_archiver.imports.smt import transforms_of
 from kafka_archiver.model.plan import CHUNK_RECORDS
 

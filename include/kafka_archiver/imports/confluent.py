@@ -16,7 +16,7 @@ from kafka_archiver.imports.base import (
 )
 from kafka_archiver.imports.confluent_format import FORMATS, format_of
 from kafka_archiver.imports.confluent_layout import layout_of
-from kafka_archiver.imports.s3 import access, requests
+from kafka_archiver.imports.s3_access import access, requests
 from kafka_archiver.imports.smt import Transforms, transforms_of
 from kafka_archiver.model.plan import CHUNK_RECORDS
 

@@ -7,7 +7,7 @@ from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, wit
 from kafka_archiver.imports.confluent import chunk_of, note_affix, null_values, schedule, time_of, url_of
 from kafka_archiver.imports.confluent_format import extensions, same_text, stored_beside
 from kafka_archiver.imports.joda import locale_of, pattern_of, zone_of
-from kafka_archiver.imports.s3 import access, requests
+from kafka_archiver.imports.s3_access import access, requests
 from kafka_archiver.imports.smt import transforms_of
 
 TOOL = "Confluent Cloud S3 sink"

@@ -4,7 +4,7 @@ import re
 
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, bucket_url, without_empty
-from kafka_archiver.imports.s3 import access
+from kafka_archiver.imports.s3_access import access
 from kafka_archiver.imports.smt import transforms_of
 
 TOOL = "DeviantArt S3 sink"

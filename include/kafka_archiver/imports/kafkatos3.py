@@ -6,7 +6,7 @@ from typing import Any
 from kafka_archiver.config.source import GROUP, is_topic
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, bucket_url, without_empty, words
 from kafka_archiver.imports.connect import RULE
-from kafka_archiver.imports.s3 import access
+from kafka_archiver.imports.s3_access import access
 
 TOOL = "kafkatos3"
 _WORK = "the plan's chunks are the units of work; Spark's cores decide how many are written at once"

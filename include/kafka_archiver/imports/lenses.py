@@ -11,7 +11,7 @@ from kafka_archiver.imports.lenses_format import has_columns, has_envelope
 from kafka_archiver.imports.lenses_headers import headers_of
 from kafka_archiver.imports.lenses_layout import needs, needs_fields
 from kafka_archiver.imports.lenses_statement import Connector, sections_of
-from kafka_archiver.imports.s3 import access
+from kafka_archiver.imports.s3_access import access
 from kafka_archiver.imports.smt import transforms_of
 from kafka_archiver.messages.errors import ConfigError
 

@@ -14,7 +14,7 @@ from kafka_archiver.imports.base import (
     without_empty,
 )
 from kafka_archiver.imports.connect import RULE
-from kafka_archiver.imports.s3 import access
+from kafka_archiver.imports.s3_access import access
 
 TOOL = "Zooz kafka-s3-connector"
 _APP = "s3-connector"

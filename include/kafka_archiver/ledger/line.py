@@ -1,4 +1,7 @@
-"""The line: the plans of an archive, numbered without gaps. Each is created only where no document is."""
+"""The line: the plans of an archive, numbered without gaps. Each is created only where no document is.
+
+The planner that comes second looks again (`work/plan/interval_plan`).
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Explains what is wrong with a YAML, by its keys. Pure."""
+"""Explains what is wrong with a YAML, by its keys. Pure. `config/section` refuses a key that does not exist."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

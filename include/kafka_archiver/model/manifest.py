@@ -1,4 +1,7 @@
-"""The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
+"""The manifest: what a run wrote, and the account of every offset of its plan. Pure.
+
+Also the other documents of a run: `Claim`, `Intent`, `Commit`, `Settled`.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, Self

@@ -75,11 +75,11 @@ class HourProof(Document):
     objects: int = 0
     late_rows: int = 0
     lost_rows: int = 0
+    # Not written if False. Before what may be long, as `ProofHead` reads a beginning.
+    former_gone: bool = Field(default=False, exclude_if=lambda gone: not gone)
     pages: tuple[int, ...] = ()
     replaced: tuple[str, ...] = ()
     runs: tuple[Contribution, ...] = ()
-    # Not written if False.
-    former_gone: bool = Field(default=False, exclude_if=lambda gone: not gone)
 
     @property
     def hour(self) -> int | None:

@@ -57,6 +57,9 @@ def adopted_record(
         # Between two objects may be rows of others whose offsets are unknown.
         if group[0].sure.start > following and (not shown or partition.loose):
             break
+        if max(item.sure.end for item in group) <= following:
+            # Its rows were given already, of an object before it.
+            continue
         for batch in _known_rows(ledger, group, Range(following, 2**63 - 1)):
             if not shown and column(batch, OFFSET.name)[0] != offset:
                 break

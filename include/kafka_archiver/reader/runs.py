@@ -1,21 +1,18 @@
 """The runs that count: that of one offset with few requests, or those that may have some records."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.layouts.hourly import dead_letter_prefix
-from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.model.object_keys import ObjectName, split_object_key, split_run, topic_prefix
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.object_keys import split_run
+from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
-from kafka_archiver.values.intervals import to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 THREADS = 16
@@ -23,8 +20,6 @@ THREADS = 16
 _AROUND = 64
 # More hours are not asked for one by one: as many as one listing names.
 _MANY = 1000
-# Dead letters of so many hours are listed by the hour, of more by the topic.
-_FEW = 100
 
 
 class Plans:
@@ -213,11 +208,11 @@ def counting_runs(plans: Plans, select: Select) -> list[Run]:
     return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
 
 
-def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool = False) -> list[Run]:
+def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
     """Return the runs that count and may have records of some hours: by the proofs, and those that are not settled.
 
-    :param dead_letters: also those that have only dead letters of these hours, which no proof counts: a LIST or more;
-        and if hours from before the first run, or in a stretch, have no proof: by all manifests. A proof may be gone.
+    A proof that somebody put back from an earlier day names fewer runs, and nothing here can see it.
+
     :raises IntegrityError: an hour was judged, and its proof is gone.
 
     Of many hours those with a proof of their own are listed: nobody asks for each hour since 1970.
@@ -230,57 +225,35 @@ def runs_of_hours(plans: Plans, hours: range, select: Select, dead_letters: bool
     if gone := required - set(proved):
         raise ledger.proof_gone(min(gone))
 
-    def of_hour(hour: int) -> list[tuple[str, int]] | None:
+    def of_hour(hour: int) -> list[tuple[str, int]]:
         # Runs that were settled since the progress was read are among the unsettled ones.
         proof = ledger.stored_hour(hour).document
         if proof.former_gone if proof else hour in required:
             # Runs of this hour would be passed over.
             raise ledger.proof_gone(hour)
-        return [(each.run, each.number) for each in ledger.contributions(proof)] if proof else None
+        return [(each.run, each.number) for each in ledger.contributions(proof)] if proof else []
 
     with ThreadPoolExecutor(THREADS) as pool:
-        proofs = dict(zip(proved, pool.map(of_hour, proved), strict=True))
-    numbers = dict(chain.from_iterable(some for some in proofs.values() if some))
+        numbers = dict(chain.from_iterable(pool.map(of_hour, proved)))
     intervals = {name.partition("+")[0] for name in (*names, *numbers)}
-    if dead_letters:
-        intervals |= _intervals_with_dead_letters(plans, hours)
-        until = plans.progress.closed_until
-        judged = range(hours.start, min(hours.stop, to_hour(until))) if until else ()
-        if without := {hour for hour in judged if proofs.get(hour) is None}:
-            intervals |= _intervals_by_manifests(plans, without)
     of_plans = [plan for interval in sorted(intervals) if (plan := plans.counting_in(interval))]
     if twice := [plan.run for plan in of_plans if numbers.get(plan.run, plan.number) != plan.number]:
         raise plans.planned_twice(twice[0])
     return [Run(plan.run, plan.number, slices) for plan in of_plans if (slices := tuple(select(plan)))]
 
 
-def _intervals_by_manifests(plans: Plans, hours: Collection[int]) -> set[str]:
-    """Return the intervals of the runs whose manifests have records of hours: reads all, as for a restore of all."""
+def runs_with_rows_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
+    """Return the runs that count and have records or dead letters of some hours, by all manifests: no proof is asked.
 
-    def of_run(run: str) -> bool:
-        commit = plans.end_of(run)
-        manifest = plans.ledger.sound_manifest(run, commit) if commit and commit.outcome == "committed" else None
+    Three requests for each plan, as for a selection without hours.
+
+    :raises IntegrityError: a document of a run is gone.
+    """
+
+    def has_rows(run: Run) -> bool:
+        manifest = plans.ledger.sound_manifest(run.name)
         return manifest is not None and any(hour in hours for entry in manifest.stored for hour in entry.hours)
 
-    runs = [plan.run for plan in plans.all()]
+    runs = counting_runs(plans, select)
     with ThreadPoolExecutor(THREADS) as pool:
-        return {run.partition("+")[0] for run, has in zip(runs, pool.map(of_run, runs), strict=True) if has}
-
-
-def _intervals_with_dead_letters(plans: Plans, hours: range) -> set[str]:
-    """Return the intervals of the runs that have filed dead letters by some hours: one listing a topic, or an hour."""
-    topics = {p.topic for p in plans.progress.partitions}
-    topics.update(p.topic for plan in plans.unsettled for p in plan.partitions)
-    if len(hours) <= _FEW:
-        folders = [dead_letter_prefix(topic, hour) for topic in sorted(topics) for hour in hours]
-    else:
-        folders = [topic_prefix(topic, dead_letter=True) for topic in sorted(topics)]
-
-    def names_in(folder: str) -> set[ObjectName]:
-        named = ((each.key, split_object_key(each.key)) for each in plans.ledger.store.list(folder))
-        return {name for key, name in named if name and any(hour in hours for hour in hours_by_key(Settings(), key))}
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        names = set().union(*pool.map(names_in, folders))
-    chunks = {(TopicPartition(n.topic, n.partition), n.start, n.generation) for n in names}
-    return {plan.interval.id for chunk in sorted(chunks) if (plan := plans.with_offset(*chunk))}
+        return [run for run, has in zip(runs, pool.map(has_rows, runs), strict=True) if has]

@@ -1,4 +1,4 @@
-"""Commit: the ledger's record that a run is final, then the consumer group."""
+"""Commit: the ledger's record that a run is final (`model/manifest.Commit`), then the consumer group."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""The layouts `hourly` and `daily`, by the time: <topic>/date=2026-11-21/hour=05, or without the hour."""
+"""The layouts `hourly` and `daily`, by the time: <topic>/date=2026-11-21/hour=05, or without the hour.
+
+The names of the objects in these folders: `model/object_keys`.
+"""
 
 from datetime import datetime
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The schedule of an archive, and the interval of each DAG run."""
+"""The schedule of an archive, and the interval of each DAG run. `dags/audit` and `dags/watchdog` have their own."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache

@@ -1,6 +1,7 @@
 """The watchdog: sends the alerts that no run of an archive can send, because none starts.
 
-It needs nothing of the archives' DAGs. Between its runs it remembers the archives, and the receivers of their alerts.
+`state/unattended` decides what is wrong. The watchdog needs nothing of the archives' DAGs. Between its runs it
+remembers the archives, and the receivers of their alerts.
 """
 
 import logging

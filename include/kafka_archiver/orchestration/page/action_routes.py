@@ -131,7 +131,7 @@ def _question(
     snapshot = archive_snapshots.snapshots([name])[name]
     shown = [f.text for f in snapshot.troubles if f.name == finding] if snapshot else []
     more = {"name": name, "finding": finding, "shown": shown, "back": back, "csrf": csrf_token(user)}
-    return render(request, "question.html", 200, **more)
+    return render(request, "accept.html", 200, **more)
 
 
 def _ask(

@@ -1,5 +1,7 @@
 """Plans how the bytes of a writer's schema become the columns of the schema that the run writes.
 
+`nodes` and `nested` read the values, and raise what is wrong with one.
+
 https://avro.apache.org/docs/1.12.0/specification/#schema-resolution
 """
 

@@ -1,4 +1,4 @@
-"""Sends parts, in background threads while the task encodes further records."""
+"""Sends parts, in background threads while the task encodes further records: `records/writer/result.Limits`."""
 
 import logging
 from collections.abc import Callable

@@ -35,6 +35,7 @@ class ProofHead(BaseModel):
     objects: int = 0
     late_rows: int = 0
     lost_rows: int = 0
+    former_gone: bool = False
 
 
 # The worst first: a day has the state of its worst hour.
@@ -65,6 +66,10 @@ class HourCell(Value):
     damaged: int = 0
     reason: str | None = None
     complete_as_of: UtcTime | None = None
+
+
+# What a proof has of an hour's cell.
+_SHOWN = {*ProofHead.model_fields} & {*HourCell.model_fields}
 
 
 class Coverage(Value):
@@ -131,7 +136,7 @@ def cells(
     for hour in hours:
         head, start = heads.get(hour), hour_start(hour)
         run_state = working if any(hour in span for span in spans) else None
-        counts = head.model_dump(exclude={"number", "status", "lost_rows"}) if head else {}
+        counts = head.model_dump(include=_SHOWN) if head else {}
         letter_count, damage_count = letters.get(hour, 0), damaged.get(hour, 0)
         state: State = "damaged" if damage_count else _state(head, letter_count, run_state, start, unsure_until)
         result.append(

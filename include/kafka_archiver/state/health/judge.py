@@ -1,4 +1,7 @@
-"""The checks of an archive's health: answers, lag, age, hours, records, runs, plans and the audit. Pure."""
+"""The checks of an archive's health: answers, lag, age, hours, records, runs, plans and the audit. Pure.
+
+The limits are in `config/health`.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta

@@ -11,7 +11,7 @@ from kafka_archiver.model.findings import Finding, ok, warning
 from kafka_archiver.model.loss_causes import explained_by
 from kafka_archiver.model.object_keys import hour_document
 from kafka_archiver.model.progress import Progress
-from kafka_archiver.model.reasons import FORMER_GONE, split_reason
+from kafka_archiver.model.reasons import split_reason
 from kafka_archiver.model.stretches import Stretch, stretch_of
 from kafka_archiver.state.coverage import ProofHead, ProofHeads
 from kafka_archiver.state.status.standing import Standing, accepted_losses
@@ -72,10 +72,11 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[IncompleteHour,
 
 def _lost_by(settled: Progress, hour: int, verdict: ProofHead | Stretch) -> int:
     """Return the last run that recorded as lost what an incomplete hour lacks; 0: that is not all that it lacks."""
-    if (verdict.reason or "").startswith(FORMER_GONE):
+    head = verdict if isinstance(verdict, ProofHead) else None
+    if head and head.former_gone:
         return 0
     # The proof does not say which run lost its objects: the last loss of all, or the last run that changed the proof.
-    has_lost_rows = isinstance(verdict, ProofHead) and verdict.lost_rows
+    has_lost_rows = head is not None and head.lost_rows > 0
     return explained_by(settled.causes, hour, min(verdict.number, settled.lost_by) if has_lost_rows else 0)
 
 

@@ -44,9 +44,10 @@ def preview(store: Store, folder: str, tool: Tool, topic: str | None) -> Preview
 
 
 def listed(store: Store, folder: str) -> Iterator[ListedObject]:
-    """Yield the objects below a folder, without those of the archiver's own folders."""
+    """Yield the objects below a folder, without those of the archiver's own folders, and what stands for a folder."""
     for stat in store.list(folder):
-        if stat.size and not is_reserved(stat.key) and "/_ledger/" not in stat.key:
+        is_folder = not stat.size and stat.key.endswith("/")
+        if not is_folder and not is_reserved(stat.key) and "/_ledger/" not in stat.key:
             yield ListedObject(key=stat.key, bytes=stat.size, etag=stat.etag)
 
 

@@ -19,9 +19,10 @@ class Named(NamedTuple):
     """The facts in a key.
 
     :ivar number: the offset of the row `of`; None: the records have their offsets.
-    :ivar chain: objects of a partition with the same chain follow each other.
+    :ivar chain: objects of a partition with the same chain follow each other; files of other ends are another writer's.
     :ivar counts: lines or rows are records, without doubt: a value with a line break is still one.
     :ivar index_key: the key of the index beside it.
+    :ivar envelope: the tool may have put records into its envelope.
     """
 
     topic: str
@@ -35,6 +36,7 @@ class Named(NamedTuple):
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     index_key: str | None = None
+    envelope: bool = False
 
 
 class Ignored(NamedTuple):
@@ -48,6 +50,8 @@ NOT_OF_THE_TOOL = Ignored("the name is none of this tool's")
 _INDEX = Ignored("an index of the tool, not of records")
 _NO_READER = "no reader of files that end in {}"
 _NO_NUMBERS = Ignored("Kafka has no such partition, offset or time as the numbers in its name")
+_NO_TOPIC = Ignored("Kafka has no topic of the name in its key")
+_TOPIC = re.compile(r"(?!\.\.?$)[a-zA-Z0-9._-]{1,249}")
 # The most that Kafka has of each.
 _LAST_PARTITION, _LAST_OFFSET, _LAST_TIME = 2**31 - 1, 2**63 - 2, 2**63 - 1
 _PARTS = Ignored("keys or headers in a file of their own: they cannot be joined with their values")
@@ -102,9 +106,8 @@ def _confluent(key: str, _topic: str | None) -> Parsed:
     if form is None:
         return Ignored(_NO_READER.format(match["end"]))
     name, codec, counts = form
-    return Named(
-        match["topic"], int(match["partition"]), int(match["first"]), "first", _folder(key), name, codec, counts
-    )
+    place = match["topic"], int(match["partition"]), int(match["first"])
+    return Named(*place, "first", f"{_folder(key)} {match['end']}", name, codec, counts)
 
 
 def _lenses(key: str, _topic: str | None) -> Parsed:
@@ -119,9 +122,9 @@ def _lenses(key: str, _topic: str | None) -> Parsed:
     groups = match.groupdict()
     low, high = (int(groups[bound]) if groups.get(bound) else None for bound in ("min", "max"))
     # Files of another suffix are those of another connector.
-    chain = f"{_folder(key)} {match['suffix']}"
-    last = int(match["last"])
-    return Named(match["topic"], int(match["partition"]), last, "last", chain, name, codec, counts, low, high)
+    chain = f"{_folder(key)} {match['suffix']}.{match['end']}"
+    place = match["topic"], int(match["partition"]), int(match["last"])
+    return Named(*place, "last", chain, name, codec, counts, low, high, envelope=True)
 
 
 def _deviantart(key: str, _topic: str | None) -> Parsed:
@@ -149,7 +152,8 @@ def _zooz(key: str, topic: str | None) -> Parsed:
     if match is None or topic is None:
         return NOT_OF_THE_TOOL
     place = topic, int(match["partition"]), int(match["first"])
-    return Named(*place, "first", _folder(key), "lines", _ZOOZ_CODECS[match["codec"]], counts=False)
+    chain = f"{_folder(key)} {match['end']}.{match['codec']}"
+    return Named(*place, "first", chain, "lines", _ZOOZ_CODECS[match["codec"]], counts=False)
 
 
 _PARSERS: Mapping[Tool, Callable[[str, str | None], Parsed]] = {
@@ -166,6 +170,8 @@ def parsed(tool: Tool, key: str, topic: str | None) -> Parsed:
     named = _PARSERS[tool](key, topic)
     if isinstance(named, Ignored):
         return named
+    if not _TOPIC.fullmatch(named.topic):
+        return _NO_TOPIC
     times = (named.min_timestamp or 0, named.max_timestamp or 0)
     is_possible = named.partition <= _LAST_PARTITION and (named.number or 0) <= _LAST_OFFSET
     return named if is_possible and max(map(abs, times)) <= _LAST_TIME else _NO_NUMBERS

@@ -77,13 +77,15 @@ def _copied(store: Store, item: ListedObject, copy: BinaryIO) -> str | None:
 
 def _facts(copy: BinaryIO, item: ListedObject, named: Named) -> Facts:
     target = foreign_target(named.topic, named.partition, item.key, named.format, named.codec)
-    facts = foreign_format(named.format).facts(copy, target)
+    facts = foreign_format(named.format).facts(copy, target, named.envelope)
     if facts.place not in (None, (named.topic, named.partition)):
         raise IntegrityError(f"its records are of {facts.place}, and its name says {named.topic}, {named.partition}")
     if named.number is None and facts.low is None and facts.rows:
         raise IntegrityError("its records have no offsets")
     if not all(0 <= number <= _LAST for number in facts[1:5] if number is not None):
         raise IntegrityError(f"its records have offsets or times that Kafka has not: {facts[1:5]}")
+    if named.number is not None and facts.high not in (None, named.number):
+        raise IntegrityError(f"its last record has the offset {facts.high}, and its name says {named.number}")
     return facts
 
 

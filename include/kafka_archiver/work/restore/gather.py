@@ -26,7 +26,7 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     SourcePartition,
 )
-from kafka_archiver.reader.runs import THREADS, Plans, Slice, runs_of_hours
+from kafka_archiver.reader.runs import THREADS, Plans, Slice, runs_with_rows_of_hours
 from kafka_archiver.reader.selection import LAST_OFFSET
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_sources
@@ -127,7 +127,7 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
         for plan in plans.all():
             note(plan.run, _kind(plan), _slices(selection, plan))
     else:
-        for run in runs_of_hours(plans, range(*selection.hours), partial(_slices, selection), dead_letters=True):
+        for run in runs_with_rows_of_hours(plans, range(*selection.hours), partial(_slices, selection)):
             effective = ledger.plan(run.name)
             note(run.name, None if effective is None else _kind(effective), run.slices)
     _require_one_generation(ranges)

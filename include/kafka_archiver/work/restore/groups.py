@@ -1,7 +1,8 @@
 """Put consumer groups where they were: behind the last restored record that each had read.
 
 Only groups without live members are moved, and only where they have no offset yet, unless the caller says otherwise. So
-a second attempt moves nothing that a consumer has moved on since.
+a second attempt moves nothing that a consumer has moved on since. `model/restored_groups` and `model/offset_map` say
+where each goes on.
 """
 
 import logging

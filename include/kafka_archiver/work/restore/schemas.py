@@ -2,6 +2,7 @@
 
 Under the same ids a subject must be in the mode IMPORT for a while, which a registry grants only to an empty subject.
 Which mode each had before is on record first: whoever comes after a killed attempt sets it back.
+`records/decode/reframe` writes new ids into records.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Read target partitions back and compare them with the archive, record by record."""
+"""Read target partitions back and compare them with the archive, record by record (`work/restore/verified_log`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The codecs of text formats, without importing Arrow or a compressor: their file extensions and their libraries."""
+"""The codecs of text formats, without importing Arrow or a compressor: their file extensions and their libraries.
+
+`compress` has their levels, `deflate` those of gzip.
+"""
 
 from collections.abc import Mapping
 

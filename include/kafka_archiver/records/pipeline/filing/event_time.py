@@ -1,4 +1,4 @@
-"""The stage `time`: the time by which a record is filed, if it is not Kafka's."""
+"""The stage `time`: the time by which a record is filed, if it is not Kafka's. `model/layouts/read_times` reads it."""
 
 from collections.abc import Callable
 from typing import assert_never

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.layouts.form import PathForm, fixed
-from kafka_archiver.model.layouts.text import bucket, segment
+from kafka_archiver.model.layouts.segment import bucket, segment
 from kafka_archiver.model.layouts.tokens import (
     FIXED,
     Field,

@@ -1,4 +1,7 @@
-"""Values of records by the names that the YAML has: value.a.b, key, header.x."""
+"""Values of records by the names that the YAML has: value.a.b, key, header.x.
+
+As a part of a path: `model/layouts/segment`.
+"""
 
 import json
 from collections.abc import Sequence

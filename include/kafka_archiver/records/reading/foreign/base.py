@@ -1,6 +1,6 @@
 """The interface of a reader of other tools' files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -31,10 +31,11 @@ class Facts(NamedTuple):
 class Foreign(Protocol):
     """Files of one form. Instances are stateless; damaged bytes are an IntegrityError."""
 
-    def facts(self, source: BinaryIO, target: Target) -> Facts:
+    def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:
         """Return what a file has. Reads all of it, and holds a block of it at a time.
 
         :param source: seekable.
+        :param envelope: whether the records may be in Lenses' envelope. Others' values may look like one.
         """
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
@@ -86,7 +87,21 @@ def _require_order(before: int | None, offset: int) -> None:
         raise IntegrityError(f"its records are not in the order of their offsets: {offset} follows {before}")
 
 
-def envelope(record: Any) -> tuple[int, int | None, str, int] | None:
+def only(places: Set[tuple[str, int]]) -> tuple[str, int]:
+    """Return the one topic and partition of all records of a file.
+
+    :raises IntegrityError: they are of several.
+    """
+    if len(places) != 1:
+        raise IntegrityError(f"its records are of several partitions: {sorted(places)[:3]}")
+    return next(iter(places))
+
+
+# Offset, time, topic and partition.
+Enveloped = tuple[int, int | None, str, int]
+
+
+def envelope_of(record: Any) -> Enveloped | None:
     """Return offset, time, topic and partition of a record in Lenses' envelope; None: it is in none."""
     metadata = record.get("metadata") if isinstance(record, dict) else None
     if not isinstance(metadata, dict) or not {"topic", "partition", "offset"} <= metadata.keys():

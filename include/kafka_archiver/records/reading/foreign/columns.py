@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.parquet.reader import read_alone as parquet_alone
-from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, envelope, facts_of, joined
+from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, envelope_of, facts_of, joined, only
 
 
 class Avro:
     """Object container files; the file says its codec."""
 
-    def facts(self, source: BinaryIO, target: Target) -> Facts:
+    def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:
         """Count the records by block, and read their envelopes if they have some."""
         # Of the extra `avro`, which archives of other formats do without.
         import fastavro
@@ -29,7 +29,7 @@ class Avro:
             raise IntegrityError(
                 f"{target.key} is not a complete Avro file of records: {error_in_words(error)}"
             ) from error
-        if "metadata" not in fields:
+        if not envelope or "metadata" not in fields:
             rows = _counted(blocks, target)
             return Facts(rows)
         source.seek(0)
@@ -49,10 +49,10 @@ def _avro_alone(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
 class Parquet:
     """Parquet files; the file says its codec."""
 
-    def facts(self, source: BinaryIO, target: Target) -> Facts:
+    def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:
         """Count the records by the footer, and read their envelopes if they have some."""
         schema, batches = parquet_alone(source, target)
-        if "metadata" in schema.names:
+        if envelope and "metadata" in schema.names:
             return _facts(batches)
         return Facts(sum(batch.num_rows for batch in batches))
 
@@ -72,18 +72,18 @@ def _counted(blocks: Any, target: Target) -> int:
 def _facts(batches: Iterator[pa.RecordBatch]) -> Facts:
     """Return the facts of records with a column `metadata`, which may be Lenses'."""
     parts: list[Facts] = []
-    rows, is_envelope, place = 0, True, None
+    rows, is_envelope, places = 0, True, set[tuple[str, int]]()
     for batch in batches:
         rows += batch.num_rows
-        records = [envelope({"metadata": item}) for item in _metadata(batch)] if is_envelope else []
+        records = [envelope_of({"metadata": item}) for item in _metadata(batch)] if is_envelope else []
         is_envelope = is_envelope and None not in records
         if is_envelope and records:
             known: Iterator[Coordinates] = ((record[0], record[1]) for record in records if record)
             parts.append(facts_of(batch.num_rows, known, None))
-            place = place or (records[0] and (records[0][2], records[0][3]))
+            places |= {record[2:] for record in records if record}
     if not is_envelope or not parts:
         return Facts(rows)
-    return joined(parts, place or None)
+    return joined(parts, only(places))
 
 
 def _metadata(batch: pa.RecordBatch) -> list[Any]:

@@ -10,49 +10,57 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import VALUE, Target
 from kafka_archiver.records.formats.jsonl.reader import read_lines
 from kafka_archiver.records.formats.mak.reader import read_records as read_mak
-from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, Foreign, envelope, facts_of, joined
+from kafka_archiver.records.reading.foreign.base import (
+    OFFSET,
+    Enveloped,
+    Facts,
+    Foreign,
+    envelope_of,
+    facts_of,
+    joined,
+    only,
+)
 from kafka_archiver.records.reading.foreign.columns import Avro, Parquet
 
 
 class Lines:
     """Lines; those of Lenses' envelope have their offsets."""
 
-    def facts(self, source: BinaryIO, target: Target) -> Facts:
+    def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:
         """Count the lines, and read their envelopes if the first one has one."""
-        rows, head = 0, None
+        rows, is_envelope = 0, envelope
         _, batches = read_lines(source, target, several=True)
-        parts: list[Facts] = []
+        parts, places = list[Facts](), set[tuple[str, int]]()
         for batch in batches:
             values = batch.column("value")
             if not rows and batch.num_rows:
-                head = _envelope(values[0].as_py())
+                is_envelope = is_envelope and _envelope(values[0].as_py()) is not None
             rows += batch.num_rows
-            if head:
-                parts.append(facts_of(batch.num_rows, self._coordinates(values, target), None))
-        if not head:
-            return Facts(rows)
-        return joined(parts, (head[2], head[3]))
+            if is_envelope:
+                records = self._envelopes(values, target)
+                parts.append(facts_of(batch.num_rows, iter([record[:2] for record in records]), None))
+                places |= {record[2:] for record in records}
+        return joined(parts, only(places)) if parts else Facts(rows)
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
         """Yield the lines as they are, in the column `value`."""
         _, batches = read_lines(source, target, several=True)
         for batch in batches:
             if has_offsets:
-                offsets = [offset for offset, _ in self._coordinates(batch.column("value"), target)]
+                offsets = [record[0] for record in self._envelopes(batch.column("value"), target)]
                 batch = batch.append_column(OFFSET, pa.array(offsets, OFFSET.type))
             yield batch
 
-    def _coordinates(self, values: pa.Array, target: Target) -> Iterator[Coordinates]:
-        for line in values.to_pylist():
-            record = _envelope(line)
-            if record is None:
-                raise IntegrityError(f"{target.key}: a line has no offset in its envelope, and the first line has one")
-            yield record[0], record[1]
+    def _envelopes(self, values: pa.Array, target: Target) -> list[Enveloped]:
+        records = [_envelope(line) for line in values.to_pylist()]
+        if None in records:
+            raise IntegrityError(f"{target.key}: a line has no offset in its envelope, and the first line has one")
+        return [record for record in records if record]
 
 
-def _envelope(line: bytes | None) -> tuple[int, int | None, str, int] | None:
+def _envelope(line: bytes | None) -> Enveloped | None:
     try:
-        return envelope(orjson.loads(line or b""))
+        return envelope_of(orjson.loads(line or b""))
     except orjson.JSONDecodeError:
         return None
 
@@ -60,7 +68,7 @@ def _envelope(line: bytes | None) -> tuple[int, int | None, str, int] | None:
 class Mak:
     """MAK files of kafkatos3: every record has its offset."""
 
-    def facts(self, source: BinaryIO, target: Target) -> Facts:
+    def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:  # noqa: ARG002 - none has one
         """Read all records."""
         parts: list[Facts] = []
         place = None
@@ -79,7 +87,7 @@ class Mak:
 class Joined:
     """Values without anything between them: the whole file is given as one value."""
 
-    def facts(self, source: BinaryIO, target: Target) -> Facts:  # noqa: ARG002 - any bytes are such a file
+    def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:  # noqa: ARG002 - any bytes are one
         """Count one."""
         return Facts(1)
 
