@@ -639,7 +639,7 @@ def test_the_errors_of_yaml_files_are_for_those_who_see_import_errors(page: Page
 def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
     client = page.user("viewer")
     text = client.get("/archiver/archives/orders?last=2026-11-20").text
-    assert 'href="/archiver/archives/orders/hours/2026-11-20T02" title="2026-11-20 02:00: complete, 2 rows"' in text
+    assert 'href="/archiver/archives/orders/hours/2026-11-20T02" title="2026-11-20 02:00: complete, 2 records"' in text
     assert "Nothing is known of the 21 days before." in text
     assert '<a href="?last=2026-10-23">Days up to 2026-10-23</a> <a href="?last=2026-11-' in text
     proof = client.get("/archiver/archives/orders/hours/2026-11-20T02").text
@@ -755,7 +755,7 @@ def test_an_hour_has_its_proof_and_no_button_that_can_do_nothing(page: Page, con
     text, proof = page.user("user").get(path).text, context.ledger.hour(to_hour(hour(2).start))
     assert proof
     assert proof.complete_as_of
-    assert f"that Kafka had at {proof.complete_as_of:%Y-%m-%d %H:%M:%S} UTC is archived (2 rows)" in text
+    assert f"that Kafka had at {proof.complete_as_of:%Y-%m-%d %H:%M:%S} UTC is archived (2 records)" in text
     assert f'<a href="{path}/proof">Proof</a>: <code>{context.store.url}/_ledger/orders/hours/' in text
     assert page.user("viewer").get(f"{path}/proof").content == proof.to_json()
     assert (">Rebuild</button>" in text, ">Backfill</button>" in text) == (True, False)

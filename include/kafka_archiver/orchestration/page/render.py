@@ -129,7 +129,7 @@ def _words(cell: HourCell, archive: str) -> str:
     state = _SIGNS[cell.state][1] if cell.state in _SIGNS else "no run has looked at it"
     parts = [f"{_moment(cell.hour_start)}: {state}"]
     if cell.rows:
-        parts.append(count(cell.rows, "row"))
+        parts.append(count(cell.rows, "record"))
     if cell.late_rows:
         parts.append(f"{cell.late_rows:,} late")
     if cell.dead_letters:
