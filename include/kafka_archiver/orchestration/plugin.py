@@ -23,7 +23,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 # A proxy may serve Airflow below a path.
 _ABOVE = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
-_ICON = {"icon": f"{_ABOVE}/archiver/static/icon.svg"}
+# In the greys of Airflow's own; white behind the lines shows the icon of the selected entry, whose ground is dark.
+_ICON = {"icon": f"{_ABOVE}/archiver/static/nav.svg", "icon_dark_mode": f"{_ABOVE}/archiver/static/nav-dark.svg"}
 
 
 class LazyApp:

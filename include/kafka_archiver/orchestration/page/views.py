@@ -51,7 +51,7 @@ _STATIC = {
     "page.css": "text/css",
     "page.js": "text/javascript",
     "dashboard.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(("icon.svg", "nav.svg", "nav-dark.svg"), "image/svg+xml"),
 }
 # DAG runs at work that are shown.
 AT_WORK = 10
