@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.kafka import consumer, reader
+from kafka_archiver.kafka.drain.client import DrainConsumer
 from kafka_archiver.kafka.drain.library import library, why_not
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.messages.errors import PermanentError, TransientError
@@ -102,6 +103,28 @@ def test_one_consumer_reads_chunks_in_any_order_and_gives_each_its_own(
         assert len(rows) == len(expected)
         chunks_read.append(chunk)
     assert chunks_read == chunks
+
+
+def test_the_next_chunk_is_fetched_while_the_records_of_one_are_processed(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use("drain", monkeypatch)
+    topic = new_topic(kafka.bootstrap_servers, 3)
+    produce(kafka.bootstrap_servers, topic, [Record(p, DAY, b"x") for p in range(3)] * 50)
+    assigned: list[list[int]] = []
+    assign = DrainConsumer.assign
+
+    def note(consumer: DrainConsumer, places: list[confluent_kafka.TopicPartition]) -> None:
+        assigned.append([place.partition for place in places])
+        assign(consumer, places)
+
+    monkeypatch.setattr(DrainConsumer, "assign", note)
+    chunks = [Chunk(topic=topic, partition=p, generation=0, start=5, end=50) for p in range(3)]
+    while_processed = []
+    for _, batches in read_chunks({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunks, Settings(), 20):
+        while_processed.append([assigned[-1] for _ in batches][-1])
+    assert while_processed == [[1], [2], []]
+    assert assigned == [[0], [1], [2], []]
 
 
 def test_a_connection_that_producers_of_large_records_share(kafka: Kafka) -> None:

@@ -56,6 +56,7 @@ class Consumer:
         self._config, self._complaints = _config(properties, group, chunks, settings), complaints
         self._chosen = _AHEAD in properties
         self.enough = 1
+        self._ahead: Chunk | None = None
         self._inner = self._new()
 
     def _new(self) -> confluent_kafka.Consumer | DrainConsumer:
@@ -68,7 +69,23 @@ class Consumer:
 
     def read_from(self, place: confluent_kafka.TopicPartition) -> None:
         """Continue at `place`. Drops records, and ends of logs, that were fetched for another place."""
+        self._ahead = None
         self._inner.assign([place])
+
+    def begin(self, chunk: Chunk) -> confluent_kafka.TopicPartition:
+        """Continue at a chunk's start, unless `fetch_ahead` has begun there. Returns the place."""
+        if self._ahead != chunk:
+            self.read_from(_start(chunk))
+        self._ahead = None
+        return _start(chunk)
+
+    def fetch_ahead(self, chunk: Chunk | None) -> None:
+        """Fetch the next chunk while the records of the one before are processed; nothing if there is none.
+
+        Otherwise librdkafka would ask again and again for records behind the chunk, and the next one would wait for it.
+        """
+        self._inner.assign([_start(chunk)] if chunk else [])
+        self._ahead = chunk
 
     @property
     def without_objects(self) -> bool:
@@ -106,6 +123,10 @@ class Consumer:
     def close(self) -> None:
         """Close the connections."""
         self._inner.close()
+
+
+def _start(chunk: Chunk) -> confluent_kafka.TopicPartition:
+    return confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
 
 
 def _config(properties: Mapping[str, str], group: str, chunks: Sequence[Chunk], settings: Settings) -> dict[str, Any]:

@@ -85,8 +85,9 @@ def read_chunks(
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
         with seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
-            for chunk in some:
-                yield chunk, _readable(consumer, chunk, settings.whole_records, complaints, patience, give_up)
+            for chunk, following in zip(some, [*some[1:], None], strict=True):
+                records = _readable(consumer, chunk, following, settings.whole_records, complaints, patience, give_up)
+                yield chunk, records
 
 
 def read_chunk(
@@ -100,6 +101,7 @@ def read_chunk(
 def _readable(
     consumer: Consumer,
     chunk: Chunk,
+    following: Chunk | None,
     whole: bool,
     complaints: Complaints,
     patience: float,
@@ -107,7 +109,7 @@ def _readable(
 ) -> Iterator[pa.RecordBatch]:
     """The records of a chunk; an error that names all offsets of a record batch that cannot be decompressed."""
     try:
-        yield from _read(consumer, chunk, whole, complaints, patience)
+        yield from _read(consumer, chunk, following, whole, complaints, patience)
     except NotUnpackedError as error:
         end = _end_of_batch(consumer, chunk, error.offset)
         way_on = give_up(chunk.topic, chunk.partition, error.offset, end)
@@ -143,11 +145,10 @@ def _end_of_batch(consumer: Consumer, chunk: Chunk, offset: int) -> int:
 
 
 def _read(
-    consumer: Consumer, chunk: Chunk, whole: bool, complaints: Complaints, patience: float
+    consumer: Consumer, chunk: Chunk, following: Chunk | None, whole: bool, complaints: Complaints, patience: float
 ) -> Iterator[pa.RecordBatch]:
     brokers = complaints.brokers
-    place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
-    consumer.read_from(place)
+    place = consumer.begin(chunk)
     complaints.forget()
     damaged = silences = 0
     silent_since = time.monotonic()
@@ -164,10 +165,12 @@ def _read(
             # In memory of their own.
             batches = _batches(taken, count, whole, chunk) if count else []
             number, counted, uncounted = len(taken), taken.counted, taken.uncounted
+        # Before the records are processed: librdkafka prefetches in the meantime.
+        if ended:
+            consumer.fetch_ahead(following)
         if count:
             place.offset = int(offsets[count - 1]) + 1
             if not ended:
-                # Before the records are processed: librdkafka prefetches in the meantime.
                 consumer.hold_less(place, uncounted / number)
             yield from batches
             size = (counted + uncounted + 1) / number
