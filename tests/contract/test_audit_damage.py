@@ -13,7 +13,7 @@ from kafka_archiver.audit import readers
 from kafka_archiver.audit.content import read_through
 from kafka_archiver.audit.readers.base import FormatReader, RecordCoordinates
 from kafka_archiver.audit.report import Report
-from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.messages.errors import TransientError, kind_in_words
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.records.writer.finish_uploads import complete
@@ -83,7 +83,7 @@ def test_whatever_a_reader_raises_is_what_is_wrong_with_the_object(
     case = Case("avro", "none", "record")
     monkeypatch.setitem(readers.READERS, "avro", FormatReader(records=failing))
     [finding] = problems(case, stored(case)[2])
-    assert finding.startswith(f"it cannot be read: {type(error).__name__}")
+    assert finding.startswith(f"it cannot be read: {kind_in_words(error)}")
     # It goes into the report, which is UTF-8, and is read by people.
     assert len(finding.encode()) < 500
 

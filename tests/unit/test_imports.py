@@ -484,7 +484,7 @@ def test_what_is_read_by_a_wrong_tool_is_told() -> None:
         ("a.b=\\ud800", "file: a.b: expected text; found one half of a surrogate pair"),
         ('{"a": ', "file: not JSON: line 1"),
         ('{"name": "x", "tasks": []}', "found a list or a mapping in tasks"),
-        ("[s3]\n[s3]\n", "file: not an ini file: DuplicateSectionError (line 2)"),
+        ("[s3]\n[s3]\n", "file: not an ini file: duplicate section error (line 2)"),
         ("[s3]\nnonsense\n", "file: not an ini file"),
         ("connect.s3.kcql=SELECT * FROM t", "file: KCQL, statement 1: expected INSERT; found 'SELECT'"),
     ],
