@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.reader.lines import json_lines
@@ -15,7 +17,7 @@ from kafka_archiver.reader.metered import Metered
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
-from tests.contract.test_reading import ABSENT, EXPECTED, MASTER, PLAIN, identity, new_lake
+from tests.contract.test_reading import ABSENT, COUNT, EXPECTED, MASTER, PLAIN, identity, new_lake
 from tests.support.lake import FIRST, Lake, hour
 from tests.support.topics import DAY, HOUR, Record
 from tests.support.twin_archive import TwinArchive
@@ -126,6 +128,84 @@ def test_the_next_records_are_those_behind_offsets_that_no_run_has() -> None:
     for count, offsets in (1, [0]), (3, [0, 1, 6]), (9, [0, 1, 6, 7]):
         batches = Lookup(archive.ledger, P0).records(0, count)
         assert [offset for batch in batches for offset in batch.column("offset").to_pylist()] == offsets
+
+
+def test_a_backfill_of_the_newest_generation_comes_before_what_an_older_one_has() -> None:
+    """And in an older generation, too, the next records are those behind offsets that no run has."""
+    lake = Lake(
+        MemoryStore(uuid.uuid4().hex), {P0: Range(0, 9)}, {"content": "record"}, {"recreated_topic": "new_generation"}
+    )
+    as_yaml = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    as_yaml["source"]["start"] = "2026-11-20T06:00:00Z"
+    lake.configure(type(lake.archive).model_validate(as_yaml))
+    lake.run(9)
+    lake.run(2, "backfill")
+    assert [row["offset"] for row in records(lake, 2, 3)] == [2, 6, 7]
+    lake.brokers.ids["orders"] = "another"
+    lake.odd = {(P0, n): {"value": b'{"other": %d}' % n} for n in range(9)}
+    lake.run(10)
+    newest = {n for n in range(9) if row_or_none(lake, n, generation=1)}
+    lake.run(3, "backfill")
+    for n in newest | {3}:
+        row = row_or_none(lake, n, generation=1)
+        assert row == row_or_none(lake, n) != row_or_none(lake, n, generation=0)
+    assert [row["offset"] for row in records(lake, 2, 3, generation=0)] == [2, 6, 7]
+
+
+def row_or_none(lake: Lake, offset: int, **options: Any) -> dict[str, Any] | None:
+    try:
+        [row] = records(lake, offset, **options)
+    except ConfigError as error:
+        if "has no run with offset" in str(error):
+            return None
+        raise
+    return row
+
+
+ANY = [{"format": name, "content": "record"} for name in ("jsonl", "avro", "csv")]
+ANY += [BLOCKS | {"content": "record"}, GROUPS | {"options": {"row_group_rows": 2}}, INDEXED_LINES, INDEXED_AVRO]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(ANY), st.integers(1, 30), st.sampled_from([3, 30]), st.integers(1, 2), st.booleans())
+def test_all_rows_of_so_many_records_are_given(
+    store: dict[str, Any], size: int, chunk: int, hours: int, large: bool
+) -> None:
+    """A mapper makes nothing, one row or two; with large values a batch ends between two rows of a record."""
+    texts = [b'{"n": %d, "p": "%s"}' % (n, noise(n) * large) for n in range(size)]
+    odd = {(P0, n): {"timestamp": to_ms(FIRST) + n % hours * HOUR, "value": text} for n, text in enumerate(texts)}
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, size)}, {**store, "chunk_records": chunk}, {}, odd)
+    as_yaml = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    as_yaml |= {"transform": {"mapper": "tests.support.mapped:split"}, "policies": {"bad_record": "dead_letter"}}
+    lake.configure(type(lake.archive).model_validate(as_yaml))
+    lake.run(40)
+    rows = [0 if n % 11 == 3 or n % 5 == 4 else 1 + (n % 3 == 1) for n in range(size)]
+    archived = [n for n in range(size) if rows[n]]
+    for first in archived[:: 1 + len(archived) // 4]:
+        for count in (1, 2, 5, 100):
+            following = [n for n in archived if n >= first][:count]
+            expected = [n for n in following for _ in range(rows[n])]
+            assert [row["offset"] for row in records(lake, first, count)] == expected
+
+
+@pytest.mark.parametrize("store", [GROUPS, BLOCKS, INDEXED_LINES, INDEXED_AVRO], ids=identity)
+def test_no_flipped_bit_gives_another_record_or_another_reason(store: dict[str, Any]) -> None:
+    """A Parquet file's footer has no checksum: its damage ended the process, or hid the record."""
+    lake = new_lake(**{**store, "content": "record"}, chunk_records=COUNT)
+    lake.run(0)
+    manifest = lake.manifest(hour(0).id)
+    entry = next(e for e in manifest.objects if e.partition == 0)
+    beside = [e for e in manifest.sidecars if e.sidecar_of == entry.key]
+    for key in [e.key for e in (entry, *beside)]:
+        whole = lake.store.get(key) or b""
+        for at in range(max(0, len(whole) - 2000), len(whole), 3):
+            lake.store.put(key, whole[:at] + bytes([whole[at] ^ 1 << at // 3 % 8]) + whole[at + 1 :])
+            try:
+                [row] = records(lake, entry.last_offset)
+            except IntegrityError:
+                continue
+            assert (row["offset"], row["value"]) == (entry.last_offset, f'{{"n":{entry.last_offset}}}')
+        lake.store.put(key, whole)
 
 
 def test_the_highest_committed_revision_and_the_newest_generation_count() -> None:

@@ -97,7 +97,7 @@ def test_any_offset_by_the_index_gives_what_the_whole_object_has_there(
             return data[start : start + length]
 
         source: Any = RangeFile(fetch, len(data))
-        begun = own.read_from(source, case.target, Sought(record.offset, row, lambda: index))
+        begun = own.read_from(source, case.target, Sought(record.offset, row, len(rows), lambda: index))
         assert begun is not None
         first, batches = begun
         read = [item for items in [next(batches)] for item in items.to_pylist()]
@@ -123,7 +123,7 @@ def test_a_part_with_another_byte_is_no_record(case: Case) -> None:
     source: Any = RangeFile(lambda start, length: damaged[start : start + length], len(data))
     own: Any = get_format(case.format)
     with pytest.raises(IntegrityError, match="checksum"):
-        list(own.read_from(source, case.target, Sought(chunk["first_record_offset"], 0, lambda: index))[1])
+        list(own.read_from(source, case.target, Sought(chunk["first_record_offset"], 0, len(rows), lambda: index))[1])
     owner = SidecarOwner(entry_of(case, rows, data), lambda start, length: damaged[start : start + length])
     audit: Any = reader_of(case.format).sidecar
     assert [f for f in audit(io.BytesIO(index), case.settings, owner) if f.startswith("chunk 1 ")]

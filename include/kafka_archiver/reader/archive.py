@@ -16,7 +16,7 @@ from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.reader.adopted import adopted_records
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
-from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours
+from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours, unless_replaced
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.records.reading.object_copies import Copies
@@ -52,6 +52,7 @@ class ArchiveReader:
         :param generation: None: all, one after the other.
         :raises ConfigError: the archive has no such topic, or its objects do not tell which records are meant.
         :raises IntegrityError: an object or a document is missing or damaged; the message names it.
+        :raises TransientError: a revision has replaced a run while it was read.
         """
         selection = selection_of(topic, hours, offsets, partitions, generation)
         return self._selected(selection)
@@ -59,18 +60,18 @@ class ArchiveReader:
     def _selected(self, selection: Selection) -> Iterator[pa.RecordBatch]:
         plans, select = Plans(self.ledger), partial(_slices, selection)
         adoption = self.ledger.adoption()
+        self._require_known(plans, selection, adoption)
         if selection.hours is None:
             runs = counting_runs(plans, select)
             if adoption and selection.generation in (None, 0):
                 yield from adopted_records(self.ledger, adoption, selection)
         else:
             runs = runs_of_hours(plans, selection.hours, select)
-        if not runs:
-            self._require_topic(plans, selection, adoption)
         for run, slices in _in_order(runs):
-            written = self._written(run)
-            for part in slices:
-                yield from _records(written, part, selection)
+            with unless_replaced(self.ledger, run):
+                written = self._written(run)
+                for part in slices:
+                    yield from _records(written, part, selection)
 
     def _written(self, run: str) -> Written:
         plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
@@ -78,21 +79,35 @@ class ArchiveReader:
             raise IntegrityError(f"run {run} of archive {self.ledger.archive} has no plan or no manifest any more")
         return Written(self.ledger, plan, manifest)
 
-    def _require_topic(self, plans: Plans, selection: Selection, adoption: Adoption | None) -> None:
-        topics = {p.topic for p in plans.progress.partitions} | {
-            p.topic for plan in plans.unsettled for p in plan.partitions
-        }
-        adopted = {p.topic for p in adoption.partitions} if adoption else set()
-        if selection.topic in adopted - topics and selection.hours is not None:
+    def _require_known(self, plans: Plans, selection: Selection, adoption: Adoption | None) -> None:
+        """Check that the archive has what a selection names. Raises ConfigError."""
+        logs = {(p.topic, p.partition, p.generation) for p in plans.progress.partitions}
+        logs |= {(p.topic, p.partition, p.generation) for plan in plans.unsettled for p in plan.partitions}
+        adopted = {(p.topic, p.partition, 0) for p in adoption.partitions} if adoption else set()
+        topics, topic = {topic for topic, *_ in logs}, selection.topic
+        if topic in {topic for topic, *_ in adopted} - topics and selection.hours is not None:
             raise ConfigError(
-                f"archive {self.ledger.archive} has adopted topic {selection.topic}, and nobody knows the hours of its "
+                f"archive {self.ledger.archive} has adopted topic {topic}, and nobody knows the hours of its "
                 "records: read it without `hours`"
             )
-        topics |= adopted
-        if selection.topic not in topics:
+        logs |= adopted
+        topics = {topic for topic, *_ in logs}
+        if topic not in topics:
             raise ConfigError(
-                f"archive {self.ledger.archive} in {self.ledger.store.url} has no topic {selection.topic!r}; found "
+                f"archive {self.ledger.archive} in {self.ledger.store.url} has no topic {topic!r}; found "
                 f"{', '.join(sorted(topics)) or 'no run yet'}"
+            )
+        partitions = {partition for name, partition, _ in logs if name == topic}
+        if selection.partitions is not None and (unknown := selection.partitions - partitions):
+            raise ConfigError(
+                f"archive {self.ledger.archive} has no partition {', '.join(map(str, sorted(unknown)))} of {topic}; "
+                f"found {', '.join(map(str, sorted(partitions)))}"
+            )
+        newest = max(generation for name, _, generation in logs if name == topic)
+        if selection.generation is not None and selection.generation > newest:
+            raise ConfigError(
+                f"archive {self.ledger.archive} has no generation {selection.generation} of {topic}: the newest is "
+                f"{newest}"
             )
 
 
@@ -158,10 +173,10 @@ def _records(written: Written, part: Slice, selection: Selection) -> Iterator[pa
 
 def _of_chunk(written: Written, account: ChunkAccount, selection: Selection) -> Iterator[pa.RecordBatch]:
     entries = sorted(filter(selection.may_have, written.objects_of(account)), key=lambda entry: entry.first_offset)
-    known = all(map(written.knows_offsets, entries))
     with Copies() as copies:
         # Before any record is given, all objects of the chunk are compared with their checksums.
         sources = [_rows(written, entry, selection, written.whole(entry, copies)) for entry in entries]
+        known = all(map(written.knows_offsets, entries))
         for batch in merged(sources, OFFSET.name) if known else (batch for source in sources for batch in source):
             yield _without_own_column(batch)
 

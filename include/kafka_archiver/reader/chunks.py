@@ -18,9 +18,10 @@ from kafka_archiver.records.formats.base import VALUE, ReadsFrom, Sought, Target
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.object_copies import Copies
-from kafka_archiver.records.reading.opener import missing, naming, open_content, open_object
+from kafka_archiver.records.reading.opener import joins_values, missing, naming, open_content, open_object
 from kafka_archiver.records.reading.targets import offsets_of, target_of
 from kafka_archiver.values.checksum import crc32, spelt
+from kafka_archiver.values.columns import Int64s
 
 # Bytes that are read of a copy at once.
 _PIECE = 1 << 20
@@ -44,6 +45,8 @@ class Written:
     _targets: dict[str, Target] = field(default_factory=dict)
     _schemas: dict[str, Mapping[str, Schema]] = field(default_factory=dict)
     _keys: dict[str, DataKey] = field(default_factory=dict, repr=False)
+    # Objects whose format may not tell where a value ends: True if each row is one value.
+    _has_each_value: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
     def _sidecars(self) -> Mapping[str | None, ObjectEntry]:
@@ -65,17 +68,19 @@ class Written:
         return self._targets[entry.key]
 
     def knows_offsets(self, entry: ObjectEntry) -> bool:
-        """Return True if the offset of each row of an object is known."""
+        """Return True if the offset of each row of an object is known. Ask after `whole`, which may have to count."""
         schema = self.target(entry).schema
         has_column = not schema.equals(VALUE) and any(kafkas(field) == "offset" for field in schema)
-        return has_column or offsets_of(self.manifest, entry) is not None
+        return has_column or self._derived(entry) is not None
 
     def whole(self, entry: ObjectEntry, copies: Copies) -> Iterator[pa.RecordBatch]:
         """Read an object that was compared with its checksum before; the batches have `OFFSET`."""
         fetch = copies.add(entry, fetch_from(self.ledger.store, entry.key, missing))
         target = self.target(entry)
-        batches = open_object(entry, target, fetch, self.find_key, _PIECE, is_compared=True)
-        return self._with_offsets(entry, 0, batches)
+        read = partial(open_object, entry, target, fetch, self.find_key, _PIECE, is_compared=True)
+        if joins_values(target):
+            self._has_each_value[entry.key] = sum(batch.num_rows for batch in read()) == entry.rows
+        return self._with_offsets(entry, 0, read())
 
     def since(self, entry: ObjectEntry, offset: int, copies: Copies) -> Iterator[pa.RecordBatch]:
         """Read an object from an offset on, or from somewhere before it, with as few bytes as its format can."""
@@ -85,11 +90,11 @@ class Written:
             yield from self.whole(entry, copies)
             return
         fetch = fetch_from(self.ledger.store, entry.key, missing)
-        offsets = offsets_of(self.manifest, entry)
+        offsets = self._derived(entry)
         row = None if offsets is None else int(offsets.searchsorted(offset))
         with naming(entry):
             source = cast(BinaryIO, open_content(entry, fetch, self.find_key))
-            begun = reads.read_from(source, target, Sought(offset, row, partial(self._sidecar, entry)))
+            begun = reads.read_from(source, target, Sought(offset, row, entry.rows, partial(self._sidecar, entry)))
             yield from self._with_offsets(entry, *begun) if begun else self.whole(entry, copies)
 
     def find_key(self, key_id: str) -> DataKey:
@@ -112,10 +117,14 @@ class Written:
         content = open_content(sidecar, lambda start, length: data[start : start + length], self.find_key)
         return content.read()
 
+    def _derived(self, entry: ObjectEntry) -> Int64s | None:
+        """Return the offset of each row by the account; None: it does not tell."""
+        return offsets_of(self.manifest, entry) if self._has_each_value.get(entry.key, True) else None
+
     def _with_offsets(
         self, entry: ObjectEntry, row: int, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        derived = offsets_of(self.manifest, entry)
+        derived = self._derived(entry)
         for batch in batches:
             if not batch.num_rows:
                 continue

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
-from kafka_archiver.messages.advice import runs
-from kafka_archiver.messages.errors import ConfigError, IntegrityError
+from kafka_archiver.messages.advice import audit, runs
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
-from kafka_archiver.reader.runs import Plans
+from kafka_archiver.reader.runs import Plans, unless_replaced
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.merge import merged
@@ -36,6 +36,33 @@ class DeadLetterError(ConfigError):
     def __init__(self, message: str, entry: ObjectEntry) -> None:
         super().__init__(message)
         self.entry = entry
+
+
+class _Shown:
+    """The rows that were given: those of the first `count` offsets. A record may have several rows, in several batches.
+
+    :param first: the first offset that may come.
+    """
+
+    def __init__(self, first: int, count: int) -> None:
+        self.offsets, self._count, self._last, self._is_past = 0, count, first - 1, False
+
+    def take(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch that are to be given."""
+        offsets = column(batch, OFFSET.name)
+        new = np.unique(offsets[offsets > self._last])
+        rest = new[: self._count - self.offsets]
+        self._is_past = len(rest) < len(new)
+        self.offsets += len(rest)
+        self._last = int(rest[-1]) if len(rest) else self._last
+        return batch.slice(0, int(offsets.searchsorted(self._last, side="right")))
+
+    def is_complete(self, has_repeats: bool) -> bool:
+        """Return True if no row can follow.
+
+        :param has_repeats: the last record may have more rows.
+        """
+        return self._is_past or (self.offsets == self._count and not has_repeats)
 
 
 def record_place(text: str) -> tuple[TopicPartition, int]:
@@ -67,6 +94,7 @@ class Lookup:
 
         :raises ConfigError: the archive has no record at the offset; the message says what became of it.
         :raises IntegrityError: an object is missing or damaged.
+        :raises TransientError: a revision has replaced the run meanwhile.
         """
         plans = Plans(self.ledger)
         if adoption := self._adopted(plans, offset):
@@ -75,20 +103,21 @@ class Lookup:
         run, account = self._account(plans, offset)
         if gone := _without_record(account, offset):
             raise self._not_archived(run, offset, gone)
-        first, shown = offset, 0
+        shown = _Shown(offset, count)
         while True:
-            with Copies() as copies:
-                for batch in self._of_chunk(run, account, offset, copies, single=count == 1):
-                    offsets = column(batch, OFFSET.name)
-                    if not shown and offsets[0] != first:
-                        raise self._none_at(run, account, first)
-                    distinct = np.unique(offsets)[: count - shown]
-                    shown += len(distinct)
-                    yield self._shown(batch.slice(0, int(offsets.searchsorted(distinct[-1], side="right"))))
-                    if shown == count:
+            with unless_replaced(self.ledger, run.plan.run), Copies() as copies:
+                for batch in self._of_chunk(run, account, offset, copies, count):
+                    if not shown.offsets and column(batch, OFFSET.name)[0] != offset:
+                        raise self._none_at(run, account, offset)
+                    rows = shown.take(batch)
+                    if rows.num_rows:
+                        yield self._shown(rows)
+                    if shown.is_complete(_has_repeats(account)):
                         return
-            if not shown:
-                raise self._none_at(run, account, first)
+                if not shown.offsets:
+                    raise self._none_at(run, account, offset)
+            if shown.offsets == count:
+                return
             following = Lookup(self.ledger, self.name, account.generation)
             try:
                 # Between two runs there may be offsets that no run has.
@@ -146,23 +175,24 @@ class Lookup:
         )
 
     def _of_chunk(
-        self, run: Written, account: ChunkAccount, offset: int, copies: Copies, single: bool
+        self, run: Written, account: ChunkAccount, offset: int, copies: Copies, count: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a chunk from an offset on, in the order of offsets.
 
-        :param single: only those at the offset are wanted.
+        :param count: the number of records that are asked for; of one, its rows may be all that come.
         """
         entries = [o for o in run.objects_of(account) if o.last_offset >= offset]
-        if not single:
+        if count == 1:
+            entries = [o for o in entries if o.first_offset <= offset]
+        if count > 1 or _has_repeats(account):
             yield from merged([_since(run.since(o, offset, copies), o, offset) for o in entries], OFFSET.name)
             return
         # The object of the fewest other offsets is the likeliest one.
         for entry in sorted(entries, key=lambda o: o.last_offset - o.first_offset):
-            if entry.first_offset <= offset:
-                rows = next(_since(run.since(entry, offset, copies), entry, offset), None)
-                if rows is not None and column(rows, OFFSET.name)[0] == offset:
-                    yield rows
-                    return
+            rows = next(_since(run.since(entry, offset, copies), entry, offset), None)
+            if rows is not None and column(rows, OFFSET.name)[0] == offset:
+                yield rows
+                return
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
@@ -179,7 +209,7 @@ class Lookup:
             f"{self.name} offset {offset} is not archived: {why}; so says the account of run {run.plan.run}"
         )
 
-    def _none_at(self, run: Written, account: ChunkAccount, offset: int) -> ConfigError:
+    def _none_at(self, run: Written, account: ChunkAccount, offset: int) -> ArchiverError:
         """Return the error that says what became of an offset of which no object has a record."""
         where, name = f"{self.name} offset {offset}", run.plan.run
         for entry in run.manifest.dead_letters:
@@ -194,6 +224,13 @@ class Lookup:
             return ConfigError(
                 f"{where} is in no object of run {name}; it was filtered, or lost with {' or '.join(lost)}, which "
                 "nobody could recover"
+            )
+        if not account.filtered:
+            # A damaged footer or index may hide a row: whole objects are compared with their checksums.
+            return IntegrityError(
+                f"{where} is in no object of run {name}, whose account has filtered no record from {account.start} to "
+                f"{account.end - 1}: an object of these is damaged.",
+                *advise(audit(self.ledger.archive, deep=True), " names it"),
             )
         return ConfigError(f"{where} is not archived: run {name} filtered it (`transform`, or `policies`)")
 
@@ -212,6 +249,11 @@ def _without_record(account: ChunkAccount, offset: int) -> str:
         if any(start <= offset < end for start, end in unpack(account.start, account.end, ranges).tolist()):
             return why
     return ""
+
+
+def _has_repeats(account: ChunkAccount) -> bool:
+    """Return True if some records of a chunk have several rows."""
+    return account.rows is not None
 
 
 def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:

@@ -1,18 +1,20 @@
 """The runs that count: that of one offset with few requests, or those that may have some records."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import chain
 from typing import NamedTuple, NoReturn
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
+from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 THREADS = 16
@@ -104,44 +106,37 @@ class Plans:
         :param generation: None: the newest one that has the offset.
         """
         newest = self._newest(name)
-        generations = range(newest, -1, -1) if generation is None else [generation]
-        for number in generations:
+        for number in range(newest, -1, -1) if generation is None else [generation]:
             plan = self._searched(name, offset, number)
+            if plan is None and self._may_be_elsewhere(name, offset, number, newest):
+                plan = next((p for p in self.all() if not p.revision and _has(p, name, offset, number)), None)
             if plan:
                 return plan
-        if not self._may_have(name, offset, newest):
-            return None
-        covering = [plan for plan in self.all() if not plan.revision]
-        for number in generations:
-            for plan in covering:
-                if _has(plan, name, offset, number):
-                    return plan
         return None
 
     def next_offset(self, name: TopicPartition, offset: int, generation: int) -> int:
         """Return the first offset from one on that a run of a generation may have; this one if nothing is known."""
         known = self.progress.partition(name)
-        settled = (*known.covered, *known.earlier) if known and known.generation == generation else ()
-        planned = [
-            Range(*each)
-            for plan in self.unsettled
-            for p in plan.partitions
-            if p.name == name and p.generation == generation
-            for each in (*p.ranges, *p.lost)
-        ]
-        ahead = (max(start, offset) for start, end in (*settled, *planned) if end > offset)
-        return min(ahead, default=offset)
+        if known and known.generation == generation:
+            ranges = [*known.covered, *_ranges(self.unsettled, name, generation)]
+        else:
+            # The progress has no ranges of a log that was replaced.
+            ranges = _ranges(self.all(), name, generation)
+        return min((max(start, offset) for start, end in ranges if end > offset), default=offset)
 
     def _newest(self, name: TopicPartition) -> int:
         known = self.progress.partition(name)
         planned = [p.generation for plan in self.unsettled for p in plan.partitions if p.name == name]
         return max([known.generation if known else 0, *planned])
 
-    def _may_have(self, name: TopicPartition, offset: int, newest: int) -> bool:
-        """Return True if the summary cannot exclude that some run has the offset."""
+    def _may_be_elsewhere(self, name: TopicPartition, offset: int, generation: int, newest: int) -> bool:
+        """Return True if the summary cannot exclude that a run out of order has the offset, as a backfill's may be."""
+        if generation < newest:
+            return True
         known = self.progress.partition(name)
-        ranges = (*known.covered, *known.earlier) if known else ()
-        return newest > 0 or bool(self.unsettled) or any(start <= offset < end for start, end in ranges)
+        covered = known.covered if known and known.generation == generation else ()
+        ranges = (*covered, *_ranges(self.unsettled, name, generation))
+        return any(start <= offset < end for start, end in ranges)
 
     def _searched(self, name: TopicPartition, offset: int, generation: int) -> Plan | None:
         """Return the scheduled run's plan with the offset, by bisection."""
@@ -170,6 +165,12 @@ def _partition(plan: Plan, name: TopicPartition) -> PartitionPlan | None:
     return next(same, None)
 
 
+def _ranges(plans: Iterable[Plan], name: TopicPartition, generation: int) -> list[OffsetRange]:
+    """Return the offsets that plans take of a partition's generation."""
+    parts = (part for plan in plans for part in plan.partitions if part.name == name and part.generation == generation)
+    return [range_ for part in parts for range_ in (*part.ranges, *part.lost)]
+
+
 def _has(plan: Plan, name: TopicPartition, offset: int, generation: int) -> bool:
     planned = _partition(plan, name)
     ranges = (*planned.ranges, *planned.lost) if planned and planned.generation == generation else ()
@@ -196,6 +197,22 @@ class Run(NamedTuple):
 
 # Selects offsets of a plan.
 Select = Callable[[Plan], Iterator[Slice]]
+
+
+@contextmanager
+def unless_replaced(ledger: Ledger, run: str) -> Iterator[None]:
+    """Read a run; tell what is damaged from what a revision has deleted because it has replaced the run meanwhile.
+
+    :raises TransientError: it has.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        if revision := ledger.superseded_by(run):
+            raise TransientError(
+                f"run {run} of archive {ledger.archive} was replaced by {revision} while it was read: read again"
+            ) from error
+        raise
 
 
 def counting_runs(plans: Plans, select: Select) -> list[Run]:

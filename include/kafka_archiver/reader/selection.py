@@ -1,8 +1,10 @@
 """The selection of records that a reader wants, and its rows of an object. Pure, apart from Arrow."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +13,10 @@ import pyarrow.compute as pc
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.records.formats.base import Target
+from kafka_archiver.records.formats.mak import keeps_values_alone
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.values.columns import column
-from kafka_archiver.values.intervals import MS_PER_HOUR, hour_start, hours_between
+from kafka_archiver.values.intervals import MS_PER_HOUR, hour_start, to_hour
 from kafka_archiver.values.ranges import Range
 
 # `[start, end)`; None: no limit.
@@ -75,7 +78,7 @@ class Selection:
 
     def _of_hours(self, batch: pa.RecordBatch, entry: ObjectEntry, target: Target) -> pa.RecordBatch:
         name = next((f.name for f in batch.schema if kafkas(f) == "timestamp"), None)
-        if name is None or target.settings.time.source != "record":
+        if name is None or target.settings.time.source != "record" or keeps_values_alone(target.settings):
             hours = sorted(hour for hour in entry.hours if hour is not None)
             raise ConfigError(
                 f"{entry.key} has records of the hours from {hour_start(hours[0]):%Y-%m-%dT%H} to "
@@ -97,31 +100,67 @@ def selection_of(
 ) -> Selection:
     """Return the selection that a caller means.
 
-    :raises ConfigError: an hour does not begin on the hour, or a range has no offset.
+    :raises ConfigError: an argument is of another type, an hour does not begin on the hour, or a range has no offset.
     """
-    start, end = offsets or (None, None)
-    selected = Range(start or 0, LAST_OFFSET if end is None else end)
-    if selected.start < 0 or selected.end <= selected.start:
-        raise ConfigError(f"offsets: expected (start, end) with 0 <= start < end or None, found {offsets}")
-    some = [partitions] if isinstance(partitions, int) else partitions
+    if not isinstance(topic, str):
+        raise ConfigError(f"topic: expected its name, found {topic!r}")
+    if generation is not None and not (_is_number(generation) and generation >= 0):
+        raise ConfigError(f"generation: expected a number from 0 on, found {generation!r}")
     return Selection(
         topic=topic,
         hours=None if hours is None else _hours(hours),
-        offsets=selected,
-        partitions=None if some is None else frozenset(some),
+        offsets=_offsets(offsets),
+        partitions=_partitions(partitions),
         generation=generation,
     )
 
 
+def _is_number(value: object) -> bool:
+    """Return True for whole numbers, numpy's too."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _offsets(offsets: Offsets | None) -> Range:
+    bounds: Sequence[Any] = (None, None) if offsets is None else offsets
+    is_pair = isinstance(bounds, list | tuple) and len(bounds) == 2
+    if not is_pair or any(not (bound is None or _is_number(bound)) for bound in bounds):
+        raise ConfigError(f"offsets: expected (start, end), each a number or None, found {offsets!r}")
+    start, end = bounds
+    selected = Range(int(start or 0), LAST_OFFSET if end is None else int(end))
+    if selected.start < 0 or selected.end <= selected.start:
+        raise ConfigError(f"offsets: expected (start, end) with 0 <= start < end or None, found {offsets}")
+    return selected
+
+
+def _partitions(partitions: Collection[int] | int | None) -> frozenset[int] | None:
+    if partitions is None:
+        return None
+    several = isinstance(partitions, Collection) and not isinstance(partitions, str | bytes)
+    chosen: list[Any] = list(partitions) if several else [partitions]  # type: ignore[arg-type]
+    if not chosen or not all(_is_number(number) and number >= 0 for number in chosen):
+        raise ConfigError(f"partitions: expected a number from 0 on, or several, found {partitions!r}")
+    return frozenset(int(number) for number in chosen)
+
+
 def _hours(hours: tuple[Time, Time] | Time) -> range:
-    first, end = (_moment(t) for t in hours) if isinstance(hours, tuple) else (_moment(hours), None)
-    end = end or first + timedelta(hours=1)
-    if end <= first or any(time.replace(minute=0, second=0, microsecond=0) != time for time in (first, end)):
-        raise ConfigError(
-            f"hours: expected an hour, or the start of the first one and the end of the last one, as in "
-            f"('2026-11-21T05', '2026-11-21T08'); found {hours!r}"
-        )
-    return hours_between(first, end)
+    expected = (
+        "hours: expected an hour, or the start of the first one and the end of the last one, as in "
+        f"('2026-11-21T05', '2026-11-21T08'); found {hours!r}"
+    )
+    bounds: Sequence[Any] = hours if isinstance(hours, list | tuple) else (hours,)
+    if len(bounds) not in (1, 2) or not all(isinstance(time, datetime | str) for time in bounds):
+        raise ConfigError(expected)
+    try:
+        first, end = _moment(bounds[0]), _moment(bounds[-1])
+    except OverflowError:
+        raise ConfigError(expected) from None
+    if any(time.replace(minute=0, second=0, microsecond=0) != time for time in (first, end)):
+        raise ConfigError(expected)
+    # Not as a time: the hour behind the last one of the year 9999 is none.
+    chosen = range(to_hour(first), to_hour(end) + (len(bounds) == 1))
+    if not chosen:
+        raise ConfigError(expected)
+    return chosen
 
 
 def _moment(time: Time) -> datetime:

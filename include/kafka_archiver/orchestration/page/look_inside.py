@@ -60,7 +60,7 @@ def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRou
             note("archiver_look", dag_id(name), who, record=at, count=count)
             shown = list(_records(archive_snapshots, archive, place, offset, count))
             earlier = _address(place, max(offset - count, 0)) if offset else ""
-            last = shown[-1].offset if len(shown) == count else None
+            last = shown[-1].offset if len(shown) >= count else None
             later = "" if last is None else _address(place, last + 1)
         except DeadLetterError as failure:
             title, command = f"Dead letter {at}", _print_command(archive, failure.entry.key)

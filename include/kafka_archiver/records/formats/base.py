@@ -162,11 +162,12 @@ class HasRequirements(Protocol):
 class Sought(NamedTuple):
     """A place in an object. `row`: the number of the row with the offset, if that is known.
 
-    `sidecar`: reads the object's sidecar; None: it has none.
+    `rows`: how many the object has. `sidecar`: reads the object's sidecar; None: it has none.
     """
 
     offset: int
     row: int | None
+    rows: int
     sidecar: Callable[[], bytes | None]
 
 

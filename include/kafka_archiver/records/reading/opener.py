@@ -72,7 +72,7 @@ def open_object(
             rows += batch.num_rows
             yield batch
     checksum = item.checksum if is_compared else whole.checksum()
-    if checksum != item.checksum or (rows != item.rows and not _joins_values(target)):
+    if checksum != item.checksum or (rows != item.rows and not joins_values(target)):
         raise IntegrityError(
             f"{item.key}: expected {item.rows} rows with checksum {item.checksum}, found {rows} with "
             f"{checksum}: the object is damaged, or another one"
@@ -99,6 +99,12 @@ def open_adopted(item: AdoptedObject, fetch: Fetch) -> Iterator[pa.RecordBatch]:
             yield batch
     if rows != item.rows:
         raise IntegrityError(f"{item.key}: expected {item.rows} rows, found {rows}")
+
+
+def joins_values(target: Target) -> bool:
+    """Return True if an object may be read with another number of rows than it was written with."""
+    own = get_format(target.settings.format)
+    return not is_dead_letter(target.key) and isinstance(own, JoinsValues) and own.joins_values(target.settings)
 
 
 @contextmanager
@@ -146,8 +152,3 @@ def _require_place(batch: pa.RecordBatch, target: Target) -> None:
             expected = getattr(target, name)
             if batch.column(field.name).unique().to_pylist() != [expected]:
                 raise IntegrityError(f"{target.key} has records of another {name} than {expected}")
-
-
-def _joins_values(target: Target) -> bool:
-    own = get_format(target.settings.format)
-    return not is_dead_letter(target.key) and isinstance(own, JoinsValues) and own.joins_values(target.settings)

@@ -13,6 +13,7 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.restore import Inexact
 from kafka_archiver.reader.chunks import OFFSET, is_values
 from kafka_archiver.records.formats.base import UNREAD
+from kafka_archiver.records.formats.mak import keeps_values_alone
 from kafka_archiver.records.formats.shared.records import COLUMNS, kafkas, normalised
 from kafka_archiver.values.columns import Int64s, column
 
@@ -55,7 +56,7 @@ def kind_of(settings: Settings) -> Inexact | None:
         if settings.has_columns:
             raise _no_bytes(settings)
         return "values_only"
-    return "values_only" if settings.format == "mak" and settings.options.get("version", 1) == 1 else None
+    return "values_only" if keeps_values_alone(settings) else None
 
 
 def _no_bytes(settings: Settings) -> ConfigError:

@@ -51,6 +51,11 @@ class MakOptions(Value):
     version: Literal[1, 2] = 1
 
 
+def keeps_values_alone(settings: Settings) -> bool:
+    """Return True for objects of version 1: no timestamps, no headers, null and empty are the same."""
+    return settings.format == Mak.name and MakOptions.model_validate(settings.options).version == 1
+
+
 class Mak:
     """The format `mak`."""
 

@@ -78,7 +78,7 @@ class Parquet:
         """Read from the row group that has the offset: the footer, and then one row group after the other."""
         from kafka_archiver.records.formats.parquet.reader import read_from
 
-        return read_from(source, target, sought.offset, sought.row)
+        return read_from(source, target, sought)
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The columns of the file's schema, and the records."""

@@ -1,6 +1,7 @@
 """Reads Parquet objects."""
 
 import io
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO, cast
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.records.formats.base import Target
+from kafka_archiver.records.formats.base import Sought, Target
 from kafka_archiver.records.formats.parquet import ParquetOptions
 from kafka_archiver.records.formats.parquet.spark import as_before, written
 from kafka_archiver.records.formats.shared.file_schema import with_kafkas
@@ -34,30 +35,30 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     yield from _records(target, lambda: _batches(_file(source)))
 
 
-def read_from(
-    source: BinaryIO, target: Target, offset: int, row: int | None
-) -> tuple[int, Iterator[pa.RecordBatch]] | None:
+def read_from(source: BinaryIO, target: Target, sought: Sought) -> tuple[int, Iterator[pa.RecordBatch]] | None:
     """Return the number of the first row of the row group with an offset, and the records from there on.
 
-    None: neither a column of offsets nor `row` tells the row group.
+    None: neither a column of offsets nor the number of the row tells the row group.
     """
+    names = [field.name for field in target.schema if kafkas(field) == "offset"]
     try:
         file = _file(source, pre_buffer=True)
-        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        ends = np.cumsum([group.num_rows for group in groups]).tolist()
-        names = [field.name for field in target.schema if kafkas(field) == "offset"]
-        lasts = [_last_offset(group, name) for group in groups for name in names]
-    except (pa.ArrowException, OSError, ValueError) as error:
+        count = file.metadata.num_row_groups
+        ends = np.cumsum([file.metadata.row_group(number).num_rows for number in range(count)]).tolist()
+        if not ends or ends[-1] != sought.rows:
+            raise IntegrityError(f"{target.key} has {ends[-1:]} rows by its footer, expected {sought.rows}")
+        if sought.row is not None:
+            first = bisect_right(ends, sought.row)
+        elif names:
+            # Not by `column().statistics`: of a damaged footer, pyarrow ends the process there.
+            first = bisect_left(range(count), sought.offset, key=lambda number: _last_offset(file, number, names[0]))
+        else:
+            return None
+    except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error
-    if names and None not in lasts:
-        first = next((n for n, last in enumerate(lasts) if last is not None and last >= offset), len(groups))
-    elif row is not None:
-        first = next((n for n, end in enumerate(ends) if end > row), len(groups))
-    else:
-        return None
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for number in range(first, len(groups)):
+        for number in range(first, count):
             yield from _batches(file, [number])
 
     return (ends[first - 1] if first else 0), _records(target, batches)
@@ -81,11 +82,17 @@ def _batches(file: pq.ParquetFile, groups: Sequence[int] | None = None) -> Itera
     return cast(Iterator[pa.RecordBatch], file.iter_batches(rows, row_groups=groups, use_threads=False))
 
 
-def _last_offset(group: pq.RowGroupMetaData, name: str) -> int | None:
-    columns = (group.column(number) for number in range(group.num_columns))
-    column = next((column for column in columns if column.path_in_schema == name), None)
-    statistics = column and column.statistics
-    return statistics.max if statistics and statistics.has_min_max else None
+def _last_offset(file: pq.ParquetFile, group: int, name: str) -> int:
+    """Return the last offset of a row group; reads its column of offsets.
+
+    :raises ValueError: it has none.
+    """
+    last = None
+    for batch in file.iter_batches(_MOST, row_groups=[group], columns=[name], use_threads=False):
+        last = batch.column(0)[-1].as_py()
+    if not isinstance(last, int):
+        raise ValueError(f"row group {group} has no offset")
+    return last
 
 
 def _records(target: Target, batches: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:

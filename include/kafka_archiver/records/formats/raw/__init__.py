@@ -96,5 +96,5 @@ class BytesFormat:
             yield from unframed(pieces, target.key)
         elif options.separator:
             yield from split(pieces, options.separator.encode(), target.key)
-        elif whole := b"".join(pieces):
-            yield values_of([whole])
+        else:
+            yield values_of([b"".join(pieces)])
