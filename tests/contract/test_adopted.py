@@ -497,6 +497,8 @@ def of_lenses(offset: Any = 7, timestamp: Any = 1, partition: int = 0, name: str
     return f"demo/orders/{partition}/{name}.json", encoded("json", [{"metadata": metadata}])
 
 
+# Names of columns that are not UTF-8.
+NOT_UTF8 = confluent("parquet", sent([7]))[1].replace(b"text", b"te\xebt")
 # A schema with a field that has no type.
 WITHOUT_A_TYPE = confluent("avro", sent([7]))[1].replace(b'"n", "type"', b'"n", "typo"')
 
@@ -512,6 +514,7 @@ WITHOUT_A_TYPE = confluent("avro", sent([7]))[1].replace(b'"n", "type"', b'"n", 
         ("lenses", *of_lenses(name=f"{2**63}"), "Kafka has no such partition, offset or time"),
         ("lenses", *of_lenses(name="9"), "its last record has the offset 7, and its name says 9"),
         ("confluent", "topics/orders/x/orders+0+7.avro", WITHOUT_A_TYPE, "is not a complete Avro file"),
+        ("confluent", "topics/orders/x/orders+0+7.parquet", NOT_UTF8, "is not a complete Parquet file"),
     ],
 )
 def test_an_object_with_impossible_numbers_is_left_out_and_the_others_are_adopted(

@@ -2,7 +2,8 @@
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from kafka_archiver import open_archive
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, TransientError
+from kafka_archiver.model.object_keys import line_document, run_document
 from kafka_archiver.model.plan import Content, Evolution
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lookup import Lookup
@@ -235,6 +237,34 @@ def test_a_selection_of_what_is_not_there_or_not_understood_is_refused(selection
         list(reader(lake).read("orders", **selection))
     assert list(reader(lake).read("orders", "9999-12-31T23")) == []
     assert offsets(reader(lake).read("orders", ["2026-11-20T00", "2026-11-20T02"], (np.int64(0), 2), np.int64(0)))
+
+
+def test_a_plan_that_is_not_the_committed_one_is_refused() -> None:
+    """What it says of offsets selects runs, and its settings tell how to read their objects."""
+    lake = new_lake(content="record")
+    run = lake.run(0)
+    flips = ((b'"ranges": [\n        [\n          0,', b'"ranges": [\n        [\n          4,'), (b'"gzip"', b'"czip"'))
+    ask = [partial(reader(lake).read, "orders"), partial(reader(lake).read, "orders", "2026-11-20T00")]
+    ask.append(partial(Lookup(lake.ledger, P0).records, 7))
+    # All records are asked for by the line, those of an hour and one record by the run's own documents.
+    refusals = {line_document(lake.name, 1): [True, False, False], run_document(lake.name, run, "plan"): [True] * 3}
+    for key, refused in refusals.items():
+        whole = lake.store.get(key) or b""
+        for before, after in flips:
+            assert before in whole
+            lake.store.put(key, whole.replace(before, after, 1))
+            assert [answer(function) for function in ask] == refused
+        lake.store.put(key, whole)
+
+
+def answer(function: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
+    """Return True if a plan is refused."""
+    try:
+        return not list(function())
+    except IntegrityError as error:
+        if "is not the one that was committed" not in str(error):
+            raise
+        return True
 
 
 def test_a_run_that_a_rebuild_replaces_while_it_is_read_is_not_called_damaged() -> None:

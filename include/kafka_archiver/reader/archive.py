@@ -16,7 +16,15 @@ from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.reader.adopted import adopted_records
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
-from kafka_archiver.reader.runs import Plans, Run, Slice, counting_runs, runs_of_hours, unless_replaced
+from kafka_archiver.reader.runs import (
+    Plans,
+    Run,
+    Slice,
+    counting_runs,
+    require_committed,
+    runs_of_hours,
+    unless_replaced,
+)
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.records.reading.object_copies import Copies
@@ -77,6 +85,7 @@ class ArchiveReader:
         plan, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
         if plan is None or manifest is None:
             raise IntegrityError(f"run {run} of archive {self.ledger.archive} has no plan or no manifest any more")
+        require_committed(self.ledger, run, plan.digest, manifest.plan_digest)
         return Written(self.ledger, plan, manifest)
 
     def _require_known(self, plans: Plans, selection: Selection, adoption: Adoption | None) -> None:

@@ -15,7 +15,7 @@ from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
-from kafka_archiver.reader.runs import Plans, unless_replaced
+from kafka_archiver.reader.runs import Plans, require_committed, unless_replaced
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.merge import merged
@@ -148,6 +148,8 @@ class Lookup:
                 *advise(runs(self.ledger.archive), " shows its state"),
             )
         counting, manifest = self.ledger.plan(run), self.ledger.sound_manifest(run)
+        if counting and manifest:
+            require_committed(self.ledger, run, counting.digest, manifest.plan_digest)
         generations = {p.generation for p in plan.partitions if p.name == self.name}
         account = next(
             (

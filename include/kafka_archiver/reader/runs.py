@@ -85,7 +85,11 @@ class Plans:
         last = self.ledger.last_committed(interval)
         if last is None:
             return None if any(plan.interval.id == interval for plan in self.unsettled) else self._end_gone(interval)
-        return self.ledger.plan(last) or self._end_gone(last)
+        plan, commit = self.ledger.plan(last), self.ledger.commit(last)
+        if plan is None or commit is None:
+            self._end_gone(last)
+        require_committed(self.ledger, last, plan.digest, commit.plan_digest)
+        return plan
 
     def _end_gone(self, run: str) -> NoReturn:
         raise self._gone(f"the plan or the end of run {run}")
@@ -199,6 +203,16 @@ class Run(NamedTuple):
 Select = Callable[[Plan], Iterator[Slice]]
 
 
+def require_committed(ledger: Ledger, run: str, digest: str, committed: str) -> None:
+    """Check that a plan is the one with which its run was committed. Raises IntegrityError."""
+    if digest != committed:
+        raise IntegrityError(
+            f"the plan of run {run} of archive {ledger.archive} ({digest[:12]}) is not the one that was committed "
+            f"({committed[:12]}), so nobody knows which records it has: restore it from a version or copy of the store;"
+            f" `airflow archive audit {ledger.archive}` names all such documents"
+        )
+
+
 @contextmanager
 def unless_replaced(ledger: Ledger, run: str) -> Iterator[None]:
     """Read a run; tell what is damaged from what a revision has deleted because it has replaced the run meanwhile.
@@ -217,10 +231,14 @@ def unless_replaced(ledger: Ledger, run: str) -> Iterator[None]:
 
 def counting_runs(plans: Plans, select: Select) -> list[Run]:
     """Return the runs that count, each with its highest committed revision: two requests for each plan."""
-    some = [Run(p.run, p.number, slices) for p in plans.all() if (slices := tuple(select(p)))]
+    some = [(Run(p.run, p.number, slices), p.digest) for p in plans.all() if (slices := tuple(select(p)))]
     with ThreadPoolExecutor(THREADS) as pool:
-        ends = list(pool.map(plans.end_of, (run.name for run in some)))
-    final = [run for run, end in zip(some, ends, strict=True) if end and end.outcome == "committed"]
+        ends = list(pool.map(plans.end_of, (run.name for run, _ in some)))
+    final = []
+    for (run, digest), end in zip(some, ends, strict=True):
+        if end and end.outcome == "committed":
+            require_committed(plans.ledger, run.name, digest, end.plan_digest)
+            final.append(run)
     # The highest revision last.
     return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
 

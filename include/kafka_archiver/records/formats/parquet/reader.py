@@ -115,7 +115,7 @@ def read_alone(source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa
     """
     try:
         schema = with_kafkas(pq.read_schema(source).remove_metadata())
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file: {error}") from error
     source.seek(0)
     return schema, read_records(source, replace(target, schema=schema))
