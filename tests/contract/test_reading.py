@@ -18,6 +18,7 @@ from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, TransientError
 from kafka_archiver.model.object_keys import line_document, run_document
 from kafka_archiver.model.plan import Content, Evolution
+from kafka_archiver.model.restore import RestoreSelection
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.records.formats.registry import get_format, names
@@ -25,6 +26,7 @@ from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.restore.gather import gather
 from scripts.stack.s3 import S3
 from tests.contract.test_many_schemas import lake_of
 from tests.support.lake import FIRST, HOUR, Lake, hour
@@ -246,8 +248,12 @@ def test_a_plan_that_is_not_the_committed_one_is_refused() -> None:
     flips = ((b'"ranges": [\n        [\n          0,', b'"ranges": [\n        [\n          4,'), (b'"gzip"', b'"czip"'))
     ask = [partial(reader(lake).read, "orders"), partial(reader(lake).read, "orders", "2026-11-20T00")]
     ask.append(partial(Lookup(lake.ledger, P0).records, 7))
-    # All records are asked for by the line, those of an hour and one record by the run's own documents.
-    refusals = {line_document(lake.name, 1): [True, False, False], run_document(lake.name, run, "plan"): [True] * 3}
+    ask.append(lambda: gather(lake.ledger, RestoreSelection(topics=("orders",))).runs)
+    # All records and a restore are asked for by the line, those of an hour and one record by the run's own documents.
+    refusals = {
+        line_document(lake.name, 1): [True, False, False, True],
+        run_document(lake.name, run, "plan"): [True, True, True, False],
+    }
     for key, refused in refusals.items():
         whole = lake.store.get(key) or b""
         for before, after in flips:
@@ -257,7 +263,7 @@ def test_a_plan_that_is_not_the_committed_one_is_refused() -> None:
         lake.store.put(key, whole)
 
 
-def answer(function: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
+def answer(function: Callable[[], Iterable[Any]]) -> bool:
     """Return True if a plan is refused."""
     try:
         return not list(function())

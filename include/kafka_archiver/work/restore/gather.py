@@ -1,6 +1,6 @@
 """The records that an archive has for a restore: the runs that count, their offsets, and counts from their manifests.
 
-Ten years of runs are read one after the other. What stays in memory of each is its name, a digest, and three numbers
+Ten years of runs are read one after the other. What stays in memory of each is its name, two digests, and three numbers
 for each range of offsets.
 """
 
@@ -26,7 +26,7 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     SourcePartition,
 )
-from kafka_archiver.reader.runs import THREADS, Plans, Slice, runs_with_rows_of_hours
+from kafka_archiver.reader.runs import THREADS, Plans, Slice, require_committed, runs_with_rows_of_hours
 from kafka_archiver.reader.selection import LAST_OFFSET
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_sources
@@ -112,26 +112,27 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
     :raises IntegrityError: a document is missing or damaged.
     """
     plans = Plans(ledger)
-    runs, kinds = list[str](), list[Inexact | ConfigError | None]()
+    runs, kinds, planned = list[str](), list[Inexact | ConfigError | None](), list[str]()
     ranges: dict[Place, _Ranges] = {}
 
-    def note(run: str, kind: Inexact | ConfigError | None, slices: Iterable[Slice]) -> None:
+    def note(run: str, plan: Plan | None, slices: Iterable[Slice]) -> None:
         for part in slices:
             if not runs or runs[-1] != run:
                 runs.append(run)
-                kinds.append(kind)
+                kinds.append(None if plan is None else _kind(plan))
+                planned.append("" if plan is None else plan.digest)
             place = (part.topic, part.partition, part.generation)
             ranges.setdefault(place, _Ranges()).add(part.offsets, len(runs) - 1)
 
     if selection.hours is None:
         for plan in plans.all():
-            note(plan.run, _kind(plan), _slices(selection, plan))
+            note(plan.run, plan, _slices(selection, plan))
     else:
         for run in runs_with_rows_of_hours(plans, range(*selection.hours), partial(_slices, selection)):
             effective = ledger.plan(run.name)
-            note(run.name, None if effective is None else _kind(effective), run.slices)
+            note(run.name, effective, run.slices)
     _require_one_generation(ranges)
-    digests = _counting(plans, runs)
+    digests = _counting(plans, runs, planned)
     gathered = Gathered(ledger, selection, plans.last, runs, digests, ranges, {})
     with ThreadPoolExecutor(THREADS) as pool:
         numbers = [number for number, digest in enumerate(digests) if digest is not None]
@@ -198,10 +199,17 @@ def _require_one_generation(ranges: Mapping[Place, _Ranges]) -> None:
             )
 
 
-def _counting(plans: Plans, runs: list[str]) -> list[str | None]:
-    """Return the digest of the manifest of each run that counts: the highest committed revision of its interval."""
+def _counting(plans: Plans, runs: list[str], planned: list[str]) -> list[str | None]:
+    """Return the digest of the manifest of each run that counts: the highest committed revision of its interval.
+
+    :param planned: the digests of their plans.
+    :raises IntegrityError: a plan is not the committed one: its ranges may leave out records.
+    """
     with ThreadPoolExecutor(THREADS) as pool:
         commits = list(pool.map(plans.end_of, runs))
+    for run, plan_digest, commit in zip(runs, planned, commits, strict=True):
+        if commit and commit.outcome == "committed":
+            require_committed(plans.ledger, run, plan_digest, commit.plan_digest)
     digests = [commit.manifest_digest if commit else None for commit in commits]
     highest: dict[object, int] = {}
     for number, (run, digest) in enumerate(zip(runs, digests, strict=True)):

@@ -22,6 +22,7 @@ from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, SelectedHeader, TargetTopic
 from kafka_archiver.model.restore_progress import START, Place
 from kafka_archiver.reader.chunks import OFFSET, Written
+from kafka_archiver.reader.runs import require_committed
 from kafka_archiver.reader.selection import LAST_OFFSET, Selection
 from kafka_archiver.records.decode.reframe import Reframer
 from kafka_archiver.records.reading.merge import merged
@@ -163,6 +164,7 @@ class Lane:
                 f"run {run} of archive {self.ledger.archive} has no plan any more, or not the manifest {digest[:12]} "
                 "that the restore's plan names: restore these documents from a version or copy of the store"
             )
+        require_committed(self.ledger, run, plan.digest, manifest.plan_digest)
         return Written(self.ledger, plan, manifest)
 
     def _of_slice(
