@@ -291,9 +291,8 @@ class S3Store:
     ) -> Answer | None:
         """One request. None: the store may not know the optional parameters."""
         try:
-            answer: dict[str, Any] = getattr(self._connection.client, operation)(
-                Bucket=self._bucket.name, **self._extra_parameters.of(operation), **parameters
-            )
+            asked = {"Bucket": self._bucket.name, **self._extra_parameters.of(operation), **parameters}
+            answer = self._connection.requests.ask(operation, asked)
             if "Body" in answer:
                 answer["Body"] = answer["Body"].read()
         except FAILURES as error:

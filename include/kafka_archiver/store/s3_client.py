@@ -3,6 +3,7 @@
 import functools
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from botocore.credentials import (
     AssumeRoleWithWebIdentityCredentialFetcher,
     DeferredRefreshableCredentials,
     FileWebIdentityTokenLoader,
+    ReadOnlyCredentials,
     create_assume_role_refresher,
 )
 from botocore.exceptions import BotoCoreError
@@ -21,6 +23,7 @@ from botocore.loaders import Loader, create_loader
 from kafka_archiver import __version__
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.store.options import S3Options
+from kafka_archiver.store.s3_repeated import RepeatedRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Connection:
     """A client that threads may share. `checksums`: the store has not refused additional checksums so far."""
 
     client: Any
+    requests: RepeatedRequests
     checksums: bool = True
 
 
@@ -65,13 +69,17 @@ def _connection(options: S3Options, timeouts: Timeouts, _: int) -> Connection:
         s3={"payload_signing_enabled": False, "addressing_style": options.addressing_style or "auto"},
     )
     try:
-        client = session(options).client(
-            "s3", endpoint_url=options.endpoint_url, verify=_verify(options), config=config
-        )
-        return Connection(client)
+        source = session(options)
+        client = source.client("s3", endpoint_url=options.endpoint_url, verify=_verify(options), config=config)
+        return Connection(client, RepeatedRequests(client, partial(_credentials, source)))
     except (BotoCoreError, ValueError) as error:
         # Raised before any request: the text names a profile, region or endpoint, no secret.
         raise ConfigError(f"the store's connection cannot be used: {error}") from None
+
+
+def _credentials(source: boto3.Session) -> ReadOnlyCredentials | None:
+    credentials = source.get_credentials()
+    return credentials and credentials.get_frozen_credentials()
 
 
 def session(options: S3Options) -> boto3.Session:

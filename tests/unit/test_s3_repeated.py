@@ -1,0 +1,208 @@
+"""Repeated requests: each is the one that botocore would send; what is no success goes back to botocore."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import boto3
+import pytest
+from botocore import UNSIGNED
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.config import Config
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import ClientError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from urllib3 import HTTPHeaderDict
+
+from kafka_archiver.store.s3_repeated import MOST, RepeatedRequests
+
+pytestmark = pytest.mark.unit
+
+ANSWER = b"<Result><UploadId>an-id</UploadId><ETag>&quot;an etag&quot;</ETag></Result>"
+# Headers of botocore's own tries, and of the wait before a body.
+OF_BOTOCORE = {"amz-sdk-invocation-id", "amz-sdk-request", "expect"}
+CREATE = {"Bucket": "archive", "Key": "a"}
+
+
+class Body:
+    """The body of an answer."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def stream(self) -> list[bytes]:
+        return [self._data]
+
+
+class Server:
+    """Answers in place of HTTP, and keeps the requests."""
+
+    def __init__(self) -> None:
+        self.sent: list[AWSPreparedRequest] = []
+        self.answers: list[tuple[int, bytes]] = []
+
+    def send(self, request: AWSPreparedRequest) -> AWSResponse:
+        self.sent.append(request)
+        status, body = self.answers.pop(0) if self.answers else (200, ANSWER)
+        return AWSResponse(
+            request.url, status, HTTPHeaderDict({"ETag": '"an etag"'} if status == 200 else {}), Body(body)
+        )
+
+    def by_botocore(self) -> list[bool]:
+        return ["amz-sdk-request" in request.headers for request in self.sent]
+
+
+def client(server: Server, token: str | None = None, endpoint: str = "http://host:9000", **config: Any) -> Any:
+    of_s3 = {"payload_signing_enabled": False, "addressing_style": config.pop("addressing_style", "path")}
+    settings = Config(
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        s3=of_s3,
+        **config,
+    )
+    keys = {"aws_access_key_id": "AKID", "aws_secret_access_key": "secret", "aws_session_token": token}
+    made = boto3.Session(region_name="eu-west-1", **keys).client("s3", endpoint_url=endpoint, config=settings)
+    made._endpoint.http_session = server
+    return made
+
+
+def requests(made: Any, token: str | None = None) -> RepeatedRequests:
+    return RepeatedRequests(made, lambda: ReadOnlyCredentials("AKID", "secret", token))
+
+
+def content(request: AWSPreparedRequest) -> tuple[object, ...]:
+    """All of a request but its time and signature, and what botocore alone adds."""
+    texts = {name.lower(): v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()}
+    body = request.body.getvalue() if hasattr(request.body, "getvalue") else request.body or b""
+    place, _, query = request.url.partition("?")
+    return (
+        request.method,
+        place,
+        sorted(query.split("&")),
+        body,
+        {name: value for name, value in texts.items() if name not in OF_BOTOCORE},
+    )
+
+
+PART = st.fixed_dictionaries({"PartNumber": st.integers(1, 10_000), "ETag": st.text("a\"&<>'é", max_size=4)})
+KEYS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20)
+VALUES = {
+    "create_multipart_upload": st.fixed_dictionaries({"Key": KEYS}),
+    "upload_part": st.fixed_dictionaries(
+        {
+            "Key": KEYS,
+            "UploadId": st.text("aZ0-_.~+/=%", min_size=1, max_size=12),
+            "PartNumber": st.integers(1, 10_000),
+            "Body": st.binary(max_size=50),
+            "ContentMD5": st.just("MDEyMzQ1Njc4OWFiY2RlZg=="),
+        }
+    ),
+    "complete_multipart_upload": st.fixed_dictionaries(
+        {
+            "Key": KEYS,
+            "UploadId": st.text("aZ0-_.~+/=%", min_size=1, max_size=12),
+            "MultipartUpload": st.fixed_dictionaries({"Parts": st.lists(PART, min_size=1, max_size=3)}),
+            "ChecksumCRC32": st.just("AAAAAA=="),
+        }
+    ),
+}
+FIXED: Mapping[str, Mapping[str, str]] = {
+    "create_multipart_upload": {"ChecksumAlgorithm": "CRC32", "Tagging": "a=b&c=ä", "ServerSideEncryption": "aws:kms"},
+    "upload_part": {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": "k" * 32, "RequestPayer": "requester"},
+    "complete_multipart_upload": {"ChecksumType": "FULL_OBJECT", "ExpectedBucketOwner": "123456789012"},
+}
+CLIENTS = [
+    {},
+    {"token": "a/token+of=a-role"},
+    {"endpoint": "https://host:443", "addressing_style": "virtual"},
+    {"endpoint": "https://s3.eu-west-1.amazonaws.com/"},
+]
+
+
+@pytest.mark.parametrize("operation", VALUES)
+@pytest.mark.parametrize("options", CLIENTS, ids=repr)
+def test_a_repeated_request_is_the_one_that_botocore_would_send(operation: str, options: dict[str, str]) -> None:
+    server = Server()
+    made = client(server, **options)
+    repeated = requests(made, options.get("token"))
+
+    @settings(max_examples=15)
+    @given(first=VALUES[operation], second=VALUES[operation])
+    def check(first: dict[str, Any], second: dict[str, Any]) -> None:
+        repeated._forms.clear()
+        server.sent.clear()
+        fixed = {"Bucket": "archive", **FIXED[operation]}
+        repeated.ask(operation, {**fixed, **first})
+        same = repeated.ask(operation, {**fixed, **second})
+        assert server.by_botocore() == [True, False]
+        at = server.sent[1].headers["X-Amz-Date"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("botocore.auth.get_current_datetime", lambda: _time(at))
+            answer = getattr(made, operation)(**fixed, **second)
+        assert content(server.sent[1]) == content(server.sent[2])
+        assert {**same, "ResponseMetadata": 0} == {**answer, "ResponseMetadata": 0}
+
+    check()
+
+
+def _time(at: str) -> datetime:
+    return datetime.strptime(at, "%Y%m%dT%H%M%SZ")  # noqa: DTZ007 - as botocore's
+
+
+def test_another_option_or_a_large_body_is_another_kind_of_request() -> None:
+    server = Server()
+    repeated = requests(client(server))
+    part = {"Bucket": "archive", "Key": "a", "UploadId": "u", "PartNumber": 1, "ContentMD5": "MDEyMzQ1Njc4OWFiY2RlZg=="}
+    for body in (b"1", b"2", bytes(MOST + 1), b"3"):
+        repeated.ask("upload_part", {**part, "Body": body})
+    repeated.ask("upload_part", {**part, "Body": b"4", "RequestPayer": "requester"})
+    repeated.ask("head_bucket", {"Bucket": "archive"})
+    repeated.ask("head_bucket", {"Bucket": "archive"})
+    assert server.by_botocore() == [True, False, True, False, True, True, True]
+
+
+def test_what_is_signed_in_another_way_is_not_repeated() -> None:
+    server = Server()
+    repeated = requests(client(server, signature_version=UNSIGNED))
+    for _ in range(3):
+        repeated.ask("create_multipart_upload", CREATE)
+    # Credentials that changed unnoticed would be signed with others.
+    other = RepeatedRequests(client(server), lambda: ReadOnlyCredentials("AKID", "another", None))
+    for _ in range(3):
+        other.ask("create_multipart_upload", CREATE)
+    assert server.by_botocore() == [True] * 6
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500, 503])
+def test_an_error_is_botocore_s_and_the_next_request_too(status: int) -> None:
+    server = Server()
+    repeated = requests(client(server))
+    server.answers = [(200, ANSWER), (status, b"<Error><Code>SomeCode</Code><RequestId>1</RequestId></Error>")]
+    repeated.ask("create_multipart_upload", CREATE)
+    with pytest.raises(ClientError) as raised:
+        repeated.ask("create_multipart_upload", CREATE)
+    assert raised.value.response["Error"]["Code"] == "SomeCode"
+    assert raised.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
+    for _ in range(2):
+        repeated.ask("create_multipart_upload", CREATE)
+    assert server.by_botocore() == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (301, b"<Error><Code>PermanentRedirect</Code></Error>"),
+        (307, b""),
+        (200, b"<Error><Code>InternalError</Code></Error>"),
+    ],
+    ids=["301", "307", "an error in a success"],
+)
+def test_botocore_asks_again_where_it_knows_more(answer: tuple[int, bytes]) -> None:
+    server = Server()
+    repeated = requests(client(server))
+    server.answers = [(200, ANSWER), answer]
+    repeated.ask("create_multipart_upload", CREATE)
+    assert repeated.ask("create_multipart_upload", CREATE)["UploadId"] == "an-id"
+    assert server.by_botocore() == [True, False, True]
