@@ -63,13 +63,13 @@ def client(server: Server, token: str | None = None, endpoint: str = "http://hos
         **config,
     )
     keys = {"aws_access_key_id": "AKID", "aws_secret_access_key": "secret", "aws_session_token": token}
-    made = boto3.Session(region_name="eu-west-1", **keys).client("s3", endpoint_url=endpoint, config=settings)
-    made._endpoint.http_session = server
-    return made
+    s3_client = boto3.Session(region_name="eu-west-1", **keys).client("s3", endpoint_url=endpoint, config=settings)
+    s3_client._endpoint.http_session = server
+    return s3_client
 
 
-def requests(made: Any, token: str | None = None) -> RepeatedRequests:
-    return RepeatedRequests(made, lambda: ReadOnlyCredentials("AKID", "secret", token))
+def requests(s3_client: Any, token: str | None = None) -> RepeatedRequests:
+    return RepeatedRequests(s3_client, lambda: ReadOnlyCredentials("AKID", "secret", token))
 
 
 def content(request: AWSPreparedRequest) -> tuple[object, ...]:
@@ -125,8 +125,8 @@ CLIENTS = [
 @pytest.mark.parametrize("options", CLIENTS, ids=repr)
 def test_a_repeated_request_is_the_one_that_botocore_would_send(operation: str, options: dict[str, str]) -> None:
     server = Server()
-    made = client(server, **options)
-    repeated = requests(made, options.get("token"))
+    s3_client = client(server, **options)
+    repeated = requests(s3_client, options.get("token"))
 
     @settings(max_examples=15)
     @given(first=VALUES[operation], second=VALUES[operation])
@@ -140,7 +140,7 @@ def test_a_repeated_request_is_the_one_that_botocore_would_send(operation: str, 
         at = server.sent[1].headers["X-Amz-Date"]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("botocore.auth.get_current_datetime", lambda: _time(at))
-            answer = getattr(made, operation)(**fixed, **second)
+            answer = getattr(s3_client, operation)(**fixed, **second)
         assert content(server.sent[1]) == content(server.sent[2])
         assert {**same, "ResponseMetadata": 0} == {**answer, "ResponseMetadata": 0}
 
