@@ -175,6 +175,18 @@ def test_what_is_signed_in_another_way_is_not_repeated() -> None:
     assert server.by_botocore() == [True] * 6
 
 
+def test_botocore_sends_all_if_it_does_not_have_its_session_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    s3_client = client(server)
+    endpoint = s3_client._endpoint
+    monkeypatch.setattr(s3_client, "_endpoint", None)
+    repeated = requests(s3_client)
+    s3_client._endpoint = endpoint
+    for _ in range(3):
+        repeated.ask("create_multipart_upload", CREATE)
+    assert server.by_botocore() == [True] * 3
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 429, 500, 503])
 def test_an_error_is_botocore_s_and_the_next_request_too(status: int) -> None:
     server = Server()

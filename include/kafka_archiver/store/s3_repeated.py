@@ -104,6 +104,8 @@ class RepeatedRequests:
 
     def __init__(self, client: Any, credentials: Callable[[], ReadOnlyCredentials | None]) -> None:
         self._client, self._credentials = client, credentials
+        # Not public: without it, botocore sends all requests.
+        self._session: Any = getattr(getattr(client, "_endpoint", None), "http_session", None)
         self._parser = create_parser("rest-xml")
         # None: botocore's request of this kind cannot be repeated.
         self._forms: dict[Hashable, _Form | None] = {}
@@ -113,7 +115,7 @@ class RepeatedRequests:
     def ask(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Send the request of a method of the client. Returns the same answer, and raises the same errors."""
         operation = _OPERATIONS.get(method)
-        if operation is None or not _is_small(parameters.get("Body", b"")):
+        if operation is None or self._session is None or not _is_small(parameters.get("Body", b"")):
             return self._by_botocore(method, parameters)
         kind = method, frozenset((name, name in operation.values or value) for name, value in parameters.items())
         if kind not in self._forms:
@@ -168,7 +170,7 @@ class RepeatedRequests:
         if credentials is None:
             return {}
         request = form.request(operation, values, credentials, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
-        answer = self._client._endpoint.http_session.send(request)
+        answer = self._session.send(request)
         model = self._client.meta.service_model.operation_model(self._client.meta.method_to_api_mapping[method])
         parsed: dict[str, Any] = self._parser.parse(convert_to_response_dict(answer, model), model.output_shape)
         return parsed
