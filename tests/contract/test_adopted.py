@@ -498,7 +498,7 @@ def of_lenses(offset: Any = 7, timestamp: Any = 1, partition: int = 0, name: str
 
 
 # Names of columns that are not UTF-8.
-NOT_UTF8 = confluent("parquet", sent([7]))[1].replace(b"text", b"te\xebt")
+NOT_UTF8 = confluent("parquet", sent([7]))[1].replace(b"text", b"t\xebxt")
 # A schema with a field that has no type.
 WITHOUT_A_TYPE = confluent("avro", sent([7]))[1].replace(b'"n", "type"', b'"n", "typo"')
 
