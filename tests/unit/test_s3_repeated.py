@@ -10,7 +10,7 @@ from botocore import UNSIGNED
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ConnectionClosedError, CredentialRetrievalError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from urllib3 import HTTPHeaderDict
@@ -74,7 +74,8 @@ def requests(s3_client: Any, token: str | None = None) -> RepeatedRequests:
 
 def content(request: AWSPreparedRequest) -> tuple[object, ...]:
     """All of a request but its time and signature, and what botocore alone adds."""
-    texts = {name.lower(): v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()}
+    # http.client sends text as Latin-1.
+    sent = {name.lower(): v if isinstance(v, bytes) else v.encode("latin-1") for name, v in request.headers.items()}
     body = request.body.getvalue() if hasattr(request.body, "getvalue") else request.body or b""
     place, _, query = request.url.partition("?")
     return (
@@ -82,7 +83,7 @@ def content(request: AWSPreparedRequest) -> tuple[object, ...]:
         place,
         sorted(query.split("&")),
         body,
-        {name: value for name, value in texts.items() if name not in OF_BOTOCORE},
+        {name: value for name, value in sent.items() if name not in OF_BOTOCORE},
     )
 
 
@@ -206,10 +207,12 @@ def test_an_error_is_botocore_s_and_the_next_request_too(status: int) -> None:
     "answer",
     [
         (301, b"<Error><Code>PermanentRedirect</Code></Error>"),
+        (307, b"<Error><Code>Redirect</Code></Error>"),
         (307, b""),
-        (200, b"<Error><Code>InternalError</Code></Error>"),
+        (400, b"<Error><Code>IllegalLocationConstraintException</Code></Error>"),
+        (200, b"<Result/>"),
     ],
-    ids=["301", "307", "an error in a success"],
+    ids=["301", "307", "307 without a body", "another region", "a success that confirms nothing"],
 )
 def test_botocore_asks_again_where_it_knows_more(answer: tuple[int, bytes]) -> None:
     server = Server()
@@ -218,3 +221,58 @@ def test_botocore_asks_again_where_it_knows_more(answer: tuple[int, bytes]) -> N
     repeated.ask("create_multipart_upload", CREATE)
     assert repeated.ask("create_multipart_upload", CREATE)["UploadId"] == "an-id"
     assert server.by_botocore() == [True, False, True]
+
+
+def test_an_error_in_a_success_is_an_error() -> None:
+    server = Server()
+    repeated = requests(client(server))
+    part = {**CREATE, "UploadId": "u", "PartNumber": 1, "Body": b"1"}
+    repeated.ask("upload_part", part)
+    server.answers = [(200, b"<Error><Code>InternalError</Code></Error>")] * 2
+    for _ in range(2):
+        with pytest.raises(ClientError) as raised:
+            repeated.ask("upload_part", part)
+        assert raised.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+    assert server.by_botocore() == [True, False, True]
+
+
+def test_after_a_broken_connection_botocore_waits_for_the_answer_before_it_sends_a_body() -> None:
+    server = Server()
+    repeated = requests(client(server))
+    part = {**CREATE, "UploadId": "u", "PartNumber": 1, "Body": b"1"}
+    repeated.ask("upload_part", part)
+    send = server.send
+
+    def breaks(request: AWSPreparedRequest) -> AWSResponse:
+        server.send = send  # type: ignore[method-assign]
+        raise ConnectionClosedError(endpoint_url=request.url)
+
+    server.send = breaks  # type: ignore[method-assign]
+    with pytest.raises(ConnectionClosedError):
+        repeated.ask("upload_part", part)
+    repeated.ask("upload_part", part)
+    assert server.by_botocore() == [True, True]
+
+
+def test_what_the_store_has_done_counts_though_credentials_cannot_be_renewed() -> None:
+    def expired() -> ReadOnlyCredentials:
+        raise CredentialRetrievalError(provider="a role", error_msg="gone")
+
+    server = Server()
+    repeated = RepeatedRequests(client(server), expired)
+    for _ in range(2):
+        assert repeated.ask("create_multipart_upload", CREATE)["UploadId"] == "an-id"
+    assert server.by_botocore() == [True, True]
+
+
+def test_requests_to_which_a_handler_adds_what_a_form_does_not_have_are_not_repeated() -> None:
+    server = Server()
+    s3_client = client(server)
+    s3_client.meta.events.register(
+        "before-sign.s3.CreateMultipartUpload",
+        lambda request, **_: request.headers.add_header("x-amz-checksum-crc32", "AAAAAA=="),
+    )
+    repeated = requests(s3_client)
+    for _ in range(3):
+        repeated.ask("create_multipart_upload", CREATE)
+    assert server.by_botocore() == [True] * 3

@@ -2,8 +2,8 @@
 
 Botocore makes each request anew, from models and with handlers, for as much CPU as 2,000 records cost. A request that
 it has sent is the form of the next: it gives the URL, the headers and the scope of the signature. A form is used only
-if it gives, from the same values, the very request that botocore has sent, with its signature. After
-an answer that is no success, botocore sends the next one.
+if it gives, from the same values, the very request that botocore has sent, with its signature. After an answer that is
+no success, and after an error, botocore sends the next one.
 """
 
 import hmac
@@ -12,15 +12,16 @@ from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from threading import local
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.credentials import ReadOnlyCredentials
 from botocore.endpoint import convert_to_response_dict
-from botocore.exceptions import ClientError
 from botocore.parsers import create_parser
+
+from kafka_archiver.store.s3_errors import FAILURES
 
 # Larger bodies cost more than their requests, and botocore asks the store before it sends them.
 MOST = 1 << 20
@@ -28,7 +29,7 @@ _ALGORITHM, _UNSIGNED = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD"
 _SIGNED = re.compile(rf"{_ALGORITHM} Credential=[^,]*/[0-9]{{8}}/([^/,]+)/([^/,]+)/aws4_request, ")
 _XML = "http://s3.amazonaws.com/doc/2006-03-01/"
 # The codes of answers that lead to another region or address.
-_ELSEWHERE = {"301", "302", "307", "308", "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed"}
+_ELSEWHERE = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 # The headers of values.
 _HEADERS = {"ContentMD5": "Content-MD5", "ChecksumCRC32": "x-amz-checksum-crc32"}
 # What a form does not keep: headers that each request has anew, or that count botocore's own tries.
@@ -92,7 +93,9 @@ class _Form(NamedTuple):
         if credentials.token:
             headers["X-Amz-Security-Token"] = credentials.token
         headers["Authorization"] = authorization(self.method, url, headers, credentials, self.scope)
-        return AWSPreparedRequest(self.method, url, headers, body, False)
+        # http.client would send other characters as Latin-1.
+        encoded = {name: value if value.isascii() else value.encode() for name, value in headers.items()}
+        return AWSPreparedRequest(self.method, url, encoded, body, False)
 
 
 class RepeatedRequests:
@@ -107,30 +110,39 @@ class RepeatedRequests:
         # Not public: without it, botocore sends all requests.
         self._session: Any = getattr(getattr(client, "_endpoint", None), "http_session", None)
         self._parser = create_parser("rest-xml")
-        # None: botocore's request of this kind cannot be repeated.
-        self._forms: dict[Hashable, _Form | None] = {}
+        # False: a request of this kind cannot be repeated. A kind has the customer's key, which a KeyError would show.
+        self._forms: dict[Hashable, _Form | Literal[False]] = {}
         self._first = local()
         client.meta.events.register("before-send.s3", self._keep)
 
     def ask(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Send the request of a method of the client. Returns the same answer, and raises the same errors."""
         operation = _OPERATIONS.get(method)
-        if operation is None or self._session is None or not _is_small(parameters.get("Body", b"")):
+        is_usual = operation is not None and parameters.get("Key") and _is_small(parameters.get("Body", b""))
+        if operation is None or self._session is None or not is_usual:
             return self._by_botocore(method, parameters)
         kind = method, frozenset((name, name in operation.values or value) for name, value in parameters.items())
-        if kind not in self._forms:
+        form = self._forms.get(kind)
+        if form is None:
             answer, sent = self._watched(method, parameters)
-            self._forms[kind] = self._form(operation, parameters, sent) if sent else None
+            self._forms[kind] = (sent is not None and self._form(operation, parameters, sent)) or False
             return answer
-        if form := self._forms[kind]:
-            repeated = self._repeat(method, operation, form, parameters)
-            if repeated.get(operation.confirms):
+        if form:
+            try:
+                repeated = self._repeat(method, operation, form, parameters)
+            except Exception:
+                # Botocore sends the next one: it waits for the store's answer before it sends the body.
+                self._forms.pop(kind, None)
+                raise
+            status = repeated.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            if 200 <= status < 300 and repeated.get(operation.confirms):
                 return repeated
             # Botocore sends the next one: it follows redirections.
             self._forms.pop(kind, None)
             code = repeated.get("Error", {}).get("Code")
-            if code and code not in _ELSEWHERE:
-                raise ClientError(repeated, self._client.meta.method_to_api_mapping[method])
+            if status >= 400 and code not in _ELSEWHERE:
+                name = self._client.meta.method_to_api_mapping[method]
+                raise self._client.exceptions.from_code(code)(repeated, name)
         return self._by_botocore(method, parameters)
 
     def _by_botocore(self, method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,15 +165,18 @@ class RepeatedRequests:
         """Return the form of a request; None if it would not give the same request from these values."""
         headers = {name: _text(value) for name, value in sent.headers.items()}
         signed = _SIGNED.match(headers.get("Authorization", ""))
-        credentials = self._credentials()
+        try:
+            credentials = self._credentials()
+        except FAILURES:
+            # The store has done it: its answer counts.
+            return None
         if credentials is None or signed is None or headers.get("X-Amz-Content-SHA256") != _UNSIGNED:
             return None
         place = sent.url.partition("?")[0].removesuffix(quote(values["Key"], safe="/~"))
         kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_KEPT}
         form = _Form(sent.method, place, kept, Scope(*signed.groups()))
         again = form.request(operation, values, credentials, headers["X-Amz-Date"])
-        signature = authorization(sent.method, sent.url, headers, credentials, form.scope)
-        same = signature == headers["Authorization"] and _parts(again.url) == _parts(sent.url)
+        same = again.headers["Authorization"] == headers["Authorization"] and _parts(again.url) == _parts(sent.url)
         return form if same and ("Body" in values or again.body == (sent.body or b"")) else None
 
     def _repeat(self, method: str, operation: _Operation, form: _Form, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,9 +185,14 @@ class RepeatedRequests:
         if credentials is None:
             return {}
         request = form.request(operation, values, credentials, f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+        name, events = self._client.meta.method_to_api_mapping[method], self._client.meta.events
+        model = self._client.meta.service_model.operation_model(name)
         answer = self._session.send(request)
-        model = self._client.meta.service_model.operation_model(self._client.meta.method_to_api_mapping[method])
-        parsed: dict[str, Any] = self._parser.parse(convert_to_response_dict(answer, model), model.output_shape)
+        response = convert_to_response_dict(answer, model)
+        # An error in a success becomes an error.
+        noted = {"operation_model": model, "response_dict": response, "customized_response_dict": {}}
+        events.emit(f"before-parse.s3.{name}", **noted)
+        parsed: dict[str, Any] = self._parser.parse(response, model.output_shape)
         return parsed
 
 
