@@ -106,7 +106,7 @@ def test_memory_does_not_grow_with_records_of_many_nested_columns(format_: str, 
     command = [sys.executable, __file__, format_, codec, str(rows)]
     more = some = 0
     # The peaks of one program differ by up to 23 MB from run to run; what grows with the rows grows each time.
-    for _ in range(3):
+    for _ in range(6):
         output = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stdout
         needed, some, more = map(int, output.split())
         # A block of 8 MiB, its columns, a row group of 32 MiB twice, and parts on their way.
