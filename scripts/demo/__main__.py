@@ -179,7 +179,7 @@ def where_to_look(world: World, columns: World, killed: str) -> None:
     say(f"airflow archive runs {world.archive}; airflow archive show {world.archive} last")
     say("make down               stops the stack, which is still running; make demo recreates this topic")
     say()
-    say(f"{airflow}/plugin/archiver     the archiver's page, in Airflow under Browse. Five things to look at:")
+    say(f"{airflow}/plugin/archiver     the archiver's page, Archives in Airflow's navigation. Five things to look at:")
     say(f"1. {airflow}/dags/{world.dag}/plugin/archive")
     say("   the hours of the orders, with the backfilled one; each opens its proof: objects, offsets, runs")
     say(f"2. {airflow}/dags/{world.dag}/runs/{killed}/plugin/account")
