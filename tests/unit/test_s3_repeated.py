@@ -23,6 +23,7 @@ ANSWER = b"<Result><UploadId>an-id</UploadId><ETag>&quot;an etag&quot;</ETag></R
 # Headers of botocore's own tries, and of the wait before a body.
 OF_BOTOCORE = {"amz-sdk-invocation-id", "amz-sdk-request", "expect"}
 CREATE = {"Bucket": "archive", "Key": "a"}
+FIRST_PART = {**CREATE, "UploadId": "u", "PartNumber": 1, "Body": b"1"}
 
 
 class Body:
@@ -226,12 +227,11 @@ def test_botocore_asks_again_where_it_knows_more(answer: tuple[int, bytes]) -> N
 def test_an_error_in_a_success_is_an_error() -> None:
     server = Server()
     repeated = requests(client(server))
-    part = {**CREATE, "UploadId": "u", "PartNumber": 1, "Body": b"1"}
-    repeated.ask("upload_part", part)
+    repeated.ask("upload_part", FIRST_PART)
     server.answers = [(200, b"<Error><Code>InternalError</Code></Error>")] * 2
     for _ in range(2):
         with pytest.raises(ClientError) as raised:
-            repeated.ask("upload_part", part)
+            repeated.ask("upload_part", FIRST_PART)
         assert raised.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
     assert server.by_botocore() == [True, False, True]
 
@@ -239,8 +239,7 @@ def test_an_error_in_a_success_is_an_error() -> None:
 def test_after_a_broken_connection_botocore_waits_for_the_answer_before_it_sends_a_body() -> None:
     server = Server()
     repeated = requests(client(server))
-    part = {**CREATE, "UploadId": "u", "PartNumber": 1, "Body": b"1"}
-    repeated.ask("upload_part", part)
+    repeated.ask("upload_part", FIRST_PART)
     send = server.send
 
     def breaks(request: AWSPreparedRequest) -> AWSResponse:
@@ -249,8 +248,8 @@ def test_after_a_broken_connection_botocore_waits_for_the_answer_before_it_sends
 
     server.send = breaks  # type: ignore[method-assign]
     with pytest.raises(ConnectionClosedError):
-        repeated.ask("upload_part", part)
-    repeated.ask("upload_part", part)
+        repeated.ask("upload_part", FIRST_PART)
+    repeated.ask("upload_part", FIRST_PART)
     assert server.by_botocore() == [True, True]
 
 
