@@ -121,11 +121,9 @@ class Plans:
     def next_offset(self, name: TopicPartition, offset: int, generation: int) -> int:
         """Return the first offset from one on that a run of a generation may have; this one if nothing is known."""
         known = self.progress.partition(name)
-        if known and known.generation == generation:
-            ranges = [*known.covered, *_ranges(self.unsettled, name, generation)]
-        else:
-            # The progress has no ranges of a log that was replaced.
-            ranges = _ranges(self.all(), name, generation)
+        # The progress has no ranges of a log that was replaced.
+        is_summed_up = known is not None and known.generation == generation
+        ranges = self._summary(name, generation) if is_summed_up else _ranges(self.all(), name, generation)
         return min((max(start, offset) for start, end in ranges if end > offset), default=offset)
 
     def _newest(self, name: TopicPartition) -> int:
@@ -135,12 +133,13 @@ class Plans:
 
     def _may_be_elsewhere(self, name: TopicPartition, offset: int, generation: int, newest: int) -> bool:
         """Return True if the summary cannot exclude that a run out of order has the offset, as a backfill's may be."""
-        if generation < newest:
-            return True
+        return generation < newest or any(start <= offset < end for start, end in self._summary(name, generation))
+
+    def _summary(self, name: TopicPartition, generation: int) -> list[OffsetRange]:
+        """Return the offsets of a generation that the progress has, and those of the plans that are not settled."""
         known = self.progress.partition(name)
         covered = known.covered if known and known.generation == generation else ()
-        ranges = (*covered, *_ranges(self.unsettled, name, generation))
-        return any(start <= offset < end for start, end in ranges)
+        return [*covered, *_ranges(self.unsettled, name, generation)]
 
     def _searched(self, name: TopicPartition, offset: int, generation: int) -> Plan | None:
         """Return the scheduled run's plan with the offset, by bisection."""
@@ -231,6 +230,11 @@ def unless_replaced(ledger: Ledger, run: str) -> Iterator[None]:
 
 def counting_runs(plans: Plans, select: Select) -> list[Run]:
     """Return the runs that count, each with its highest committed revision: two requests for each plan."""
+    return [run for run, _ in _committed(plans, select)]
+
+
+def _committed(plans: Plans, select: Select) -> list[tuple[Run, Commit]]:
+    """Return the runs that count, each with its end."""
     some = [(Run(p.run, p.number, slices), p.digest) for p in plans.all() if (slices := tuple(select(p)))]
     with ThreadPoolExecutor(THREADS) as pool:
         ends = list(pool.map(plans.end_of, (run.name for run, _ in some)))
@@ -238,9 +242,10 @@ def counting_runs(plans: Plans, select: Select) -> list[Run]:
     for (run, digest), end in zip(some, ends, strict=True):
         if end and end.outcome == "committed":
             require_committed(plans.ledger, run.name, digest, end.plan_digest)
-            final.append(run)
+            final.append((run, end))
     # The highest revision last.
-    return [*{split_run(run.name)[0]: run for run in sorted(final, key=lambda run: split_run(run.name))}.values()]
+    final.sort(key=lambda each: split_run(each[0].name))
+    return [*{split_run(run.name)[0]: (run, end) for run, end in final}.values()]
 
 
 def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
@@ -285,10 +290,11 @@ def runs_with_rows_of_hours(plans: Plans, hours: range, select: Select) -> list[
     :raises IntegrityError: a document of a run is gone.
     """
 
-    def has_rows(run: Run) -> bool:
-        manifest = plans.ledger.sound_manifest(run.name)
+    def has_rows(run_and_end: tuple[Run, Commit]) -> bool:
+        run, end = run_and_end
+        manifest = plans.ledger.sound_manifest(run.name, end)
         return manifest is not None and any(hour in hours for entry in manifest.stored for hour in entry.hours)
 
-    runs = counting_runs(plans, select)
+    committed = _committed(plans, select)
     with ThreadPoolExecutor(THREADS) as pool:
-        return [run for run, has in zip(runs, pool.map(has_rows, runs), strict=True) if has]
+        return [run for (run, _), has in zip(committed, pool.map(has_rows, committed), strict=True) if has]
