@@ -35,7 +35,10 @@ class PlannedWork:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return the inverse of `to_dict`."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        return cls(**values)
 
 
 def prepare_work(context: Context, unfinished: Iterable[Plan], own: Plan) -> PlannedWork:
