@@ -31,9 +31,13 @@ def run_tests(source: Path, directory: Path, chosen: str, files: Sequence[str]) 
         compile_source(directory / source.name, list(_FLAGS))
     except OSError as error:
         pytest.skip(str(error))
+    # What is slowed down most is drawn least; the properties themselves have all their examples.
     (directory / "sanitized.py").write_text(
-        "from pathlib import Path\nfrom kafka_archiver.records.native import load\n"
+        "from pathlib import Path\nfrom hypothesis import settings\nfrom kafka_archiver.records.native import load\n"
         f"load.files = lambda _: Path({str(directory)!r})\n"
+        "def pytest_collection_modifyitems():\n"
+        "    settings.register_profile('sanitized', settings.default, max_examples=25)\n"
+        "    settings.load_profile('sanitized')\n"
     )
     environment = os.environ | {
         "LD_PRELOAD": preload,
