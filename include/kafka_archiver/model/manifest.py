@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from kafka_archiver.model.layouts.registry import hours_by_path
 from kafka_archiver.model.object_keys import is_dead_letter, revision_in
 from kafka_archiver.model.plan import Choices, Chunk, Plan
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import Document, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.values.ranges import Range
 
@@ -50,9 +50,9 @@ class ObjectEntry(Value):
     min_timestamp: int
     max_timestamp: int
     # Not written if the path is an hour, nor `records` if each record is one row: then the bytes are as before.
-    rows_by_hour: tuple[HourRows, ...] | None = Field(default=None, exclude_if=lambda rows: rows is None)
-    records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
-    sidecar_of: str | None = Field(default=None, exclude_if=lambda key: key is None)
+    rows_by_hour: tuple[HourRows, ...] | None = unwritten(None)
+    records: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    sidecar_of: str | None = unwritten(None)
 
     @model_validator(mode="after")
     def _has_rows_or_an_object(self) -> Self:
@@ -115,11 +115,10 @@ class ChunkAccount(Value):
     lost_ranges: Gaps = ()
     last: Witness | None = None
     disorder: Count = 0
-    # Not written if there are as many rows as records: such an account keeps its earlier bytes.
-    rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    rows: Count | None = unwritten(None)
 
-    unnamed: Count = Field(default=0, exclude_if=lambda count: not count)
-    set_aside: tuple[tuple[int, str], ...] = Field(default=(), exclude_if=lambda records: not records)
+    unnamed: Count = unwritten(0)
+    set_aside: tuple[tuple[int, str], ...] = unwritten(())
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -235,8 +234,7 @@ class Manifest(Document):
     account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
     dead_letters: tuple[ObjectEntry, ...] = ()
-    # Not written if there are none: such a manifest keeps its earlier bytes.
-    sidecars: tuple[ObjectEntry, ...] = Field(default=(), exclude_if=lambda sidecars: not sidecars)
+    sidecars: tuple[ObjectEntry, ...] = unwritten(())
     lost_objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...]
 
@@ -432,4 +430,4 @@ class Settled(Document):
     number: int
     closed: tuple[OffsetRange, ...] = ()
     changed: tuple[OffsetRange, ...] = ()
-    stretches: tuple[OffsetRange, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
+    stretches: tuple[OffsetRange, ...] = unwritten(())

@@ -7,15 +7,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from pydantic import Field
-
 from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.reasons import reason_of_a_gone_proof
 from kafka_archiver.model.stretches import stretch_of
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import Document, UtcTime, Value, unwritten
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, subtract
 
@@ -76,7 +74,7 @@ class HourProof(Document):
     late_rows: int = 0
     lost_rows: int = 0
     # Not written if False. Before what may be long, as `ProofHead` reads a beginning.
-    former_gone: bool = Field(default=False, exclude_if=lambda gone: not gone)
+    former_gone: bool = unwritten(False)
     pages: tuple[int, ...] = ()
     replaced: tuple[str, ...] = ()
     runs: tuple[Contribution, ...] = ()

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.model.restored_schemas import ReframedColumn
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import Document, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -235,7 +235,7 @@ class RestorePlan(Document):
     options: RestoreOptions = RestoreOptions()
     limits: RestoreLimits = RestoreLimits()
     topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1), AfterValidator(_distinct_topics)]
-    schema_ids: tuple[ReframedColumn, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    schema_ids: tuple[ReframedColumn, ...] = unwritten(())
     sources: Annotated[tuple[RestoreSource, ...], AfterValidator(_sorted_sources)]
 
     @property

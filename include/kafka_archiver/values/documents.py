@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError
 
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.messages.foreign_text import foreign
@@ -37,6 +37,13 @@ def isoformat(moment: datetime) -> str:
 
 
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(isoformat, return_type=str)]
+
+
+def unwritten(default: Any) -> Any:
+    """Return a field that no JSON has while it is the default: such a document keeps the bytes that it had before there
+    was the field, and an older release can read it.
+    """
+    return Field(default=default, exclude_if=lambda value: value == default)
 
 
 class Value(BaseModel):
