@@ -10,7 +10,7 @@ from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.object_keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
-from kafka_archiver.values.documents import Document, UtcTime, Value, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range, TopicPartition, overlaps
@@ -339,7 +339,7 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
     return partitions
 
 
-class Plan(Document):
+class Plan(ArchiveDocument):
     """The frozen plan of one interval.
 
     The plans of an archive stand in one line: `number` is the plan's place, from 1, without gaps. `planned_at` is the
@@ -373,8 +373,6 @@ class Plan(Document):
     # That of about 700 partitions, of which each run says nearly the same.
     LARGE: ClassVar[int | None] = 256 << 10
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
-    version: Literal[1] = 1
-    archive: str
     number: Annotated[int, Field(ge=1)]
     interval: Interval
     revision: Annotated[int, Field(ge=0)] = 0

@@ -26,12 +26,12 @@ from kafka_archiver.model.unsure_hours import (
     losses,
     not_archived_any_more,
 )
-from kafka_archiver.values.documents import Document, UtcTime, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, unwritten
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 
-class Progress(Document):
+class Progress(ArchiveDocument):
     """The summary of the first `settled` runs of the line: they have ended, and their hours have been proved.
 
     `begun`: the start of the first run's interval. `as_of`: every hour that was over by then is judged; `closed_until`:
@@ -47,8 +47,6 @@ class Progress(Document):
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
-    version: Literal[1] = 1
-    archive: str
     settled: int = 0
     begun: UtcTime | None = None
     as_of: UtcTime | None = None

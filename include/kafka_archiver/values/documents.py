@@ -9,7 +9,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError
 
@@ -36,6 +36,7 @@ def isoformat(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+Count = Annotated[int, Field(ge=0)]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(isoformat, return_type=str)]
 
 
@@ -117,3 +118,11 @@ class Document(Value):
 
     def __hash__(self) -> int:
         return hash(self.to_json())
+
+
+class ArchiveDocument(Document):
+    """A document of an archive. `document`: what it is; each kind has a value of its own."""
+
+    document: str
+    version: Literal[1] = 1
+    archive: str
