@@ -35,10 +35,8 @@ class PlannedWork:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return the inverse of `to_dict`."""
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-        }
-        return cls(**values)
+        fields: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in data.items()}
+        return cls(**fields)
 
 
 def prepare_work(context: Context, unfinished: Iterable[Plan], own: Plan) -> PlannedWork:

@@ -13,6 +13,7 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.object_keys import interval_of
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.set_aside import OffsetsAside, SetAside
 from kafka_archiver.planning.survey import TRIES
@@ -69,7 +70,7 @@ def record_lost(context: Context, run: str, keys: Collection[str], given_up: Col
 def _tidied_line(context: Context, run: str, own: str = "") -> Line:
     """Return the tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
-    other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
+    other_runs = [w.plan.run for w in line.waiting if w.plan.interval.id != interval_of(run)]
     return tidy_line(context, line, [*other_runs, own])
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from pydantic import Field
-
 from kafka_archiver.records.formats.shared.codecs import known_bytes_of
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.documents import Value, unwritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,8 +28,7 @@ _MAKERS: Mapping[str, tuple[str, ...]] = {
 class AvroOptions(Value):
     """`index`: the object has an index of its blocks beside it."""
 
-    # Not written if there is none: such a plan keeps its earlier bytes.
-    index: bool = Field(default=False, exclude_if=lambda index: not index)
+    index: bool = unwritten(False)
 
 
 class Avro:

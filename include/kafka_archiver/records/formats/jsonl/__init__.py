@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from pydantic import Field
-
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.documents import Value, unwritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 class LineOptions(Value):
     """`index`: the object has an index beside it, and parts that are decompressed alone. Only with `codec: zstd`."""
 
-    # Not written if there is none: such a plan keeps its earlier bytes.
-    index: bool = Field(default=False, exclude_if=lambda index: not index)
+    index: bool = unwritten(False)
 
 
 class JsonLines:

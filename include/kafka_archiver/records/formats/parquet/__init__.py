@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 from pydantic import Field
 
 from kafka_archiver.records.formats.shared.codecs import known_bytes_of
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.documents import Value, unwritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,9 +25,9 @@ class ParquetOptions(Value):
     `readers`: with `spark`, columns of types that Spark cannot read are text.
     """
 
-    row_group_rows: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda rows: rows is None)
-    bloom_filters: tuple[str, ...] = Field(default=(), exclude_if=lambda columns: not columns)
-    readers: Literal["all", "spark"] = Field(default="all", exclude_if=lambda readers: readers == "all")
+    row_group_rows: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    bloom_filters: tuple[str, ...] = unwritten(())
+    readers: Literal["all", "spark"] = unwritten("all")
 
 
 class Parquet:
