@@ -1353,7 +1353,7 @@ def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, cont
                 archive="orders", restore=name, plan_digest=plan_of_restore.digest, at=datetime.now(UTC),
                 verified=part.verified, partitions=(part,),
             )  # fmt: skip
-            context.ledger.put_restore_report(report, context.ledger.restore_report(name))
+            context.ledger.replace_of_restore(report, context.ledger.restore_report(name))
     page.refresh()
     text = page.user("viewer").get("/archiver/archives/orders/restores").text
     rows = re.findall(r'<th scope="row">(\w+)</th><td><span class="pill \w*">([\w ]+)</span>', text)

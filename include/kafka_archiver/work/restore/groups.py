@@ -205,7 +205,7 @@ def translate_groups(
         taken_from=then.taken_from,
         groups=mover.move(then.stood),
     )
-    if not mover.dry_run and not ledger.put_restore_groups(report, before):
+    if not mover.dry_run and not ledger.replace_of_restore(report, before):
         raise TransientError("another process moves the groups of this restore at the same moment; try again")
     return report
 
