@@ -29,8 +29,7 @@ from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.shown_record import ShownRecord
 from kafka_archiver.orchestration.page.views import require_hour
-from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import DeadLetterError, Lookup, record_place
+from kafka_archiver.reader.lookup import DeadLetterError, Lookup, json_lines, record_place
 from kafka_archiver.records.formats.dead_letter import first_lines
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
