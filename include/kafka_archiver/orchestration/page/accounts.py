@@ -157,7 +157,13 @@ def accounts_router(archive_snapshots: ArchiveSnapshots, details: Details) -> AP
             return _elsewhere(request)
         if dag != dag_id(name):
             return _redirect(request, f"/archives/{quote(name)}")
-        work = planned_work_of(dag, run_id)
+        return dag_run_page(request, user, name, run_id)
+
+    @router.get("/archives/{name}/dag-runs/{run_id:path}")
+    def dag_run_page(request: Request, user: MaybeUser, name: str, run_id: str) -> Response:
+        """Show the accounts of the runs that a DAG run of an archive works on."""
+        require_visible(archive_snapshots, visitor(request, user), name)
+        work = planned_work_of(dag_id(name), run_id)
         return show(request, name, list(work.runs) if work else [], f"DAG run {run_id}")
 
     def _archive_of(request: Request, user: Any, dag: str) -> str | None:

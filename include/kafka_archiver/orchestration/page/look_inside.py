@@ -72,7 +72,7 @@ def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRou
         return render(
             request, "records.html", 400 if error else 200,
             name=name, title=title, command=command, records=shown, error=error, hour=None,
-            at=at, count=count, earlier=earlier, later=later, beside=beside,
+            at=at, count=count, earlier=earlier, later=later, beside=beside, store=archive.store.url.rstrip("/"),
         )  # fmt: skip
 
     @router.get("/archives/{name}/hours/{hour}/dead-letters")
@@ -94,7 +94,7 @@ def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRou
         title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", _print_command(archive, key)
         return render(
             request, "records.html", name=name, title=title, command=command, records=shown, error=error, hour=start,
-            at="", count=0, earlier="", later="", beside="",
+            at="", count=0, earlier="", later="", beside="", store=archive.store.url.rstrip("/"),
         )  # fmt: skip
 
     return router
@@ -107,8 +107,18 @@ def _address(place: TopicPartition, offset: int) -> str:
 def _records(
     archive_snapshots: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
 ) -> Iterator[ShownRecord]:
-    for batch in Lookup(archive_snapshots.open(archive).ledger, place).records(offset, count):
-        yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
+    for batch, entries in Lookup(archive_snapshots.open(archive).ledger, place).located(offset, count):
+        for line, entry in zip(json_lines(batch, place).splitlines(), entries, strict=True):
+            yield _stored(line, entry)
+
+
+def _stored(line: bytes, entry: ObjectEntry | None) -> ShownRecord:
+    """Return a record with the object that has it."""
+    record = ShownRecord.of(line)
+    if entry is None:
+        return record
+    hour = next(iter(entry.hours)) if len(entry.hours) == 1 else None
+    return record._replace(key=entry.key, hour=None if hour is None else hour_start(hour))
 
 
 def _letters_address(entry: ObjectEntry) -> str:
@@ -126,7 +136,7 @@ def _letters(archive_snapshots: ArchiveSnapshots, archive: Archive, entry: Objec
     head = archive_snapshots.open(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")
-    yield from map(ShownRecord.of, first_lines(head, _TEXT))
+    yield from (_stored(line, entry) for line in first_lines(head, _TEXT))
 
 
 def _letters_at(
