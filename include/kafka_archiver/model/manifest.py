@@ -4,7 +4,7 @@ Also the other documents of a run: `Claim`, `Intent`, `Commit`, `Settled`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -373,6 +373,7 @@ class Commit(Document):
     A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
     """
 
+    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
     version: Literal[1] = 1
     archive: str
@@ -401,6 +402,7 @@ class Intent(Document):
     is completed any more. `keys`: of all attempts.
     """
 
+    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
     version: Literal[1] = 1
     archive: str
@@ -425,6 +427,7 @@ class Settled(Document):
     made complete, and that have no proof of their own.
     """
 
+    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
     version: Literal[1] = 1
     archive: str

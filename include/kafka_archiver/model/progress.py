@@ -5,7 +5,7 @@ The first n plans of an archive's line, and how their runs ended, give this docu
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -48,6 +48,7 @@ class Progress(Document):
     one. `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
+    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
     version: Literal[1] = 1
     archive: str

@@ -5,7 +5,7 @@ The verdict of a proof: `model/complete_hours`.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -59,6 +59,7 @@ class HourProof(Document):
     `former_gone`: the proof before this one was gone, so what earlier runs added is missing.
     """
 
+    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/hour"] = "kafka-archiver/hour"
     version: Literal[1] = 1
     archive: str
@@ -95,6 +96,7 @@ class HourProof(Document):
 class HourPage(Document):
     """The contributions of some runs to an hour. Written once."""
 
+    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/hour-page"] = "kafka-archiver/hour-page"
     version: Literal[1] = 1
     archive: str
