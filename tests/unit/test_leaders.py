@@ -81,7 +81,7 @@ def test_a_broker_that_knows_only_itself_is_not_the_cluster_if_the_connection_na
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone = SimpleNamespace(nodes=[SimpleNamespace(id=1, host="broker1", port=9092)])
-    monkeypatch.setattr(cluster.Cluster, "_description", lambda _: alone)
+    monkeypatch.setattr(cluster.Asking, "describe_cluster", lambda *_: alone)
     asked: list[str] = []
     monkeypatch.setattr(cluster, "nodes_by_each", lambda _, addresses: asked.extend(addresses) or NODES)
     assert cluster.Cluster({"bootstrap.servers": "broker1:9092"}).nodes() == [ONE]

@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from kafka_archiver.kafka import groups, own_process
 from kafka_archiver.kafka.admin_requests import LISTEN_SECONDS, Asking, Name, Result, Start
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import code_of, translate
 from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java_properties import native_properties
@@ -30,6 +30,7 @@ from kafka_archiver.kafka.leaders import (
     majority_of,
     names_of,
     nodes_by_each,
+    nodes_of,
 )
 from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
@@ -78,13 +79,7 @@ def own_entries(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
 
 def is_unknown_topic(error: ArchiverError) -> bool:
     """Return whether the broker that answered does not know a topic. Another one may."""
-    cause = error.__cause__
-    return isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-
-
-def nodes_of(description: Any) -> list[BrokerNode]:
-    """Return the brokers that a description of the cluster names."""
-    return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in description.nodes]
+    return code_of(error) == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def _answers_once(
@@ -111,11 +106,6 @@ def _answers_once(
     )
 
 
-def _names_unknown(error: ArchiverError) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, KafkaException) and cause.args[0].code() in _UNKNOWN
-
-
 class Cluster:
     """One Kafka cluster. Every call has a deadline (`timeout`, seconds); errors are Transient- or PermanentError."""
 
@@ -135,7 +125,7 @@ class Cluster:
 
     def cluster_id(self) -> str:
         """The cluster's own id."""
-        return str(self._description().cluster_id)
+        return str(self._asking.describe_cluster(self.timeout).cluster_id)
 
     def size(self) -> int:
         """The number of brokers."""
@@ -147,17 +137,17 @@ class Cluster:
         A broker that is cut off may have seen the others end, and not begin again: if it knows only itself, each that
         the connection names is asked.
         """
-        nodes = nodes_of(self._description())
+        nodes = nodes_of(self._asking.describe_cluster(self.timeout))
         addresses = [address.strip() for address in self.brokers.split(",")]
         if len(nodes) > 1 or len(addresses) == 1:
             return nodes
         return nodes_by_each(self.properties, addresses) or nodes
 
-    def _description(self) -> Any:
-        [answer] = self._ask(
-            lambda admin: {"": admin.describe_cluster(request_timeout=self.timeout)}, lambda _: "describe the cluster"
+    def _described(self, topics: Collection[str], **options: bool) -> list[Any]:
+        return self._ask(
+            lambda admin: admin.describe_topics(TopicCollection(list(topics)), request_timeout=self.timeout, **options),
+            lambda name: f"describe topic {name}",
         )
-        return answer
 
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """Every setting of each topic, as the brokers apply it.
@@ -187,20 +177,11 @@ class Cluster:
 
     def replication(self, topics: Collection[str]) -> dict[str, int]:
         """The number of replicas of each topic."""
-        answers = self._ask(
-            lambda admin: admin.describe_topics(TopicCollection(list(topics)), request_timeout=self.timeout),
-            lambda name: f"describe topic {name}",
-        )
-        return {answer.name: max(len(p.replicas) for p in answer.partitions) for answer in answers}
+        return {a.name: max(len(p.replicas) for p in a.partitions) for a in self._described(topics)}
 
     def operations(self, topics: Collection[str]) -> dict[str, frozenset[str]]:
         """The operations that the credentials may do with each topic, such as WRITE."""
-        answers = self._ask(
-            lambda admin: admin.describe_topics(
-                TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=self.timeout
-            ),
-            lambda name: f"describe topic {name}",
-        )
+        answers = self._described(topics, include_authorized_operations=True)
         return {answer.name: frozenset(op.name for op in answer.authorized_operations or ()) for answer in answers}
 
     def group_operations(self, group: str) -> frozenset[str]:
@@ -220,7 +201,7 @@ class Cluster:
         try:
             self._ask(create, lambda name: f"create topic {name}")
         except ArchiverError as error:
-            code = error.__cause__.args[0].code() if isinstance(error.__cause__, KafkaException) else None
+            code = code_of(error)
             if code in (KafkaError.INVALID_CONFIG, KafkaError.INVALID_REPLICATION_FACTOR, KafkaError.POLICY_VIOLATION):
                 raise PermanentError(str(error)) from error.__cause__
             if code != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -242,11 +223,7 @@ class Cluster:
         nodes = self.nodes()
         names = self._matching(selection, nodes) if isinstance(selection, re.Pattern) else sorted(selection)
         if len(nodes) == 1 or not names:
-            descriptions = self._ask(
-                lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
-                lambda name: f"describe topic {name}",
-            )
-            return [_topic(topic) for topic in descriptions]
+            return [_topic(topic) for topic in self._described(names)]
         views = described(self.properties, nodes, names)
         by_name = {name: majority_of(name, views) for name in names}
         gone = [name for name, topic in by_name.items() if topic is None]
@@ -365,8 +342,7 @@ class Cluster:
             spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
             latest = self._of_leaders(asked, lambda of, some: self._answers_of(some, spec, properties=of))
         except TransientError as error:
-            cause = error.__cause__
-            if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNSUPPORTED_VERSION:
+            if code_of(error) == KafkaError.UNSUPPORTED_VERSION:
                 return dict.fromkeys(asked, -1)
             raise
         return {name: record.timestamp for name, record in latest.items()}
@@ -381,7 +357,7 @@ class Cluster:
             try:
                 return ask()
             except ArchiverError as error:
-                if not _names_unknown(error) or self.size() == 1:
+                if code_of(error) not in _UNKNOWN or self.size() == 1:
                     raise
                 failure = error
                 # A new client may ask another broker.

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.model.object_keys import split_run
+from kafka_archiver.model.object_keys import interval_of, split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
@@ -287,7 +287,7 @@ def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
 
     with ThreadPoolExecutor(THREADS) as pool:
         numbers = dict(chain.from_iterable(pool.map(of_hour, proved)))
-    intervals = {name.partition("+")[0] for name in (*names, *numbers)}
+    intervals = {interval_of(name) for name in (*names, *numbers)}
     of_plans = [plan for interval in sorted(intervals) if (plan := plans.counting_in(interval))]
     if twice := [plan.run for plan in of_plans if numbers.get(plan.run, plan.number) != plan.number]:
         raise plans.planned_twice(twice[0])

@@ -177,7 +177,7 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
     """Say what the restore would take, and refuse it if the target is not ready."""
     from kafka_archiver.kafka.cluster import Cluster
     from kafka_archiver.orchestration.connections import target_endpoints
-    from kafka_archiver.work.restore.forecast import forecast
+    from kafka_archiver.work.restore.prepare import forecast
 
     outlook = forecast(ledger, Cluster(target_endpoints(archive, args.to).kafka), request)
     for line in outlook.lines(request):
@@ -195,7 +195,7 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
 def _dry_groups(archive: Archive, ledger: Ledger, request: RestoreRequest, args: Namespace) -> None:
     """Say where the groups would go, if the restore is verified."""
     from kafka_archiver.orchestration.connections import target_endpoints
-    from kafka_archiver.work.restore.groups_step import move_groups
+    from kafka_archiver.work.restore.groups import move_groups
 
     plan = ledger.restore_plan(request.restore)
     if not args.groups or plan is None:

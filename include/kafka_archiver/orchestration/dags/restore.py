@@ -141,7 +141,7 @@ def restore_tasks(archive: Archive) -> list[Any]:
         doc_md="Puts the named consumer groups behind the last restored record that each had read; else it is skipped.",
     )
     def translate_groups() -> None:
-        from kafka_archiver.work.restore.groups_step import move_groups
+        from kafka_archiver.work.restore.groups import move_groups
         from kafka_archiver.work.restore.step import frozen_plan
 
         context = get_current_context()

@@ -25,7 +25,7 @@ from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, 
 from kafka_archiver.messages.errors import ArchiverError, error_in_words
 from kafka_archiver.orchestration.alerts import state_texts, watchdog_texts
 from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, state_to_report
-from kafka_archiver.orchestration.alerts.message import Kind
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.reporting import IncidentReporter, MessageOf
 from kafka_archiver.orchestration.alerts.send import name_of
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
@@ -146,7 +146,10 @@ class Watchdog:
         if watched.damage is None or known is None or known.untold:
             cause = watched.audit.text if watched.audit else ""
             do = (repair(name), audit_again(name))
-            damage: MessageOf = lambda state, _: state_texts.damage(name, state, cause, watched.report, do, link)  # noqa: E731
+
+            def damage(state: State, _: Incident | None) -> Message:
+                return state_texts.of_audit("audit", name, state, cause, watched.report, do, link)
+
             incidents.report("audit", watched.damage, damage)
 
     def _late(self, archive: Archive, watched: WatchedArchive, max_age: timedelta) -> MessageOf:

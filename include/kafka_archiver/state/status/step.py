@@ -10,6 +10,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.complete_hours import Verdict
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Commit, Manifest
+from kafka_archiver.model.object_keys import interval_of
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.planning.partition_state import PartitionState
 from kafka_archiver.state.status.condition import condition, observe, waits
@@ -154,7 +155,7 @@ def _runs_since(context: Context, hour: int, proofs: Iterable[HourProof | None])
             break
         plans.append(plan)
     touched = {run for p in proofs if p for run in (p.changed_by, p.closed_by, *(c.run for c in p.runs)) if run}
-    intervals = {run.partition("+")[0] for run in (*touched, *(p.run for p in plans))}
+    intervals = {interval_of(run) for run in (*touched, *(p.run for p in plans))}
     return [run for interval in sorted(intervals) if (run := context.ledger.last_committed(interval))]
 
 
