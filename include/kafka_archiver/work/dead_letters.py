@@ -32,7 +32,6 @@ from kafka_archiver.work.revision import (
 )
 
 log = logging.getLogger(__name__)
-THREADS = 16
 
 
 class HourRange(NamedTuple):
@@ -63,7 +62,7 @@ def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | N
     """
     line = read_line(context)
     if selection is None or isinstance(selection, HourRange):
-        candidates = each(lambda n: _run_at(context, n), range(1, line.last + 1), THREADS)
+        candidates = each(lambda n: _run_at(context, n), range(1, line.last + 1))
         return [run for run in candidates if run and run.letters and (not selection or _has_letters_of(run, selection))]
     plans = {}
     for run in selection:
