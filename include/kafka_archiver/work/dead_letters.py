@@ -197,7 +197,7 @@ def forecast_replay(context: Context, lettered: RunWithLetters) -> ReplayForecas
     keys = {key: context.ledger.open_key(key) for key in {writer.data_key for writer in writers} if key}
     for chunk in lettered.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
-        mine = [as_dead_letters(o) for o in lettered.letters if (o.topic, o.partition, o.chunk_start) == place]
+        mine = [as_dead_letters(o) for o in lettered.letters if o.place == place]
         for batch in read_letters(context.store, chunk, mine, keys) if mine else ():
             for reason in pipelines[chunk.name].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:

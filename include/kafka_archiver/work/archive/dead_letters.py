@@ -53,15 +53,13 @@ def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, sto
     results = engine.write(plan, chunks, job)
     try:
         require_all_results(plan, chunks, results)
-        old = {(a.topic, a.partition, a.start): a for a in before.chunks}
-        accounts = [
-            with_dead_letters(old[r.account.topic, r.account.partition, r.account.start], r.account) for r in results
-        ]
+        old = {a.place: a for a in before.chunks}
+        accounts = [with_dead_letters(old[r.account.place], r.account) for r in results]
         intent = ledger.intent(plan.run)
         if stored := ledger.manifest(plan.run):
             return replay(plan, stored, results, store, ledger)
         refuse_closed_intent(intent.document)
-        accounts.sort(key=lambda a: (a.topic, a.partition, a.start))
+        accounts.sort(key=lambda a: a.place)
         done = publish(plan, results, accounts, policies, intent, store, ledger)
     except ArchiverError:
         abort(results, store)
