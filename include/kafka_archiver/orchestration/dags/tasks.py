@@ -123,8 +123,7 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
-        from kafka_archiver.orchestration.dag_run.counters import emit
-        from kafka_archiver.orchestration.dag_run.figures import figures
+        from kafka_archiver.orchestration.dag_run.figures import emit, figures
         from kafka_archiver.orchestration.dag_run.note import succeeded
         from kafka_archiver.work import close_hours as step
         from kafka_archiver.work import commit as committing

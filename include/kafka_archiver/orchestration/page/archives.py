@@ -20,8 +20,7 @@ from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.state.health.judge import STALE
-from kafka_archiver.state.health.plugins import checks_of
+from kafka_archiver.state.health.judge import STALE, checks_of
 from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import Store
