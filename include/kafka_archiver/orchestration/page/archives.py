@@ -60,14 +60,11 @@ class ArchiveSnapshots:
             declared = self._read[2]
             if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
                 self._former = (time.monotonic(), undeclared_archives(declared))
-                known = {
-                    **declared.valid,
-                    **{name: former_archive.archive for name, former_archive in self._former[1].items()},
-                }
+                known = {*declared.valid, *self._former[1]}
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
-            gone = {name: former_archive.archive for name, former_archive in self._former[1].items()}
-            return declared._replace(valid=dict(sorted({**declared.valid, **gone}.items())))
+            former = {name: entry.archive for name, entry in self._former[1].items()}
+            return declared._replace(valid=dict(sorted({**declared.valid, **former}.items())))
 
     def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""
