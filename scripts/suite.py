@@ -29,7 +29,8 @@ SHARES: Mapping[str, Sequence[str]] = {
     "rest": ["tests"],
     "page": [
         "tests/dags",
-        *_integration("decoded", "dead_letters", "restore", "restore_after_a_loss", "three_brokers", "page"),
+        *_integration("decoded", "dead_letters", "restore", "restore_after_a_loss", "three_brokers"),
+        *_integration("restore_dag", "page"),
     ],
     "airflow": [
         "tests/unit/test_model.py",

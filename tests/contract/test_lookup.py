@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
-from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import Lookup
+from kafka_archiver.reader.lookup import Lookup, json_lines
 from kafka_archiver.reader.metered import Metered
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms

@@ -1272,7 +1272,7 @@ def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangero
         return []
 
     for name, stand_in in (("gather_facts", lambda *_: None), ("judge", judged)):
-        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+        monkeypatch.setattr(f"kafka_archiver.work.restore.prepare.{name}", stand_in)
     assert ">Show what it would write</button>" in client.get("/archiver/archives/orders/restores").text
     assert 'method="post"' not in page.user("viewer").get("/archiver/archives/orders/restores").text
     fields = {"rename": "orders=copy", "from": "2026-11-20T00:00", "until": "2026-11-20 03:00", "allow": "values_only"}
@@ -1310,9 +1310,9 @@ def test_the_question_of_a_restore_says_at_once_that_the_ledger_is_being_read(
         return gather(*_)
 
     monkeypatch.setattr("kafka_archiver.orchestration.page.details.QUESTION_PATIENCE", 0.01)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather", slow)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather_facts", lambda *_: None)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.judge", lambda *_: [])
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.gather", slow)
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.gather_facts", lambda *_: None)
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.judge", lambda *_: [])
     client, fields = page.user("user"), {"rename": "orders=copy", "allow": "values_only"}
     asking = do(client, "restore", fields).headers["location"]
     waiting = client.get(asking).text
@@ -1326,7 +1326,7 @@ def test_a_restore_that_the_target_is_not_ready_for_starts_nothing_and_says_what
 ) -> None:
     lacks = [problem("topic missing", "topic copy does not exist", Action("look", "make it"))]
     for name, stand_in in (("gather_facts", lambda *_: None), ("judge", lambda *_: lacks)):
-        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+        monkeypatch.setattr(f"kafka_archiver.work.restore.prepare.{name}", stand_in)
     client = page.user("user")
     for fields, reason in (
         ({"rename": "orders=copy", "allow": "values_only"}, "topic copy does not exist"),
@@ -1366,7 +1366,7 @@ def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, cont
                 archive="orders", restore=name, plan_digest=plan_of_restore.digest, at=datetime.now(UTC),
                 verified=part.verified, partitions=(part,),
             )  # fmt: skip
-            context.ledger.put_restore_report(report, context.ledger.restore_report(name))
+            context.ledger.replace_of_restore(report, context.ledger.restore_report(name))
     page.refresh()
     text = page.user("viewer").get("/archiver/archives/orders/restores").text
     rows = re.findall(r'<th scope="row">(\w+)</th><td><span class="pill \w*">([\w ]+)</span>', text)

@@ -62,6 +62,7 @@ def test_what_nobody_can_mend_goes_before_what_may_pass() -> None:
 def test_no_collection_looks_at_modules_once_a_task_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     frozen: list[int] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
+    monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
     pass_over_modules.cache_clear()
     sink = Sink(plan(), "memory://x", {}, Limits(), WriteJob(archive="a", settings=Settings()), None, 1)
     sink.begin()

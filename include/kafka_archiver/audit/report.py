@@ -11,7 +11,7 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.messages.policies import AT_BROKERS
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.findings import Finding, Severity
-from kafka_archiver.values.documents import Document, UtcTime, Value, isoformat
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value, isoformat
 
 # The findings about one object.
 OBJECT_DAMAGE = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
@@ -120,15 +120,13 @@ class Mended(Value):
         return f"{count(self.objects, 'object')} repaired since, read again at {isoformat(self.at)}"
 
 
-class Report(Document):
+class Report(ArchiveDocument):
     """The result of one audit of one archive. `unfinished`: runs without a commit, or without proved hours.
 
     `mended`: findings about these objects were taken out since.
     """
 
     document: Literal["kafka-archiver/audit"] = "kafka-archiver/audit"
-    version: Literal[1] = 1
-    archive: str
     store: str
     audited_at: UtcTime
     deep: bool

@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from kafka_archiver.config.alerts import Alerts
 from kafka_archiver.config.health import AuditSection, Health
-from kafka_archiver.config.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
+from kafka_archiver.config.properties import (
+    ConnectionId,
+    KubernetesName,
+    Properties,
+    no_secret_arguments,
+)
 from kafka_archiver.config.section import Section, unknown_key
 from kafka_archiver.config.source import Source
 from kafka_archiver.config.store import StoreSection
@@ -41,7 +46,7 @@ class Spark(Section):
     record_seconds: Annotated[int, Field(ge=0, le=86_400)] = 60
     record_memory_bytes: Annotated[int, Field(ge=0, le=1 << 50)] = 2 << 30
     history_url: Annotated[str, Field(pattern=r"^https?://[^@?#\s]+$")] | None = None
-    kubernetes_secret: Annotated[str, BeforeValidator(kubernetes_name)] | None = None
+    kubernetes_secret: KubernetesName | None = None
 
 
 class Policies(PolicyChoices, Section):

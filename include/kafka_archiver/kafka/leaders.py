@@ -106,20 +106,19 @@ def ask_leaders(
         return {name: answer for answers in pool.map(answers_of, by_node) for name, answer in answers.items()}
 
 
+def nodes_of(description: Any) -> list[BrokerNode]:
+    """Return the brokers that a description of the cluster names."""
+    return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in description.nodes]
+
+
 def nodes_by_each(properties: Mapping[str, str], addresses: Sequence[str]) -> list[BrokerNode]:
     """Return the brokers that any of these names, each asked alone; those that do not answer name none."""
 
     def nodes_by(address: str) -> list[BrokerNode]:
-        asking = Asking({**properties, "bootstrap.servers": address})
         try:
-            [answer] = asking.ask(
-                lambda admin: {"": admin.describe_cluster(request_timeout=_SECONDS)},
-                lambda _: "describe the cluster",
-                _SECONDS,
-            )
+            return nodes_of(Asking({**properties, "bootstrap.servers": address}).describe_cluster(_SECONDS))
         except ArchiverError:
             return []
-        return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in answer.nodes]
 
     with ThreadPoolExecutor(min(_THREADS, len(addresses))) as pool:
         return sorted({node for nodes in pool.map(nodes_by, addresses) for node in nodes})

@@ -11,14 +11,13 @@ from pydantic import AfterValidator, Field, model_validator
 from kafka_archiver.model.layouts.registry import hours_by_path
 from kafka_archiver.model.object_keys import is_dead_letter, revision_in
 from kafka_archiver.model.plan import Choices, Chunk, Plan
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.values.ranges import Range
 
 if TYPE_CHECKING:
     from kafka_archiver.values.gaps import Rows
 
-Count = Annotated[int, Field(ge=0)]
 # Whole hours since 1970 (null: without a usable time), and how many rows are of that hour.
 HourRows = tuple[int | None, Annotated[int, Field(gt=0)]]
 FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
@@ -50,9 +49,9 @@ class ObjectEntry(Value):
     min_timestamp: int
     max_timestamp: int
     # Not written if the path is an hour, nor `records` if each record is one row: then the bytes are as before.
-    rows_by_hour: tuple[HourRows, ...] | None = Field(default=None, exclude_if=lambda rows: rows is None)
-    records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
-    sidecar_of: str | None = Field(default=None, exclude_if=lambda key: key is None)
+    rows_by_hour: tuple[HourRows, ...] | None = unwritten(None)
+    records: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    sidecar_of: str | None = unwritten(None)
 
     @model_validator(mode="after")
     def _has_rows_or_an_object(self) -> Self:
@@ -115,11 +114,10 @@ class ChunkAccount(Value):
     lost_ranges: Gaps = ()
     last: Witness | None = None
     disorder: Count = 0
-    # Not written if there are as many rows as records: such an account keeps its earlier bytes.
-    rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    rows: Count | None = unwritten(None)
 
-    unnamed: Count = Field(default=0, exclude_if=lambda count: not count)
-    set_aside: tuple[tuple[int, str], ...] = Field(default=(), exclude_if=lambda records: not records)
+    unnamed: Count = unwritten(0)
+    set_aside: tuple[tuple[int, str], ...] = unwritten(())
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -216,7 +214,7 @@ def _complete(account: dict[str, int]) -> dict[str, int]:
     return {fate: account[fate] for fate in FATES}
 
 
-class Manifest(Document):
+class Manifest(ArchiveDocument):
     """The list of what one run wrote. The same plan and records give the same manifest, byte for byte.
 
     `dead_letters`: the objects of records that the archive's format cannot hold. `sidecars`: objects beside objects,
@@ -226,8 +224,6 @@ class Manifest(Document):
     """
 
     document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
-    version: Literal[1] = 1
-    archive: str
     run: str
     revision: int = 0
     plan_digest: str
@@ -235,8 +231,7 @@ class Manifest(Document):
     account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
     dead_letters: tuple[ObjectEntry, ...] = ()
-    # Not written if there are none: such a manifest keeps its earlier bytes.
-    sidecars: tuple[ObjectEntry, ...] = Field(default=(), exclude_if=lambda sidecars: not sidecars)
+    sidecars: tuple[ObjectEntry, ...] = unwritten(())
     lost_objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...]
 
@@ -353,12 +348,10 @@ def _place(account: ChunkAccount) -> tuple[str, int, int]:
     return account.topic, account.partition, account.start
 
 
-class Claim(Document):
+class Claim(ArchiveDocument):
     """The archive that has a topic: two archives of one topic in one place would write the same keys."""
 
     document: Literal["kafka-archiver/claim"] = "kafka-archiver/claim"
-    version: Literal[1] = 1
-    archive: str
     topic: str
 
 
@@ -367,15 +360,13 @@ class Claim(Document):
 Outcome = Literal["committed", "replaced", "given_up"]
 
 
-class Commit(Document):
+class Commit(ArchiveDocument):
     """The end of a run. Written once, never changed.
 
     A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
     """
 
     document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
-    version: Literal[1] = 1
-    archive: str
     run: str
     revision: int = 0
     outcome: Outcome = "committed"
@@ -392,7 +383,7 @@ class Commit(Document):
         return self
 
 
-class Intent(Document):
+class Intent(ArchiveDocument):
     """The objects that attempts of a run may have made visible before the manifest exists.
 
     Only the attempt that wrote the intent last may complete its uploads. A later attempt must first take the intent,
@@ -402,8 +393,6 @@ class Intent(Document):
     """
 
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
-    version: Literal[1] = 1
-    archive: str
     run: str
     attempt: Annotated[int, Field(ge=1)]
     done: bool = False
@@ -418,7 +407,7 @@ class Intent(Document):
         return Manifest.of(plan, self.objects, self.chunks, self.policies)
 
 
-class Settled(Document):
+class Settled(ArchiveDocument):
     """The record of settling a run: the hours that it closed, and the complete hours that it changed. Derived.
 
     Whole hours since 1970, as ranges; records without a time are in none. `stretches`: hours without a record that it
@@ -426,10 +415,8 @@ class Settled(Document):
     """
 
     document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
-    version: Literal[1] = 1
-    archive: str
     run: str
     number: int
     closed: tuple[OffsetRange, ...] = ()
     changed: tuple[OffsetRange, ...] = ()
-    stretches: tuple[OffsetRange, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
+    stretches: tuple[OffsetRange, ...] = unwritten(())

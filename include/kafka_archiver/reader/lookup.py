@@ -13,10 +13,12 @@ from kafka_archiver.messages.advice import audit, runs
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.plan import Settings
 from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans, require_committed, unless_replaced
-from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.formats.base import RECORD, Target
+from kafka_archiver.records.formats.jsonl.objects import object_lines
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.records.reading.object_copies import Copies
@@ -76,6 +78,12 @@ def record_place(text: str) -> tuple[TopicPartition, int]:
     if match is None:
         raise ConfigError(f"expected topic, partition and offset like orders+3@12345, found {text!r}")
     return TopicPartition(match["topic"], int(match["partition"])), int(match["offset"])
+
+
+def json_lines(batch: pa.RecordBatch, name: TopicPartition) -> bytes:
+    """Return a line for each row, as `format: jsonl`, `content: record` writes it."""
+    target = Target(topic=name.topic, partition=name.partition, key="", settings=Settings(), schema=batch.schema)
+    return b"".join(bytes(piece) for piece in object_lines(batch, target))
 
 
 @dataclass(frozen=True, slots=True)

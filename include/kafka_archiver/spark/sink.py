@@ -27,6 +27,7 @@ from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import require_transforms
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.disk import sweep
+from kafka_archiver.records.writer.memory import keep_freed_memory
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.spark.results import Results
@@ -114,6 +115,7 @@ class Sink:
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
         require_transforms(self.plan.settings, BatchOrigin(keys=self.job.keys))
         pass_over_modules()
+        keep_freed_memory()
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""

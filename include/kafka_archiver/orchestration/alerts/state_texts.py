@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from kafka_archiver.messages.actions import Action, command
 from kafka_archiver.messages.advice import dag_id, examine, last_hours, show, status
 from kafka_archiver.orchestration.alerts.incidents import Incident
-from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State, of_incident
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.values.documents import isoformat
 
@@ -34,24 +33,15 @@ def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str
 
 def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Message:
     """Report that too many records wait, or no longer."""
-    over = state == "over"
-    what = "no longer too many records wait" if over else "too many records wait"
-    return Message(
-        kind="lag",
-        state=state,
-        archive=archive,
-        title=f"Archive {archive}: {what}",
-        bad=(f"{waiting:,} offsets wait after the run; alerts.max_lag_records is {limit:,}",),
-        do=()
-        if over
-        else (
-            status(archive),
-            command(
-                f"airflow dags trigger {dag_id(archive)} --conf '{{\"max_records\": {waiting}}}'",
-                "if runs stop at source.max_records_per_run",
-            ),
-        ),
-        link=link,
+    trigger = f"airflow dags trigger {dag_id(archive)} --conf '{{\"max_records\": {waiting}}}'"
+    return of_incident(
+        "lag",
+        state,
+        archive,
+        ("too many records wait", "no longer too many records wait"),
+        [f"{waiting:,} offsets wait after the run; alerts.max_lag_records is {limit:,}"],
+        [status(archive), command(trigger, "if runs stop at source.max_records_per_run")],
+        link,
         fields={"lag": waiting, "max_lag_records": limit},
     )
 
@@ -66,18 +56,17 @@ def late_hour(
     limit: str = "alerts.max_age",
 ) -> Message:
     """Report that an hour is not closed in time, or is again. `until`: the end of the last closed hour, or None."""
-    over = state == "over"
     hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
     age = f", {_spelt(moment - until)} ago" if until else ""
     ended = f"Hours are closed until {isoformat(until)}{age}" if until else "No hour is closed yet"
-    return Message(
-        kind="late_hour",
-        state=state,
-        archive=archive,
-        title=f"Archive {archive}: hours close in time again" if over else f"Archive {archive}: {hour} is late",
-        bad=(f"{ended}; {limit} is {_spelt(max_age)}",),
-        do=() if over else (status(archive), examine(archive)),
-        link=link,
+    return of_incident(
+        "late_hour",
+        state,
+        archive,
+        (f"{hour} is late", "hours close in time again"),
+        [f"{ended}; {limit} is {_spelt(max_age)}"],
+        [status(archive), examine(archive)],
+        link,
         fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(max_age.total_seconds())},
     )
 
@@ -118,19 +107,21 @@ def loss(archive: str, figures: Figures, link: str) -> Message:
     )
 
 
-class OfAudit(Protocol):
-    """The text about findings of an audit, or about their end. `do`: their actions."""
+# What an audit found, and that it finds this no more: damage, and a state of the brokers.
+_OF_AUDIT: dict[Kind, tuple[str, str]] = {
+    "audit": ("the audit found damage", "the audit finds no damage any more"),
+    "stop": (
+        "the audit found that the next run stops", "the audit finds nothing any more that stops the next run",
+    ),
+}  # fmt: skip
 
-    def __call__(
-        self, archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str
-    ) -> Message: ...
 
-
-def damage(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
-    """Report that the audit found damage, or no longer does."""
-    over = state == "over"
-    what = "the audit finds no damage any more" if over else "the audit found damage"
-    return _of_audit("audit", state, archive, what, cause, report, do, link)
+def of_audit(
+    kind: Kind, archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str
+) -> Message:
+    """Report the findings of an audit, or their end. `do`: their actions."""
+    bad, fields = [f"Report: {report}"], {"report": report}
+    return of_incident(kind, state, archive, _OF_AUDIT[kind], bad, do, link, cause, fields)
 
 
 def whole_again(archive: str, figures: Figures, link: str) -> Message:
@@ -144,34 +135,6 @@ def whole_again(archive: str, figures: Figures, link: str) -> Message:
         bad=(f"Run {run} has written it again, and read it to check",),
         link=link,
         fields={"run": run},
-    )
-
-
-def stop(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
-    """Report that the audit found a state of the brokers that stops the next run, or no longer does."""
-    over = state == "over"
-    what = (
-        "the audit finds nothing any more that stops the next run"
-        if over
-        else "the audit found that the next run stops"
-    )
-    return _of_audit("stop", state, archive, what, cause, report, do, link)
-
-
-def _of_audit(
-    kind: Kind, state: State, archive: str, what: str, cause: str, report: str, do: Sequence[Action], link: str
-) -> Message:
-    over = state == "over"
-    return Message(
-        kind=kind,
-        state=state,
-        archive=archive,
-        title=f"Archive {archive}: {what}",
-        cause="" if over else cause,
-        bad=(f"Report: {report}",),
-        do=() if over else tuple(do),
-        link=link,
-        fields={"report": report},
     )
 
 

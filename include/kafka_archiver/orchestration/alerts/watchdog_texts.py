@@ -8,7 +8,7 @@ from kafka_archiver.messages.advice import audit_dag_id, dag_id
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.alerts.incidents import Incident
-from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State, of_incident
 from kafka_archiver.orchestration.alerts.reporting import MessageOf
 
 # Characters of an error in the subject.
@@ -59,16 +59,7 @@ def _message_of(
     kind: Kind, archive: str, begins: str, over: str, cause: str, do: Sequence[Action], link: str
 ) -> MessageOf:
     def message(state: State, before: Incident | None) -> Message:
-        ends = state == "over"
-        return Message(
-            kind=kind,
-            state=state,
-            archive=archive,
-            title=f"Archive {archive}: {over if ends else begins}",
-            cause="" if ends else cause,
-            bad=(f"Since {before.since}",) if ends and before else (),
-            do=() if ends else tuple(do),
-            link=link,
-        )
+        since = [f"Since {before.since}"] if state == "over" and before else []
+        return of_incident(kind, state, archive, (begins, over), since, do, link, cause)
 
     return message

@@ -26,6 +26,7 @@ from sqlalchemy import select
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 
 # The variable with the token, or the Airflow connection with the token as its password.
 VARIABLE, CONNECTION = "ARCHIVER_METRICS_TOKEN", "archiver_metrics"
@@ -82,6 +83,26 @@ def login(user: Annotated[BaseUser | None, Depends(user_or_none)]) -> BaseUser:
 
 MaybeUser: TypeAlias = Annotated[BaseUser | None, Depends(user_or_none)]
 User: TypeAlias = Annotated[BaseUser, Depends(login)]
+
+
+def visitor(request: Request, user: MaybeUser) -> BaseUser:
+    """Return the user; a stranger is sent to Airflow's login.
+
+    :raises HTTPException: 303 to the login.
+    """
+    if user is None:
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
+    return user
+
+
+def _snapshots_of(request: Request) -> ArchiveSnapshots:
+    archive_snapshots: ArchiveSnapshots = request.app.state.archive_snapshots
+    return archive_snapshots
+
+
+Visitor: TypeAlias = Annotated[BaseUser, Depends(visitor)]
+PageSnapshots: TypeAlias = Annotated[ArchiveSnapshots, Depends(_snapshots_of)]
 
 
 def visible(user: BaseUser, names: Collection[str]) -> set[str]:
@@ -143,3 +164,22 @@ def shows_records(archive: Archive) -> bool:
     if choice not in ("plain", "all", "none"):
         log.warning("%s: expected plain, all or none, found %r: no records are shown", RECORDS_SETTING, choice)
     return choice == "all" or (choice == "plain" and archive.store.encryption.client is None)
+
+
+def require_visible(archive_snapshots: ArchiveSnapshots, user: BaseUser, name: str) -> Archive:
+    """Return the archive.
+
+    :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
+    """
+    archive = archive_snapshots.archives().valid.get(name)
+    if archive is None or not visible(user, [name]):
+        raise HTTPException(404, "There is no such archive, or you may not see it")
+    return archive
+
+
+def _shown_archive(name: str, who: Visitor, archive_snapshots: PageSnapshots) -> Archive:
+    return require_visible(archive_snapshots, who, name)
+
+
+# The archive that an address names, if this user may see it.
+ShownArchive: TypeAlias = Annotated[Archive, Depends(_shown_archive)]

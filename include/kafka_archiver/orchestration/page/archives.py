@@ -119,18 +119,6 @@ class ArchiveSnapshots:
         """Look at this archive again at the next request."""
         self._cache.forget(name.__eq__)
 
-    def open(self, archive: Archive) -> Context:
-        """Open the archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
-        context = open_archive(archive)
-        context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
-        return context
-
-    def open_for_one_look(self, archive: Archive) -> Context:
-        """Open the archive so that each document is read once, however often it is asked for. Raises ConfigError."""
-        context = self.open(archive)
-        store = cast("Store", ReadOnce(context.store))
-        return replace(context, store=store, ledger=replace(context.ledger, store=store))
-
     def look_at(self, context: Context, facts: Facts) -> Snapshot:
         """Look at an archive now, and keep the snapshot for all pages."""
         name, begun = context.archive.archive, time.monotonic()
@@ -144,10 +132,24 @@ class ArchiveSnapshots:
         if archive is None:
             return Snapshot(archive=name, taken_at=moment, error="its YAML is gone, or wrong")
         try:
-            context = self.open_for_one_look(archive)
+            context = open_for_one_look(archive)
         except ArchiverError as error:
             return Snapshot(archive=name, taken_at=moment, error=str(error))
         return _look(context, facts_of(archive, moment), before)
+
+
+def open_for_page(archive: Archive) -> Context:
+    """Open the archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
+    context = open_archive(archive)
+    context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
+    return context
+
+
+def open_for_one_look(archive: Archive) -> Context:
+    """Open the archive so that each document is read once, however often it is asked for. Raises ConfigError."""
+    context = open_for_page(archive)
+    store = cast("Store", ReadOnce(context.store))
+    return replace(context, store=store, ledger=replace(context.ledger, store=store))
 
 
 def _look(context: Context, facts: Facts, before: Snapshot | None) -> Snapshot:

@@ -13,7 +13,7 @@ from kafka_archiver.model.unsure_hours import unsure_by_plan
 from kafka_archiver.orchestration.dag_run.params import Rebuild
 from kafka_archiver.orchestration.dag_run.schedule import second_before
 from kafka_archiver.orchestration.page.actions import Trigger
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.archives import open_for_page
 from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.plan import preview
 from kafka_archiver.work.rebuild import effective_plans, rebuild_extent, runs_of_hour
@@ -30,7 +30,7 @@ class Consent(NamedTuple):
     dangers: Sequence[str] = ()
 
 
-def question(archive_snapshots: ArchiveSnapshots, archive: Archive, trigger: Trigger) -> Consent | None:
+def question(archive: Archive, trigger: Trigger) -> Consent | None:
     """Return the effects of an action; None if nobody has to agree to it.
 
     :raises ArchiverError: it cannot be done, or the ledger does not answer.
@@ -38,15 +38,15 @@ def question(archive_snapshots: ArchiveSnapshots, archive: Archive, trigger: Tri
     if conf := trigger.conf.get("rebuild"):
         chosen = Rebuild.of(conf)
         title = f"Rebuild {f'hour {chosen.hour:%Y-%m-%d %H:%M}' if chosen.hour else f'run {chosen.run}'}?"
-        return Consent(title, dangers=list(_rebuild(archive_snapshots, archive, chosen)))
+        return Consent(title, dangers=list(_rebuild(archive, chosen)))
     policies = trigger.conf.get("policies", {})
     if any(POLICIES[policy].choice(choice).is_for_ever for policy, choice in policies.items()):
-        return _policies(archive_snapshots, archive.choosing(policies), policies)
+        return _policies(archive.choosing(policies), policies)
     return None
 
 
-def _rebuild(archive_snapshots: ArchiveSnapshots, archive: Archive, rebuild: Rebuild) -> Iterator[str]:
-    context = archive_snapshots.open(archive)
+def _rebuild(archive: Archive, rebuild: Rebuild) -> Iterator[str]:
+    context = open_for_page(archive)
     runs = runs_of_hour(context, rebuild.hour) if rebuild.hour else [rebuild.run]
     extent = rebuild_extent(context, effective_plans(context, runs))
     only = f" – not only {rebuild.hour:%H:%M}" if rebuild.hour and extent.hours > 1 else ""
@@ -61,12 +61,12 @@ def _rebuild(archive_snapshots: ArchiveSnapshots, archive: Archive, rebuild: Reb
         yield "It stops before that if fewer records would be archived than are now."
 
 
-def _policies(archive_snapshots: ArchiveSnapshots, archive: Archive, policies: dict[str, str]) -> Consent:
+def _policies(archive: Archive, policies: dict[str, str]) -> Consent:
     """Return the question before a run whose choices nobody can take back, with what it would do now."""
     deed = deeds({name: choice for name, choice in policies.items() if POLICIES[name].choice(choice).is_for_ever})
     consent = Consent(f"{deed}?")
     try:
-        plan = preview(archive_snapshots.open(archive), second_before(datetime.now(UTC)), "manual").plan
+        plan = preview(open_for_page(archive), second_before(datetime.now(UTC)), "manual").plan
     except ArchiverError as error:
         return consent._replace(dangers=[f"{_choices(policies)} What it would do is not known now: {error}"])
     decided = [text for partition in plan.partitions for text in partition.decided][:PARTITIONS]

@@ -10,44 +10,37 @@ from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.orchestration.page.access import MaybeUser, may_act, shows_records
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.access import ShownArchive, Visitor, may_act, shows_records
+from kafka_archiver.orchestration.page.archives import open_for_page
 from kafka_archiver.orchestration.page.render import base_path
-from kafka_archiver.orchestration.page.views import require_visible, visitor
 from kafka_archiver.values.intervals import hour_start
 
+router = APIRouter()
 
-def last_of_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
-    """Return the routes that lead to the last loss and the last dead letters of an archive."""
-    router = APIRouter()
 
-    @router.get("/archives/{name}/lost")
-    def lost(request: Request, user: MaybeUser, name: str) -> Response:
-        """Lead to the account of the run that last recorded a loss; it has the lost ranges."""
-        archive = require_visible(archive_snapshots, visitor(request, user), name)
-        try:
-            plan = _last_lossy_plan(archive_snapshots.open(archive).ledger)
-        except ArchiverError as error:
-            raise HTTPException(503, str(error)) from None
-        return _lead(request, name, f"/runs/{quote(plan.run)}#lost" if plan else "#figures")
+@router.get("/archives/{name}/lost")
+def lost(request: Request, archive: ShownArchive, name: str) -> Response:
+    """Lead to the account of the run that last recorded a loss; it has the lost ranges."""
+    try:
+        plan = _last_lossy_plan(open_for_page(archive).ledger)
+    except ArchiverError as error:
+        raise HTTPException(503, str(error)) from None
+    return _lead(request, name, f"/runs/{quote(plan.run)}#lost" if plan else "#figures")
 
-    @router.get("/archives/{name}/dead-letters")
-    def dead_letters(request: Request, user: MaybeUser, name: str) -> Response:
-        """Lead to the first of the last dead letters; for who may not look at records, to the reasons of their hour."""
-        who = visitor(request, user)
-        archive = require_visible(archive_snapshots, who, name)
-        try:
-            entry = _last_letters(archive_snapshots.open(archive).ledger)
-        except ArchiverError as error:
-            raise HTTPException(503, str(error)) from None
-        hour = next((hour for hour in entry.hours if hour is not None), None) if entry else None
-        if entry is None or hour is None:
-            return _lead(request, name, "#figures")
-        looks = shows_records(archive) and may_act(who, dag_id(name))
-        more = f"/dead-letters?key={quote(entry.key, safe='')}" if looks else "#reasons"
-        return _lead(request, name, f"/hours/{hour_start(hour):%Y-%m-%dT%H}{more}")
 
-    return router
+@router.get("/archives/{name}/dead-letters")
+def dead_letters(request: Request, who: Visitor, archive: ShownArchive, name: str) -> Response:
+    """Lead to the first of the last dead letters; for who may not look at records, to the reasons of their hour."""
+    try:
+        entry = _last_letters(open_for_page(archive).ledger)
+    except ArchiverError as error:
+        raise HTTPException(503, str(error)) from None
+    hour = next((hour for hour in entry.hours if hour is not None), None) if entry else None
+    if entry is None or hour is None:
+        return _lead(request, name, "#figures")
+    looks = shows_records(archive) and may_act(who, dag_id(name))
+    more = f"/dead-letters?key={quote(entry.key, safe='')}" if looks else "#reasons"
+    return _lead(request, name, f"/hours/{hour_start(hour):%Y-%m-%dT%H}{more}")
 
 
 def _last_lossy_plan(ledger: Ledger) -> Plan | None:

@@ -12,8 +12,7 @@ from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.orchestration.connections import target_endpoints
 from kafka_archiver.orchestration.dag_run.restore_form import restore_request
 from kafka_archiver.orchestration.page.archives import BROKER_SECONDS
-from kafka_archiver.work.restore.forecast import Forecast, forecast
-from kafka_archiver.work.restore.prepare import known_topics
+from kafka_archiver.work.restore.prepare import Forecast, forecast, known_topics
 
 
 class Effects(NamedTuple):

@@ -10,7 +10,7 @@ from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
-from kafka_archiver.model.object_keys import split_run_document
+from kafka_archiver.model.object_keys import interval_of, split_run_document
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.records.formats import resolve
@@ -74,7 +74,7 @@ def find_repairs(context: Context, report: Report, given_up: Collection[str] = (
     unsound = _unsound_intervals(report, unreadable)
     mended = {*derived, *restored}
     # No run can write an adopted object again.
-    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or not f.run or _interval_of(f.run) in unsound]
+    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or not f.run or interval_of(f.run) in unsound]
     left = tuple(f for f in blocking if f.subject not in mended)
     line = _sound_line(context, unsound)
     anew = dict(_unfinishable(context, line))
@@ -121,11 +121,7 @@ def _unsound_intervals(report: Report, derived: Collection[str]) -> set[str]:
     """
     places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECT_DAMAGE}
-    return {_interval_of(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
-
-
-def _interval_of(run: str | None) -> str:
-    return (run or "").partition("+")[0]
+    return {interval_of(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
 
 
 def _sound_line(context: Context, unsound: Collection[str]) -> Line:
@@ -152,7 +148,7 @@ def _damaged_promises(context: Context, report: Report, unsound: Collection[str]
             finding.severity != "problem"
             or finding.kind not in OBJECT_DAMAGE
             or run is None
-            or _interval_of(run) in unsound
+            or interval_of(run) in unsound
         ):
             continue
         if run not in manifests:

@@ -211,7 +211,7 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified], befo
         logs=tuple(log_map for result in results for log_map in result.maps),
     )
     # The map first: who finds a report that says `verified` finds the map of it.
-    if not (ledger.put_restore_map(offsets, before.offsets) and ledger.put_restore_report(report, before.report)):
+    if not (ledger.replace_of_restore(offsets, before.offsets) and ledger.replace_of_restore(report, before.report)):
         raise TransientError("another process has verified this restore meanwhile; the next attempt looks again")
     return report
 
