@@ -415,6 +415,7 @@ def test_a_finding_is_accepted_by_name_after_a_question_and_the_page_says_who(
     after = client.get(answer.headers["location"]).text
     assert "Accepted by some user at " in after
     assert ">Accept that there was no audit</button>" not in after
+    assert f"finding: {name}, why: no room for one</td>" in after
     assert confs(session) == []
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_acknowledge")).all()

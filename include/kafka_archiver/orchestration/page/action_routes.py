@@ -127,7 +127,7 @@ def _acknowledge(
     except ArchiverError as error:
         return _refusal(request, user, name, back, None, error)
     log.info("%s has accepted %s of archive %s from the page", who, finding, name)
-    note("archiver_acknowledge", dag_id(name), who, started=finding, conf={"note": form.get("note")})
+    note("archiver_acknowledge", dag_id(name), who, finding=finding, why=form.get("note"))
     return RedirectResponse(f"{back}?{urlencode({'accepted': finding})}", 303)
 
 
