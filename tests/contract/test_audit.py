@@ -233,8 +233,6 @@ def edit(store: Store, key: str, change: Callable[[dict[str, Any]], None]) -> No
     data = store.get(key)
     assert data is not None
     document = json.loads(data)
-    # As the documents of earlier releases.
-    document.pop("digest", None)
     change(document)
     store.put(key, json.dumps(document, indent=2).encode() + b"\n")
 
@@ -539,7 +537,6 @@ class TestDerived:
     def test_a_removed_proof_and_one_too_many(self, lake: Lake) -> None:
         key, other = (hour_document(lake.name, lake.brokers.first + n) for n in (3, 20))
         proof = json.loads(lake.store.get(key) or b"")
-        del proof["digest"]
         lake.store.delete(key)
         proof.update(hour_start=(hour(20).start.isoformat().replace("+00:00", "Z")))
         lake.store.put(other, json.dumps(proof).encode())

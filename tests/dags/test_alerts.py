@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables,
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.send import check_receiver
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, DAMAGE_LEFT, FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.store.s3_errors import Bucket, explain
 from tests.dags.conftest import MINIMAL, AddConnection, MakeArchive
 from tests.dags.test_callbacks import Noted, Task, failed, noted

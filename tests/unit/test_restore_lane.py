@@ -348,7 +348,6 @@ def test_a_restore_of_hours_does_not_depend_on_their_proofs(settings: dict[str, 
     counts = [planned(lake, whole).records, planned(lake, alone).records]
     proof = json.loads(lake.store.get(key) or b"")
     assert proof.pop("runs")
-    del proof["digest"]
     # As it was before the runs, after a part of the bucket was rolled back.
     lake.store.put(key, json.dumps({**proof, "runs": []}).encode())
     assert [planned(lake, whole).records, planned(lake, alone).records] == counts

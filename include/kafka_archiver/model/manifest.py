@@ -4,7 +4,7 @@ Also the other documents of a run: `Claim`, `Intent`, `Commit`, `Settled`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -367,7 +367,6 @@ class Commit(ArchiveDocument):
     A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
     """
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
     run: str
     revision: int = 0
@@ -394,7 +393,6 @@ class Intent(ArchiveDocument):
     is completed any more. `keys`: of all attempts.
     """
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
     run: str
     attempt: Annotated[int, Field(ge=1)]
@@ -417,7 +415,6 @@ class Settled(ArchiveDocument):
     made complete, and that have no proof of their own.
     """
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
     run: str
     number: int

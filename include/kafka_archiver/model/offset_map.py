@@ -7,7 +7,7 @@ million offsets of the source never need more than about 250 kB.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import AfterValidator, Field
 
@@ -174,7 +174,6 @@ class OffsetMap(ArchiveDocument):
     `plan_digest`: of the restore's plan. `cluster_id`: the target's.
     """
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/offset-map"] = "kafka-archiver/offset-map"
     restore: str
     plan_digest: str

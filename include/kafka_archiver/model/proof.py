@@ -5,7 +5,7 @@ The verdict of a proof: `model/complete_hours`.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
@@ -57,7 +57,6 @@ class HourProof(ArchiveDocument):
     `former_gone`: the proof before this one was gone, so what earlier runs added is missing.
     """
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/hour"] = "kafka-archiver/hour"
     hour_start: UtcTime | None
     number: int
@@ -92,7 +91,6 @@ class HourProof(ArchiveDocument):
 class HourPage(ArchiveDocument):
     """The contributions of some runs to an hour. Written once."""
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/hour-page"] = "kafka-archiver/hour-page"
     hour_start: UtcTime | None
     page: int

@@ -6,7 +6,7 @@ what the last verification saw, `map.json` where each record went (`model/offset
 """
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -311,7 +311,6 @@ class PartitionReport(Value):
 class RestoreReport(ArchiveDocument):
     """The last verification. `verified`: every target partition has exactly what the archive has."""
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/restore-report"] = "kafka-archiver/restore-report"
     restore: str
     plan_digest: str

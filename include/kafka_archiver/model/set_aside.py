@@ -5,7 +5,7 @@ It is frozen before anything of the run is visible, so every attempt and every r
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -73,7 +73,6 @@ class SetAside(ArchiveDocument):
     `records`: they are rejected unread, and `policies.bad_record` decides. `unread`: these offsets are lost.
     """
 
-    OWN_DIGEST: ClassVar[bool] = True
     document: Literal["kafka-archiver/set-aside"] = "kafka-archiver/set-aside"
     run: str
     records: tuple[RecordAside, ...] = ()

@@ -6,7 +6,6 @@ so that the same value always has the same checksum.
 
 import gzip
 import hashlib
-import re
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,15 +18,6 @@ from kafka_archiver.messages.foreign_text import foreign
 
 # How gzip's bytes begin; no JSON does.
 GZIP = b"\x1f\x8b"
-# How a document ends, and with its own digest.
-_END, _DIGEST_AND_END = b"\n}\n", re.compile(rb',\n  "digest": "([0-9a-f]{64})"\n\}\n')
-
-
-def _digest_and_end(digest: str) -> bytes:
-    return f',\n  "digest": "{digest}"'.encode() + _END
-
-
-_DIGEST_SIZE = len(_digest_and_end("0" * 64))
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -70,11 +60,9 @@ class Document(Value):
     """A value that is stored as a JSON file of its own.
 
     :cvar LARGE: longer JSON is stored as gzip; None: never.
-    :cvar OWN_DIGEST: it ends with its digest: no other document, and no key, has it.
     """
 
     LARGE: ClassVar[int | None] = None
-    OWN_DIGEST: ClassVar[bool] = False
     _stored: bytes | None = PrivateAttr(default=None)
 
     def to_json(self) -> bytes:
@@ -83,10 +71,8 @@ class Document(Value):
         return self.model_dump_json(indent=2).encode() + b"\n"
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store: the JSON with its own digest, or gzip of it without a time, if it is large."""
+        """Return the bytes to store: the JSON, or gzip of it without a time, if it is large."""
         data = self.to_json()
-        if self.OWN_DIGEST:
-            data = data.removesuffix(_END) + _digest_and_end(hashlib.sha256(data).hexdigest())
         return data if self.LARGE is None or len(data) <= self.LARGE else gzip.compress(data, 6, mtime=0)
 
     @classmethod
@@ -95,17 +81,12 @@ class Document(Value):
 
         :param data: as `to_bytes` gives it: JSON, or gzip of it.
         :param name: the document's place, for messages.
-        :raises DocumentError: the data is not JSON, or not this kind of document, or was changed.
+        :raises DocumentError: the data is not JSON, or not this kind of document.
         """
         try:
             data = gzip.decompress(data) if data.startswith(GZIP) else data
         except (EOFError, OSError, zlib.error) as error:
             raise cls._unreadable(name, f"not gzip: {error}") from error
-        # Those of 1.0.0 and earlier have none.
-        if cls.OWN_DIGEST and (own := _DIGEST_AND_END.fullmatch(data, max(0, len(data) - _DIGEST_SIZE))):
-            data = data[: own.start()] + _END
-            if hashlib.sha256(data).hexdigest() != own[1].decode():
-                raise cls._unreadable(name, "its content does not have the digest at its end, so it was changed")
         try:
             document = cls.model_validate_json(data, strict=True)
         except ValidationError as error:
@@ -124,7 +105,7 @@ class Document(Value):
 
     @property
     def digest(self) -> str:
-        """SHA-256 in hex of the JSON without this digest: of the bytes that were read, else of those to be written."""
+        """SHA-256 of the document's JSON in hex: the bytes that were read, else those that will be written."""
         return hashlib.sha256(self._stored or self.to_json()).hexdigest()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

@@ -18,7 +18,7 @@ from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import succeeded
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
-from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, DAMAGE_LEFT, FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, DAMAGE_LEFT, FIGURES
 
 log = logging.getLogger(__name__)
 # The XCom with the attempt whose alert was sent.

@@ -18,9 +18,9 @@ from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.alerts.cause import actions_of, cause_of, cut_cause, reason_of
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import interval_of
+from kafka_archiver.orchestration.dag_run.xcoms import PLAN
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.work.backlog import unsettled_runs

@@ -140,7 +140,7 @@ def _adopted_lines(name: str) -> Iterator[bytes] | None:
     """Return the lines of an object that another tool wrote; None: no archive has adopted it."""
     from kafka_archiver.orchestration.connections import open_ledger
     from kafka_archiver.reader.adopted import adopted_object, object_rows
-    from kafka_archiver.reader.lines import json_lines
+    from kafka_archiver.reader.lookup import json_lines
     from kafka_archiver.values.ranges import TopicPartition
 
     for archive, key in _places(name):

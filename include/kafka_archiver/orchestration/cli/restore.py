@@ -19,11 +19,10 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option, positive
-from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.output import in_audit_log, report_errors
 from kafka_archiver.orchestration.terminal.stdout import say
 from kafka_archiver.values.documents import isoformat
 

@@ -14,7 +14,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.advice import fill, replay_all
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.messages.wording import count, span
-from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER
+from kafka_archiver.orchestration.cli.completion import ALL, ANSWER
 from kafka_archiver.orchestration.terminal.dialog import announce_wait
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option, positive
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, print_answer

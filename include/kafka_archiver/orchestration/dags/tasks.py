@@ -15,7 +15,7 @@ from kafka_archiver.jobs.registry import document_type
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, request_of
-from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
+from kafka_archiver.orchestration.dag_run.gate import runs_in_the_middle
 from kafka_archiver.orchestration.dag_run.params import (
     Rebuild,
     checked_run,
@@ -26,8 +26,7 @@ from kafka_archiver.orchestration.dag_run.params import (
     with_params,
 )
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
-from kafka_archiver.orchestration.dag_run.work import work_of
-from kafka_archiver.orchestration.dag_run.xcom_keys import DAMAGE_LEFT, FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import DAMAGE_LEFT, FIGURES, PLAN, work_of
 from kafka_archiver.orchestration.dags.assets import (
     announce,
     announce_days,

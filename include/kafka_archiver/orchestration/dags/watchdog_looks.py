@@ -128,7 +128,7 @@ class Watchdog:
     def _report(self, archive: Archive, watched: WatchedArchive | None, error: str | None) -> None:
         name, link = archive.archive, self._link
         incidents = self._incidents_of(name, archive.alerts)
-        incidents.report("wrong_file", error, watchdog_texts.wrong_file(name, error or "", link))
+        self._wrong_file(incidents, name, error)
         incidents.report("gone", None, watchdog_texts.gone(name, "", link))
         if watched is None:
             return
@@ -180,16 +180,15 @@ class Watchdog:
             if isinstance(error, WrongFileError) and error.archive in archives.valid
         }
         for name, error in {**wrong, **copies}.items():
-            self._incidents_of(name, self._last_alerts(name)).report(
-                "wrong_file", error, watchdog_texts.wrong_file(name, error, self._link)
-            )
+            self._wrong_file(self._incidents_of(name, self._last_alerts(name)), name, error)
         unknown = {name for name in wrong if name not in self._memory.archives} | set(copies)
         for name in set(self._memory.files) - unknown - set(archives.valid) - set(wrong):
             # The file is right, or gone.
-            self._incidents_of(name, Alerts()).report(
-                "wrong_file", None, watchdog_texts.wrong_file(name, "", self._link)
-            )
+            self._wrong_file(self._incidents_of(name, Alerts()), name, None)
         self._memory.files = sorted(unknown)
+
+    def _wrong_file(self, incidents: "_OpenIncidents", name: str, error: str | None) -> None:
+        incidents.report("wrong_file", error, watchdog_texts.wrong_file(name, error or "", self._link))
 
     def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
         failures = []
@@ -206,7 +205,7 @@ class Watchdog:
                 del self._memory.archives[name]
                 continue
             incidents = self._incidents_of(name, self._last_alerts(name))
-            incidents.report("wrong_file", None, watchdog_texts.wrong_file(name, "", self._link))
+            self._wrong_file(incidents, name, None)
             incidents.report("gone", "gone", watchdog_texts.gone(name, file, self._link))
         return failures
 
@@ -216,7 +215,7 @@ class Watchdog:
         receivers = (receiver for name in self._memory.archives for receiver in self._last_alerts(name).on_failure)
         by_name = {name_of(receiver): receiver for receiver in receivers}
         incidents = self._incidents_of(FOLDER, Alerts(on_failure=tuple(by_name.values())))
-        incidents.report("wrong_file", error or None, watchdog_texts.wrong_file(FOLDER, error, self._link))
+        self._wrong_file(incidents, FOLDER, error or None)
         return bool(error)
 
     def _last_alerts(self, name: str) -> Alerts:

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 from airflow.jobs.job import most_recent_job
 from airflow.models import DagModel, DagRun
 from airflow.models.taskinstance import TaskInstance
-from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from kafka_archiver.orchestration.alerts.cause import CAUSE
-from kafka_archiver.orchestration.metadata.database import ENDED, FOLLOWING_SECONDS, UNFINISHED, retry_while_down
+from kafka_archiver.orchestration.metadata.database import ENDED, FOLLOWING_SECONDS, UNFINISHED, retry_while_down, xcoms
 
 _POLL_SECONDS = 3
 
@@ -61,8 +60,7 @@ def _look(dag_id: str, run_id: str) -> tuple[str, list[_Task], list[str]]:
 
 def causes(dag_id: str, run_id: str, session: Session) -> dict[str, dict[str, Any]]:
     """Return the causes that the failed tasks of a DAG run have recorded, by task; see `alerts.cause`."""
-    left = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
-    return {x.task_id: XComModel.deserialize_value(x) for x in session.scalars(left)}
+    return {task: cause for (_, task, _), cause in xcoms(session, dag_id, [run_id], CAUSE).items()}
 
 
 def report_failures(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:

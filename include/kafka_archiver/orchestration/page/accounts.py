@@ -132,7 +132,17 @@ def of_dag_run(request: Request, name: ArchiveOfDag, details: PageDetails, dag: 
         return _elsewhere(request)
     if dag != dag_id(name):
         return _redirect(request, f"/archives/{quote(name)}")
-    work = planned_work_of(dag, run_id)
+    return _show_dag_run(request, details, name, run_id)
+
+
+@router.get("/archives/{name}/dag-runs/{run_id:path}")
+def dag_run_page(request: Request, archive: ShownArchive, details: PageDetails, run_id: str) -> Response:
+    """Show the accounts of the runs that a DAG run of an archive works on."""
+    return _show_dag_run(request, details, archive.archive, run_id)
+
+
+def _show_dag_run(request: Request, details: Details, name: str, run_id: str) -> Response:
+    work = planned_work_of(dag_id(name), run_id)
     return _show(request, details, name, work.runs if work else (), f"DAG run {run_id}")
 
 

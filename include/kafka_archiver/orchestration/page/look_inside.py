@@ -29,8 +29,7 @@ from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.shown_record import ShownRecord
 from kafka_archiver.orchestration.page.views import require_hour
-from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import DeadLetterError, Lookup, record_place
+from kafka_archiver.reader.lookup import DeadLetterError, Lookup, json_lines, record_place
 from kafka_archiver.records.formats.dead_letter import first_lines
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
@@ -77,7 +76,7 @@ def records(request: Request, who: Visitor, archive: OpenArchive, name: str, at:
     return render(
         request, "records.html", 400 if error else 200,
         name=name, title=title, command=command, records=shown, error=error, hour=None,
-        at=at, count=count, earlier=earlier, later=later, beside=beside,
+        at=at, count=count, earlier=earlier, later=later, beside=beside, store=archive.store.url.rstrip("/"),
     )  # fmt: skip
 
 
@@ -101,7 +100,7 @@ def dead_letters(
     title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", _print_command(archive, key)
     return render(
         request, "records.html", name=name, title=title, command=command, records=shown, error=error, hour=start,
-        at="", count=0, earlier="", later="", beside="",
+        at="", count=0, earlier="", later="", beside="", store=archive.store.url.rstrip("/"),
     )  # fmt: skip
 
 
@@ -110,8 +109,18 @@ def _address(place: TopicPartition, offset: int) -> str:
 
 
 def _records(archive: Archive, place: TopicPartition, offset: int, count: int) -> Iterator[ShownRecord]:
-    for batch in Lookup(open_for_page(archive).ledger, place).records(offset, count):
-        yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
+    for batch, entries in Lookup(open_for_page(archive).ledger, place).located(offset, count):
+        for line, entry in zip(json_lines(batch, place).splitlines(), entries, strict=True):
+            yield _stored(line, entry)
+
+
+def _stored(line: bytes, entry: ObjectEntry | None) -> ShownRecord:
+    """Return a record with the object that has it."""
+    record = ShownRecord.of(line)
+    if entry is None:
+        return record
+    hour = next(iter(entry.hours)) if len(entry.hours) == 1 else None
+    return record._replace(key=entry.key, hour=None if hour is None else hour_start(hour))
 
 
 def _letters_address(entry: ObjectEntry) -> str:
@@ -129,7 +138,7 @@ def _letters(archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
     head = open_for_page(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")
-    yield from map(ShownRecord.of, first_lines(head, _TEXT))
+    yield from (_stored(line, entry) for line in first_lines(head, _TEXT))
 
 
 def _letters_at(archive: Archive, entry: ObjectEntry, offset: int) -> list[ShownRecord]:

@@ -4,6 +4,7 @@ import logging
 import resource
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,7 @@ from kafka_archiver.jobs.base import JobDocument
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.orchestration.connections import NamedConnection, endpoints, find_connection, open_archive
 from kafka_archiver.orchestration.dag_run.params import with_params
-from kafka_archiver.orchestration.dag_run.work import work_of
-from kafka_archiver.orchestration.dag_run.xcom_keys import CPU, PROGRESS
+from kafka_archiver.orchestration.dag_run.xcoms import CPU, PROGRESS, work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.links import Application, ManifestLink, PlanLink, SparkLink, spark_address
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package
@@ -83,26 +83,38 @@ class ArchiveOperator(SparkSubmitOperator):
         work = work_of(context)
         if not work.archive:
             raise AirflowSkipException("there are no offsets to read")
-        # Without a connection, the hook would use the master `yarn`.
-        find_connection(NamedConnection(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
+        self.require_connection()
         archive = with_params(self._archive, context["params"])
+
+        def submit_run(run: str) -> None:
+            self.run = run
+            self._runs.append(run)
+            self.submit(context, partial(self.hook, archive, run), run)
+
+        before = _cpu_of_children()
+        archive_runs(open_archive(archive), work, submit_run)
+        context["ti"].xcom_push(CPU, round(_cpu_of_children() - before, 2))
+
+    def require_connection(self) -> None:
+        """Check that the Spark connection exists: without one, the hook would use the master `yarn`."""
+        find_connection(NamedConnection(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
+
+    def submit(self, context: Context, make_hook: Callable[[Path, int], SubmitHook], name: str) -> None:
+        """Submit one job. The page finds its Spark application and its progress.
+
+        :param make_hook: from the folder of the job's files, and its lock.
+        :param name: of the run or restore that it works on.
+        """
 
         def keep_application(application: Application) -> None:
             self._application = application
             context["ti"].xcom_push(SparkLink.xcom_key, self.spark_address(running=True))
 
-        def submit(run: str) -> None:
-            self.run = run
-            self._runs.append(run)
-            with locked_directory(None) as (folder, lock):
-                self._hook = self.hook(archive, run, folder, lock)
-                self._hook.on_application = keep_application
-                self._hook.on_progress = progress_keeper(context["ti"], run)
-                super(ArchiveOperator, self).execute(context)
-
-        before = _cpu_of_children()
-        archive_runs(open_archive(archive), work, submit)
-        context["ti"].xcom_push(CPU, round(_cpu_of_children() - before, 2))
+        with locked_directory(None) as (folder, lock):
+            self._hook = make_hook(folder, lock)
+            self._hook.on_application = keep_application
+            self._hook.on_progress = progress_keeper(context["ti"], name)
+            super().execute(context)
 
     def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
         """Return spark-submit for a run, with the package and its temporary files in `folder`."""

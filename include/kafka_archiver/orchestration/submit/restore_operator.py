@@ -1,21 +1,20 @@
 """The tasks `restore` and `verify`: one spark-submit for a step of a restore."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
 
 from kafka_archiver.config import Archive
 from kafka_archiver.jobs.registry import document_type
 from kafka_archiver.jobs.restore import RestoreStep
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.orchestration.connections import NamedConnection, find_connection, target_endpoints
-from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.connections import target_endpoints
 from kafka_archiver.orchestration.dag_run.restore_form import allowed
-from kafka_archiver.orchestration.submit.links import Application, SparkLink
-from kafka_archiver.orchestration.submit.operator import ArchiveOperator, progress_keeper
-from kafka_archiver.records.writer.disk import locked_directory
+from kafka_archiver.orchestration.dag_run.xcoms import PLAN
+from kafka_archiver.orchestration.submit.links import SparkLink
+from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 
 
 class RestoreOperator(ArchiveOperator):
@@ -34,20 +33,11 @@ class RestoreOperator(ArchiveOperator):
 
     def execute(self, context: Context) -> None:
         """Submit the job."""
-        find_connection(NamedConnection(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
+        self.require_connection()
         params = context["params"]
         clients = target_endpoints(self._archive, params.get("to"))
         arguments = [restore_of(context), self._step, *allowed(params)]
-
-        def keep_application(application: Application) -> None:
-            self._application = application
-            context["ti"].xcom_push(SparkLink.xcom_key, self.spark_address(running=True))
-
-        with locked_directory(None) as (folder, lock):
-            self._hook = self._submission(self._archive, clients, arguments, folder, lock)
-            self._hook.on_application = keep_application
-            self._hook.on_progress = progress_keeper(context["ti"], arguments[0])
-            SparkSubmitOperator.execute(self, context)
+        self.submit(context, partial(self._submission, self._archive, clients, arguments), arguments[0])
 
 
 def restore_of(context: Any) -> str:

@@ -21,7 +21,7 @@ MOST_BYTES = 2**31 - 1
 DEEPEST = 64
 _ALIGNED = 64
 # A column gets so much more memory than it needed so far, in proportion.
-_SPARE = 1.25
+_SPARE = 1.125
 _ASCII = 0x80
 
 

@@ -37,7 +37,7 @@ def _derive_each(ledger: Ledger) -> Iterator[str]:
         for hour in sorted({*ledger.hours(), *table.hours()}, key=lambda hour: -1 if hour is None else hour):
             yield from _mend_proof(ledger, table, hour, replay.progress.settled)
     if replay.progress.settled and stored != replay.progress:
-        key, data = progress_document(ledger.archive), replay.progress.to_bytes()
+        key, data = progress_document(ledger.archive), replay.progress.to_json()
         if ledger.store.create(key, data) if before is None else ledger.store.replace(key, data, before.etag):
             yield key
 
@@ -74,10 +74,9 @@ def _settle_again(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
         )
     change = load_settling(ledger, replay.progress, plan, commit)
     settled = replay.settle(plan, commit, change.manifest, change.superseded, ahead=False)
-    key = _settled_key(ledger, plan.run)
-    # Documents of earlier releases are without a digest.
-    if ledger.store.get(key) not in (settled.to_bytes(), settled.to_json()):
-        ledger.store.put(key, settled.to_bytes())
+    key, data = _settled_key(ledger, plan.run), settled.to_json()
+    if ledger.store.get(key) != data:
+        ledger.store.put(key, data)
         yield key
 
 
