@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from kafka_archiver.model.layouts.registry import hours_by_path
 from kafka_archiver.model.object_keys import is_dead_letter, revision_in
 from kafka_archiver.model.plan import Choices, Chunk, Plan
-from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, Count, Size, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.values.ranges import Range
 
@@ -43,7 +43,7 @@ class ObjectEntry(Value):
     chunk_start: int
     path: str
     rows: Count
-    bytes: Annotated[int, Field(gt=0)]
+    bytes: Size
     checksum: str
     etag: str
     first_offset: int
@@ -289,9 +289,10 @@ class Manifest(ArchiveDocument):
 
 def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     """The reasons why the manifest is not an account of the plan; empty if it is one."""
-    problems: list[str] = []
     if manifest.plan_digest != plan.digest:
-        problems.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
+        # A changed plan may have any number of chunks.
+        return [f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}"]
+    problems: list[str] = []
     planned = {*map(str, plan.chunks()), *map(str, plan.lost_chunks())}
     accounted = {str(a.chunk) for a in manifest.chunks}
     problems += [f"no account of {c}" for c in sorted(planned - accounted)]
