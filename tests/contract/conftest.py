@@ -15,8 +15,16 @@ OpenStore = Callable[[str], Store]
 
 STORES = ("memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3", "az")
 # What is true of the protocol is true of its users: they are tested on the stores that they can tell apart.
-BY_MODULE = {"test_store": STORES, "test_ledger": ("memory", "s3", "az")}
-OF_OTHERS = ("memory", "memory, neither", "s3")
+BY_MODULE = {
+    "test_store": STORES,
+    "test_ledger": ("memory", "s3", "az"),
+    "test_adopted": ("memory", "s3"),
+    "test_claims": ("memory", "s3"),
+    "test_clean_up": ("memory", "s3"),
+    "test_encrypted": ("memory", "s3"),
+}
+# integration/test_audit.py audits on a real server.
+OF_OTHERS = ("memory", "memory, neither")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -19,8 +19,7 @@ from kafka_archiver.model.adopted import Adoption, Tool
 from kafka_archiver.model.object_keys import adoption_document
 from kafka_archiver.model.restore import RestoreOptions, RestorePlan, RestoreSelection
 from kafka_archiver.reader.archive import ArchiveReader
-from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import Lookup
+from kafka_archiver.reader.lookup import Lookup, json_lines
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition

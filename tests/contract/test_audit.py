@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.audit.inspection import listing, publish
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import ColdObjectError, IntegrityError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.object_keys import (
@@ -758,3 +758,29 @@ def test_an_audit_that_slept_hides_nothing_of_what_a_later_one_has_found(lake: L
     lake.store.put(key, b"{")
     publish(lake.store, slept)
     assert lake.store.get(key) == slept.to_json()
+
+
+@IN_MEMORY
+def test_a_cold_object_hides_no_damage_of_others_and_stays_wrong_if_it_was(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold, damaged = lake.stored()[0], lake.stored()[-1]
+    real = type(lake.store).read
+    unreadable = {cold}
+
+    def read(self: Store, key: str, start: int, length: int) -> bytes | None:
+        if key in unreadable:
+            raise ColdObjectError(f"{key} must be restored")
+        return real(self, key, start, length)
+
+    monkeypatch.setattr(type(lake.store), "read", read)
+    report = lake.audit(deep=True)
+    assert (report.verdict, [(f.kind, f.subject) for f in report.findings]) == ("clean", [("content-cold", cold)])
+    data = lake.store.get(damaged) or b""
+    lake.store.put(damaged, bytes([data[0] ^ 1]) + data[1:])
+    report = lake.audit(deep=True)
+    assert {f.subject: f.kind for f in report.findings} == {cold: "content-cold", damaged: "content-wrong"}
+    publish(lake.store, report)
+    unreadable.add(damaged)
+    for deep in False, True:
+        assert ("content-wrong", damaged) in {(f.kind, f.subject) for f in lake.audit(deep=deep).findings}

@@ -50,7 +50,7 @@ def problems(case: Case, data: bytes) -> list[str]:
 
 
 @every_case
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     seed=st.integers(0, 2**32), count=st.sampled_from([1, 1, 1, 2, 8]), place=st.sampled_from(["all", "first", "last"])
 )

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
-from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import Lookup
+from kafka_archiver.reader.lookup import Lookup, json_lines
 from kafka_archiver.reader.metered import Metered
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
@@ -51,6 +50,11 @@ def test_each_offset_gives_its_record_or_what_became_of_it(store: dict[str, Any]
         records(lake, 12)
     for count in (2, 5, 100):
         assert [row["offset"] for row in records(lake, 2, count)] == [n for n in EXPECTED if n >= 2][:count]
+        for batch, entries in Lookup(lake.ledger, P0).located(2, count):
+            for offset, entry in zip(batch.column("offset").to_pylist(), entries, strict=True):
+                assert entry
+                assert to_ms(FIRST) // HOUR + offset % 3 in entry.hours
+                assert entry.first_offset <= offset <= entry.last_offset
 
 
 def noise(offset: int) -> bytes:

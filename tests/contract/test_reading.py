@@ -249,6 +249,7 @@ def test_a_plan_that_is_not_the_committed_one_is_refused() -> None:
     ask = [partial(reader(lake).read, "orders"), partial(reader(lake).read, "orders", "2026-11-20T00")]
     ask.append(partial(Lookup(lake.ledger, P0).records, 7))
     ask.append(lambda: gather(lake.ledger, RestoreSelection(topics=("orders",))).runs)
+    empty = lake.planned(run).model_copy(update={"partitions": ()}).to_bytes()
     # All records and a restore are asked for by the line, those of an hour and one record by the run's own documents.
     refusals = {
         line_document(lake.name, 1): [True, False, False, True],
@@ -261,6 +262,8 @@ def test_a_plan_that_is_not_the_committed_one_is_refused() -> None:
             lake.store.put(key, whole.replace(before, after, 1))
             assert [answer(function) for function in ask] == refused
         lake.store.put(key, whole)
+    lake.store.put(line_document(lake.name, 1), empty)
+    assert [answer(ask[0]), answer(ask[3])] == [True, True]
 
 
 def answer(function: Callable[[], Iterable[Any]]) -> bool:

@@ -10,7 +10,7 @@ import fastavro
 import pytest
 
 from kafka_archiver.config.decoding import Decoding
-from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.records.decode.frames import schema_id

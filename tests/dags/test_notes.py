@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.orchestration.alerts.cause import CAUSE
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.xcom_keys import FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import FIGURES
 from scripts.stack.paths import ROOT
 from tests.dags.conftest import Session
 

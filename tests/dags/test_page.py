@@ -41,10 +41,10 @@ from kafka_archiver.model.restore import (
 )
 from kafka_archiver.orchestration.cli.acknowledge import acknowledge
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.page import details, last_of
+from kafka_archiver.orchestration.page import details, documents
+from kafka_archiver.orchestration.page.access import csrf_token
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
-from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
@@ -415,6 +415,7 @@ def test_a_finding_is_accepted_by_name_after_a_question_and_the_page_says_who(
     after = client.get(answer.headers["location"]).text
     assert "Accepted by some user at " in after
     assert ">Accept that there was no audit</button>" not in after
+    assert f"finding: {name}, why: no room for one</td>" in after
     assert confs(session) == []
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_acknowledge")).all()
@@ -486,7 +487,7 @@ def test_without_the_forms_own_token_nothing_is_done(
         kind
     ]
     if kind == "old":
-        monkeypatch.setattr("kafka_archiver.orchestration.page.csrf.GOOD", -1)
+        monkeypatch.setattr("kafka_archiver.orchestration.page.access.GOOD", -1)
     answer = client.post(DO + "run", data={"csrf": token}, headers=OURS)
     assert (answer.status_code, "open the page again" in answer.text) == (403, True)
     assert confs(session) == []
@@ -564,7 +565,7 @@ def test_the_list_s_figures_lead_to_what_is_behind_them(page: Page, monkeypatch:
         (None, "#figures", "#figures"),
         (letter, "/hours/2026-11-21T05#reasons", "/hours/2026-11-21T05/dead-letters?key=_dead_letter%2Fa%20b"),
     ):
-        monkeypatch.setattr(last_of, "_last_letters", lambda _, letters=letters: letters)
+        monkeypatch.setattr(documents, "_last_letters", lambda _, letters=letters: letters)
         assert client.get(f"{at}/dead-letters").headers["location"] == f"{at}{viewed}"
         assert page.user("user").get(f"{at}/dead-letters").headers["location"] == f"{at}{looked_at}"
     assert page.user(None).get(f"{at}/dead-letters").status_code == 404
@@ -580,6 +581,9 @@ def test_the_list_s_search_leads_to_an_hour_or_record_or_asks_of_which_archive(p
     assert led(f"orders {hour(2).id}") == f"{at}/runs/{hour(2).id}"
     assert led("orders+3@12345") == f"{at}/records?at=orders%2B3%4012345"
     assert led("orders") == "None"
+    assert led("scheduled__2026-11-20T02:00:00+00:00").startswith(f"{at}/dag-runs/scheduled__")
+    assert "Account of DAG run manual__1" in client.get(f"{at}/dag-runs/manual__1").text
+    assert "No archive's name has “&lt;b&gt;” in it, and it is no hour" in client.get("/archiver/?q=<b>").text
     assert "has topic &lt;b&gt;." in client.get(f"/archiver/?q={quote('<b>+3@1')}").text
     assert "No archive that you may see has topic clicks." in client.get(f"/archiver/?q={quote('clicks+3@1')}").text
     (orders.parent / "other.yaml").write_text(orders.read_text().replace("archive: orders", "archive: other"))
@@ -759,8 +763,10 @@ def test_an_hour_has_its_proof_and_no_button_that_can_do_nothing(page: Page, con
     assert f'<a href="{path}/proof">Proof</a>: <code>{context.store.url}/_ledger/orders/hours/' in text
     assert page.user("viewer").get(f"{path}/proof").content == proof.to_json()
     assert (">Rebuild</button>" in text, ">Backfill</button>" in text) == (True, False)
-    unknown = page.user("user").get("/archiver/archives/orders/hours/2027-11-20T02")
+    unknown = page.user("user").get("/archiver/archives/orders/hours/2025-11-20T02")
     assert (">Rebuild</button>" in unknown.text, ">Backfill</button>" in unknown.text) == (False, True)
+    future = page.user("user").get("/archiver/archives/orders/hours/2827-11-20T02").text
+    assert ("This hour has not begun yet." in future, ">Backfill</button>" in future) == (True, False)
     assert page.user("viewer").get("/archiver/archives/orders/hours/2027-11-20T02/proof").status_code == 404
     assert page.user(None).get(f"{path}/proof").status_code == 404
 
@@ -901,7 +907,9 @@ def test_airflows_tabs_show_the_archive_of_a_dag_and_the_accounts_of_a_dag_run(
     account = viewer.get("/archiver/dags/archive_orders/runs/manual__1").text
     assert "Run 20261120T020000Z" in account
     assert re.search(r"<strong>all</strong></th><td></td>\s*<td class=\"number\"><strong>6</strong>", account)
-    assert "planned nothing yet" in viewer.get("/archiver/dags/archive_orders/runs/manual__2").text
+    nothing = viewer.get("/archiver/dags/archive_orders/runs/manual__2").text
+    assert "planned nothing yet" in nothing
+    assert '<a href="/archiver/archives/orders#wrong">orders says why</a>' in nothing
     assert "Run 20261120T020000Z" in viewer.get("/archiver/archives/orders/runs/20261120T020000Z").text
     assert viewer.get("/archiver/archives/orders/runs/20200101T000000Z").text.count("has no run 20200101T000000Z") == 1
 
@@ -915,12 +923,16 @@ def test_a_year_is_a_table_of_days_each_with_the_state_of_its_worst_hour(page: P
     assert client.get("/archiver/archives/orders/year?last=0001-01-01").status_code == 200
 
 
-def test_the_page_lists_what_people_did(page: Page) -> None:
+def test_the_page_lists_what_people_did_and_not_what_they_had_shown(page: Page, session: Session) -> None:
     client = page.user("user")
+    with session() as opened:
+        extra = json.dumps({"full_command": "['airflow', 'dags', 'list-runs', 'archive_orders']"})
+        opened.add(Log(event="cli_dag_list_dag_runs", dag_id="archive_orders", owner="ann", extra=extra))
     assert do(client, "run").status_code == 303
     until(lambda: "Actions of people" in client.get("/archiver/archives/orders").text)
     text = client.get("/archiver/archives/orders").text
     assert re.search(r"<td>run</td><td class=\"words\">started: manual__", text)
+    assert "list-runs" not in text
 
 
 def test_a_command_that_changes_the_archive_is_among_what_people_did(
@@ -966,11 +978,12 @@ def test_a_dead_letter_looked_up_by_its_offset_is_shown_with_its_reason(
     def is_dead_letter(*_: Any) -> Any:
         raise DeadLetterError("orders[0] offset 1 is a dead letter", letter)
 
-    monkeypatch.setattr("kafka_archiver.reader.lookup.Lookup.records", is_dead_letter)
+    monkeypatch.setattr("kafka_archiver.reader.lookup.Lookup.located", is_dead_letter)
     answer = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
     shown = ("not JSON 1" in answer.text, "not JSON 0" in answer.text, 'role="alert"' in answer.text)
     assert (answer.status_code, *shown) == (200, True, False, False)
     assert f"<code>airflow archive print {context.store.url}/{letter.key}</code>" in answer.text
+    assert f'<dt>stored in</dt><dd><span class="mono">{context.store.url}/{letter.key}</span>' in answer.text
     assert 'orders/hours/2026-11-20T01/dead-letters?key=_dead_letter%2Forders%2F0.jsonl.gz">' in answer.text
     context.store.delete(letter.key)
     gone = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
@@ -1259,7 +1272,7 @@ def test_a_restore_is_asked_for_with_the_counts_of_its_dry_run_and_looks_dangero
         return []
 
     for name, stand_in in (("gather_facts", lambda *_: None), ("judge", judged)):
-        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+        monkeypatch.setattr(f"kafka_archiver.work.restore.prepare.{name}", stand_in)
     assert ">Show what it would write</button>" in client.get("/archiver/archives/orders/restores").text
     assert 'method="post"' not in page.user("viewer").get("/archiver/archives/orders/restores").text
     fields = {"rename": "orders=copy", "from": "2026-11-20T00:00", "until": "2026-11-20 03:00", "allow": "values_only"}
@@ -1297,9 +1310,9 @@ def test_the_question_of_a_restore_says_at_once_that_the_ledger_is_being_read(
         return gather(*_)
 
     monkeypatch.setattr("kafka_archiver.orchestration.page.details.QUESTION_PATIENCE", 0.01)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather", slow)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather_facts", lambda *_: None)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.judge", lambda *_: [])
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.gather", slow)
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.gather_facts", lambda *_: None)
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.judge", lambda *_: [])
     client, fields = page.user("user"), {"rename": "orders=copy", "allow": "values_only"}
     asking = do(client, "restore", fields).headers["location"]
     waiting = client.get(asking).text
@@ -1313,7 +1326,7 @@ def test_a_restore_that_the_target_is_not_ready_for_starts_nothing_and_says_what
 ) -> None:
     lacks = [problem("topic missing", "topic copy does not exist", Action("look", "make it"))]
     for name, stand_in in (("gather_facts", lambda *_: None), ("judge", lambda *_: lacks)):
-        monkeypatch.setattr(f"kafka_archiver.work.restore.forecast.{name}", stand_in)
+        monkeypatch.setattr(f"kafka_archiver.work.restore.prepare.{name}", stand_in)
     client = page.user("user")
     for fields, reason in (
         ({"rename": "orders=copy", "allow": "values_only"}, "topic copy does not exist"),
@@ -1353,7 +1366,7 @@ def test_the_restores_of_an_archive_are_listed_with_their_state(page: Page, cont
                 archive="orders", restore=name, plan_digest=plan_of_restore.digest, at=datetime.now(UTC),
                 verified=part.verified, partitions=(part,),
             )  # fmt: skip
-            context.ledger.put_restore_report(report, context.ledger.restore_report(name))
+            context.ledger.replace_of_restore(report, context.ledger.restore_report(name))
     page.refresh()
     text = page.user("viewer").get("/archiver/archives/orders/restores").text
     rows = re.findall(r'<th scope="row">(\w+)</th><td><span class="pill \w*">([\w ]+)</span>', text)

@@ -90,7 +90,7 @@ def words(archives: Path, tmp_path: Path, connection: AddConnection, monkeypatch
         monkeypatch.setattr(f"kafka_archiver.{opener}", lake.brokers)
     (tmp_path / "sink.json").write_text(json.dumps(SINK))
     monkeypatch.setattr("kafka_archiver.kafka.cluster.Cluster", lake.brokers)
-    monkeypatch.setattr("kafka_archiver.work.restore.forecast.gather_facts", facts_of_no_topics)
+    monkeypatch.setattr("kafka_archiver.work.restore.prepare.gather_facts", facts_of_no_topics)
     stored = f"{lake.store.url}/{lake.stored()[0]}"
     return {"object": stored, "store": lake.store.url, "run": hour(2).id, "topic": P0.topic, "folder": str(tmp_path)}
 

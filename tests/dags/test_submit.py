@@ -19,7 +19,7 @@ from kafka_archiver.jobs.endpoints import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.dag_run.xcom_keys import CPU
+from kafka_archiver.orchestration.dag_run.xcoms import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.operator import JOB
 from kafka_archiver.spark.failures import MARK

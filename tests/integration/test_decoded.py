@@ -123,7 +123,10 @@ def test_each_record_is_filed_by_its_own_schema_beside_its_decoded_headers(servi
     archiver.produce([*map(sent, range(40)), Record(0, DAY, None), *bad])
     work = archiver.plan(hour(0))
     registry.down = True
-    archiver.submitted(work)
+    if reader == "spark":
+        archiver.submitted(work)
+    else:
+        archiver.work(work, plain=True)
     assert archiver.account(hour(0)) == {"archived": 41, "dead_lettered": 2}
     [_, other, latest] = sorted(
         archiver.objects(), key=lambda key: (not key.startswith("_dead_letter/"), "+s" not in key)

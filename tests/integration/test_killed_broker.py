@@ -59,7 +59,7 @@ def test_requests_about_a_group_outlive_their_broker(broker: Kafka, tmp_path: Pa
         command = [sys.executable, "-c", ASKING, broker.bootstrap_servers, topic]
         asking = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT)
     try:
-        for _ in range(3):
+        for _ in range(2):
             answered, failed = answers("ok"), answers("error")
             until(lambda before=answered: asking.poll() is not None or answers("ok") > before + 10, seconds=60)
             broker.stop(grace=0)

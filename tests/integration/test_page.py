@@ -401,9 +401,11 @@ def test_each_question_of_an_operator_is_answered_within_two_clicks(visit: Any, 
     expect(page.locator("#problems details[open]:has-text('Accepted')")).to_contain_text("disk is gone")
     expect(page.locator("figcaption").first).to_contain_text(re.compile("yesterday [0-9,]+ records?"))
     expect(fact("Last audit")).to_contain_text("clean")
-    # 9. Show me one record.
+    # 9. Show me one record, and where it is stored.
     find(f"{scene.topic}+0@3")
     expect(page.locator("pre").first).to_contain_text("Kassel")
+    [address] = page.locator("dt:text-is('stored in') + dd .mono").first.all_inner_texts()
+    assert scene.store.head(address.removeprefix(f"s3://archive/{scene.name}/"))
     # 10. What was written in the last run?
     click(begin().locator("a[href*='/runs/']"))
     expect(page.locator("h1")).to_contain_text("Account of Run")

@@ -16,13 +16,12 @@ from kafka_archiver.model.restore import RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.values.intervals import from_ms
 from kafka_archiver.values.ranges import TopicPartition
-from kafka_archiver.work.restore.forecast import forecast
 from kafka_archiver.work.restore.groups import GroupMover, snapshot_of_groups, translate_groups, verified_map
 from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.partition_writer import PartitionWriter
 from kafka_archiver.work.restore.plan import plan_restore
-from kafka_archiver.work.restore.prepare import prepare
+from kafka_archiver.work.restore.prepare import forecast, prepare
 from kafka_archiver.work.restore.step import publish, published
 from kafka_archiver.work.restore.verify import PartitionReader
 from tests.support.archiver import Services, hour

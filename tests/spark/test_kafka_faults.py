@@ -111,11 +111,10 @@ def test_an_answer_that_was_damaged_once_is_read_again(
     assert archiver.etags() == undisturbed
 
 
-@both_readers
 def test_answers_that_are_always_damaged_are_never_archived(
-    way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path, reader: str
+    way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
-    archiver = archive(way, s3, topic, tmp_path, reader)
+    archiver = archive(way, s3, topic, tmp_path, "native")
     beyond = archiver.behind(brokers=way.proxy.brokers)
     way.proxy.corrupt(MARKER, times=1_000_000)
     with pytest.raises(Exception, match=r"CRC|crc|checksum|[Cc]orrupt") as caught:
@@ -130,14 +129,13 @@ def test_answers_that_are_always_damaged_are_never_archived(
     assert list(archiver.context.store.list_uploads("")) == []
 
 
-@both_readers
 def test_case_17_a_broker_that_is_killed_in_the_middle_and_comes_back(
-    way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path, reader: str
+    way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
-    # So deep that no path of a socket fits: Spark's reader does without.
+    # So deep that no path of a socket fits: Spark does without.
     directory = tmp_path / ("deep" * 20)
     directory.mkdir()
-    beyond = archive(way, s3, topic, directory, reader).behind(brokers=way.proxy.brokers)
+    beyond = archive(way, s3, topic, directory, "native").behind(brokers=way.proxy.brokers)
     work = beyond.plan(hour(3))
     way.proxy.hold([FETCH], first=3)
     job = beyond.start(work.archive)

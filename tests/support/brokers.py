@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.first_records import FirstRecord, LogEnd
 from kafka_archiver.kafka.groups import Position
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.values.ranges import Range, TopicPartition
 

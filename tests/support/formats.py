@@ -104,6 +104,8 @@ CASES = [
     if case.format in ("avro", "parquet") or case[:3:2] == ("jsonl", "value") or case.codec in ("none", "gzip", "zstd")
 ]
 RECORD_CASES = [case for case in CASES if case.content == "record"]
+# Of each format and content one codec, for what a codec does not change.
+ONE_CODEC = [case for case in CASES if case.codec == "zstd" or case.format == "block_gzip"]
 # For what takes long.
 FEW_TYPED = [case for case in TYPED_CASES if case.content == "both" and case.codec in ("none", "gzip")]
 
@@ -113,7 +115,9 @@ def each(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
 
 
-every_case, every_record_case = each(CASES), each(RECORD_CASES)
+every_case, every_record_case, one_codec = each(CASES), each(RECORD_CASES), each(ONE_CODEC)
+one_codec_of_records = each([case for case in ONE_CODEC if case in RECORD_CASES])
+one_codec_typed_too = each(ONE_CODEC + [case for case in FEW_TYPED if case.codec == "none"])
 every_combination, few_typed_too = each(ALL_CASES + TYPED_CASES), each(CASES + FEW_TYPED)
 
 TEXT = 'ü€😀 \u2028\u2029\x85 "quoted" \\ \b\t\x1f </script>'.encode()

@@ -11,9 +11,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, crc32
 from kafka_archiver.kafka.groups import Position
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.messages.kafka_tools import KafkaTools
 from kafka_archiver.model.plan import Chunk, Settings

@@ -1,4 +1,4 @@
-"""Tests of a C source in a process of its own, below the address and the undefined behaviour sanitizer."""
+"""Tests of C sources in a process of its own, below the address and the undefined behaviour sanitizer."""
 
 import os
 import subprocess
@@ -16,24 +16,31 @@ _FLAGS = (
 )
 
 
-def run_tests(source: Path, directory: Path, chosen: str, files: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run the chosen tests of some files with a sanitized binary of the source; skip where it cannot be compiled.
+def run_tests(
+    sources: Sequence[Path], directory: Path, chosen: str, files: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the chosen tests of some files with sanitized binaries of the sources; skip where these cannot be compiled.
 
     The memory is that of the system's malloc, whose ends the address sanitizer guards.
 
-    :param directory: an empty one, for the binary.
+    :param directory: an empty one, for the binaries.
     :param chosen: pytest's expression of names.
     """
     compiler = os.environ.get("CC") or "cc"
     preload = subprocess.check_output([compiler, "-print-file-name=libasan.so"], text=True).strip()
-    (directory / source.name).write_bytes(source.read_bytes())
-    try:
-        compile_source(directory / source.name, list(_FLAGS))
-    except OSError as error:
-        pytest.skip(str(error))
+    for source in sources:
+        (directory / source.name).write_bytes(source.read_bytes())
+        try:
+            compile_source(directory / source.name, list(_FLAGS))
+        except OSError as error:
+            pytest.skip(str(error))
+    # What is slowed down most is drawn least; the properties themselves have all their examples.
     (directory / "sanitized.py").write_text(
-        "from pathlib import Path\nfrom kafka_archiver.records.native import load\n"
+        "from pathlib import Path\nfrom hypothesis import settings\nfrom kafka_archiver.records.native import load\n"
         f"load.files = lambda _: Path({str(directory)!r})\n"
+        "def pytest_sessionstart():\n"
+        "    settings.register_profile('sanitized', settings.default, max_examples=25)\n"
+        "    settings.load_profile('sanitized')\n"
     )
     environment = os.environ | {
         "LD_PRELOAD": preload,

@@ -1,8 +1,6 @@
 """rows.c: `test_decode_avro` compares what it gives with Python; here is what it does to memory."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -17,15 +15,12 @@ from kafka_archiver.records.avro.compiled import compiled
 from kafka_archiver.records.avro.resolve import resolve
 from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.decode.avro import avro_decoder
-from kafka_archiver.records.rows import filled
 from kafka_archiver.records.rows.filled import CompiledRows
 from kafka_archiver.records.rows.library import library
 from kafka_archiver.records.vectors import bounds
-from tests.support import sanitized
 from tests.unit.test_decode_avro import encode, written
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(library() is None, reason="rows.c is not compiled")]
-ROWS = Path(filled.__file__).with_name("rows.c")
 
 
 def reading(schema: Any) -> CompiledRows | None:
@@ -80,14 +75,3 @@ def test_of_entries_with_one_key_the_last_one_counts_however_many_there_are(coun
     decoder = avro_decoder(Schema(kind="AVRO", text=json.dumps(schema)), {}, False, "value")
     column = decoder.decode(pa.array([encode(schema, entries), value], pa.binary())).column
     assert list(map(dict, column.to_pylist())) == [entries, entries | {"0": -1}]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD")
-def test_no_sanitizer_complains(tmp_path: Path) -> None:
-    """The same properties, with a sanitized binary."""
-    others = [str(Path(__file__).with_name(f"test_{name}.py")) for name in ("decode_avro", "json_rows")]
-    chosen = "too_small or one_key or no_record or both_give"
-    done = sanitized.run_tests(ROWS, tmp_path, chosen, [__file__, *others])
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout

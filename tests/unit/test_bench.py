@@ -1,9 +1,6 @@
 """The bench's pure parts: what it makes, what it reads, what it calculates. Nothing here measures time."""
 
-import json
-from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import pytest
@@ -13,8 +10,6 @@ from bench.compare import changes
 from bench.figures import Bare, Result
 from bench.job import JobRun
 from bench.orders import kinds
-from bench.records import MS_PER_HOUR, START, records, values
-from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
 from kafka_archiver.records.formats import names
@@ -54,13 +49,6 @@ def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
     assert RESULT.idle == pytest.approx(40 * 2 / 60)
     assert RESULT.other_processes == pytest.approx(15)
     assert RESULT.memory_per_core == 550 << 20
-
-
-def test_a_rate_needs_a_run_that_takes_longer_than_its_start() -> None:
-    hurried = Result(name="", run=_run(1, 1, wall=9.0), tiny=_run(1, 1, wall=10.0), cores=2)
-    assert hurried.rate is None
-    rows = {line[:40].strip(): line[40:].strip() for line in table({"": [hurried]}).splitlines()}
-    assert rows["records/s, start-up apart"] == "–"
 
 
 def test_the_table_has_a_column_a_scenario_with_the_medians_of_its_runs() -> None:
@@ -107,40 +95,6 @@ def test_only_what_both_runs_have_is_compared() -> None:
     shared = saved(10.0, 10.0, 10.0) | saved(5.0, 5.0, 5.0, name="140 B")
     assert {change.scenario for change in changes(saved(10.0), shared)} == {"1200 B"}
     assert [str(change)[:6] for change in changes(saved(10.0), saved(5.0))] == ["faster", "same  "]
-
-
-def test_figures_are_json() -> None:
-    figures = json.loads(json.dumps(RESULT.to_dict()))
-    assert figures["cpu_seconds_per_million"] == {"jvm": 10.0, "driver": 0.0, "workers": 5.0, "total": 15.0}
-    assert Usage.from_dict(figures["job"]) == RESULT.run.usage
-
-
-@pytest.mark.parametrize(("size", "low", "high"), [(1200, 1150, 1250), (140, 130, 150)])
-def test_values_are_json_of_their_size_each_another_and_always_the_same(size: int, low: int, high: int) -> None:
-    first = list(islice(values(size), 500))
-    assert first == list(islice(values(size), 500))
-    assert len({json.loads(value)["id"] for value in first}) == 500
-    assert low < sum(map(len, first)) / 500 < high
-
-
-def test_records_of_one_hour_are_in_its_order_and_those_of_many_come_at_once() -> None:
-    hour = list(records(400, 140, 1, 4))
-    assert [r.timestamp for r in hour] == sorted(r.timestamp for r in hour)
-    assert {(r.timestamp - START) // MS_PER_HOUR for r in hour} == {0}
-    assert {r.partition for r in hour} == set(range(4))
-    many = list(records(48 * 4, 140, 48, 4))
-    for partition in range(4):
-        hours = [(r.timestamp - START) // MS_PER_HOUR for r in many if r.partition == partition]
-        assert sorted(hours) == list(range(48))
-
-
-def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
-    assert Counter(r.partition for r in records(300, 140, 1, 4, skewed=True)) == {0: 270, 1: 10, 2: 10, 3: 10}
-
-
-def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
-    topics = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
-    assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(topics)
 
 
 def test_every_format_and_decoder_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,8 @@ from kafka_archiver.model.findings import Finding
 from kafka_archiver.planning.survey import OvertakenError
 from kafka_archiver.state.acknowledge import accept
 from kafka_archiver.state.status import ArchiveStatus, damage, status
-from kafka_archiver.state.status.condition import condition, observe
+from kafka_archiver.state.status.condition import condition, observe, of_transactions
 from kafka_archiver.state.status.facts import DagRun, Facts
-from kafka_archiver.state.status.open_transactions import of_transactions
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition

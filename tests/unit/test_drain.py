@@ -27,7 +27,6 @@ from kafka_archiver.records import vectors
 from kafka_archiver.records.native import load as loading
 from kafka_archiver.records.native.compile import compile_source
 from kafka_archiver.records.native.load import Binary
-from tests.support import sanitized
 from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
 
@@ -213,20 +212,6 @@ def test_another_major_version_of_librdkafka_is_refused(version: int, monkeypatc
 )
 def test_what_needs_python_of_confluent_kafka_is_left_to_it(properties: dict[str, object], possible: bool) -> None:
     assert is_possible({"group.id": "g", "check.crcs": True, **properties}) == possible
-
-
-@pytest.mark.slow
-@needs_binary
-@pytest.mark.skipif(sys.platform != "linux", reason="LD_PRELOAD")
-def test_no_sanitizer_complains(tmp_path: Path) -> None:
-    """The same properties, with a sanitized binary."""
-    chosen = "same_of_odd or cannot_hold or too_small or another_partition or given_back or where_the_first"
-    files = [__file__, str(Path(__file__).with_name("test_senders.py"))]
-    done = sanitized.run_tests(Path(native.__file__).with_name("drain.c"), tmp_path, chosen, files)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 passed" in done.stdout
-    [binary] = tmp_path.glob("drain-*.so")
-    assert binary.exists()
 
 
 @needs_binary

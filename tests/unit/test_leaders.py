@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.kafka import cluster
+from kafka_archiver.kafka import cluster, topics
 from kafka_archiver.kafka import leaders as module
 from kafka_archiver.kafka.leaders import BrokerNode, Leader, ask_leaders, at_leaders, leaders, majority_of
 from kafka_archiver.messages.errors import TransientError
@@ -81,9 +81,9 @@ def test_a_broker_that_knows_only_itself_is_not_the_cluster_if_the_connection_na
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone = SimpleNamespace(nodes=[SimpleNamespace(id=1, host="broker1", port=9092)])
-    monkeypatch.setattr(cluster.Cluster, "_description", lambda _: alone)
+    monkeypatch.setattr(cluster.Asking, "describe_cluster", lambda *_: alone)
     asked: list[str] = []
-    monkeypatch.setattr(cluster, "nodes_by_each", lambda _, addresses: asked.extend(addresses) or NODES)
+    monkeypatch.setattr(topics, "nodes_by_each", lambda _, addresses: asked.extend(addresses) or NODES)
     assert cluster.Cluster({"bootstrap.servers": "broker1:9092"}).nodes() == [ONE]
     assert not asked
     assert cluster.Cluster({"bootstrap.servers": "broker1:9092, broker2:9092"}).nodes() == NODES

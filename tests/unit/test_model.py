@@ -77,12 +77,13 @@ def places(how: str, begin: Callable[[], Model], attempt: Callable[[Model], None
 
 
 def test_every_committed_record_is_archived_exactly_once_whatever_happens() -> None:
-    run(Model, examples=90, steps=25)
+    run(Model, examples=60, steps=25)
 
 
 @pytest.mark.parametrize("how", [*HAPPENS, "recreate", "elect"])
 def test_a_run_may_be_killed_or_overtaken_at_each_of_its_calls(how: str) -> None:
-    for at in places(how, archive):
+    # What sleeps at each call is below, with more runs behind it.
+    for at in places(how, archive)[:: 2 if how == "freeze" else 1]:
         state = archive()
         go(state, fates=[(how, at)], again=at % 2 == 0)
         state.teardown()
@@ -112,7 +113,7 @@ def test_so_may_a_rebuild(how: str) -> None:
     def rebuild(state: Model, *fates: tuple[str, int], again: bool = True) -> None:
         state.rebuild(0, False, False, ALL_GOES, fates, again)
 
-    for at in places(how, settled, rebuild):
+    for at in places(how, settled, rebuild)[:: 2 if how == "freeze" else 1]:
         state = settled()
         rebuild(state, (how, at), again=at % 2 == 0)
         state.teardown()
@@ -140,9 +141,10 @@ def test_so_may_a_replay_of_dead_letters(how: str) -> None:
         state.teardown()
 
 
-@pytest.mark.parametrize("other", ["replay", "rebuild", "destroy", "scheduled"])
-def test_a_replay_of_dead_letters_may_sleep_while_others_go_on(other: str) -> None:
-    for at in places("freeze", lettered, replay):
+@pytest.mark.parametrize(("begin", "other"), enumerate(["replay", "rebuild", "destroy", "scheduled"]))
+def test_a_replay_of_dead_letters_may_sleep_while_others_go_on(begin: int, other: str) -> None:
+    # At each call two of the four happen.
+    for at in places("freeze", lettered, replay)[begin % 2 :: 2]:
         state = lettered()
         replay(state, ("freeze", at), give_up=True)
         if other == "replay":

@@ -1,7 +1,7 @@
 """What is typed into the list's search leads to an hour, a day, a record, a run or an object, or filters the names."""
 
 from datetime import datetime, timedelta
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,12 @@ def test_an_hour_is_written_as_the_page_and_the_documents_write_it(hour: datetim
 def test_a_day_and_a_run_are_of_the_archive_that_stands_before_them(hour: datetime, before: str, revision: int) -> None:
     day = (hour + timedelta(days=1)).date()
     run = run_name(run_id(hour), revision)
-    for text, path in ((f"{day}", f"?last={day}#hours"), (run, f"/runs/{run.replace('+', '%2B')}")):
+    in_airflow = f"scheduled__{hour.isoformat()}"
+    for text, path in (
+        (f"{day}", f"?last={day}#hours"),
+        (run, f"/runs/{run.replace('+', '%2B')}"),
+        (in_airflow, f"/dag-runs/{quote(in_airflow, safe='')}"),
+    ):
         target = target_of(f"{before}{text}", NAMES)
         if text not in NAMES or before:
             assert target
@@ -48,7 +53,9 @@ def test_a_record_and_an_object_s_key_lead_to_the_record(topic: str, partition: 
         assert parse_qs(urlsplit(target.path).query) == {"at": [record]}
 
 
-@pytest.mark.parametrize("text", ["", "ord", "orders", "2026-11-21", "2026-13-01", "2026-11-21T25", "orders 5", "+@"])
+@pytest.mark.parametrize(
+    "text", ["", "ord", "orders", "2026-11-21", "2026-13-01", "2026-11-21T25", "orders 5", "+@", "scheduled__"]
+)
 def test_everything_else_is_a_part_of_a_name(text: str) -> None:
     assert target_of(text, NAMES) is None
 

@@ -156,7 +156,7 @@ def test_what_became_of_the_groups_stays_beside_the_other_documents_of_the_resto
     offsets = map_of(plan, PLACES, 6)
     with pytest.raises(ConfigError, match="is not verified: groups are moved only then"):
         verified_map(archive.ledger, plan)
-    archive.ledger.put_restore_map(offsets, archive.ledger.restore_map("r"))
+    archive.ledger.replace_of_restore(offsets, archive.ledger.restore_map("r"))
     report = PartitionReport(
         topic="restored", partition=0, offsets=(0, 7), selected=6, written=6, records=6, markers=1, aborted=0,
         digest="d", expected_digest="d",
@@ -164,7 +164,7 @@ def test_what_became_of_the_groups_stays_beside_the_other_documents_of_the_resto
     whole = RestoreReport(
         archive="orders", restore="r", plan_digest=plan.digest, at=NOW, verified=True, partitions=(report,)
     )
-    archive.ledger.put_restore_report(whole, archive.ledger.restore_report("r"))
+    archive.ledger.replace_of_restore(whole, archive.ledger.restore_report("r"))
     cluster: Any = twin
     then = snapshot_of_groups(archive.ledger, 2, [".*"])
     for dry_run in (True, False, False):

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from kafka_archiver.messages.errors import ArchiverError
-from kafka_archiver.orchestration.alerts.message import SECTIONS, Kind, Message
+from kafka_archiver.orchestration.alerts.message import ROUTES, Kind, Message
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
@@ -25,14 +25,16 @@ def anchors(text: str) -> set[str]:
 
 
 def test_each_alert_leads_to_a_section_of_the_guide() -> None:
-    assert set(SECTIONS) == set(get_args(Kind))
-    assert set(SECTIONS.values()) <= anchors(ALERTS)
+    assert set(ROUTES) == set(get_args(Kind))
+    assert {section for section, _ in ROUTES.values()} <= anchors(ALERTS)
     message = Message(kind="loss", state="event", archive="orders", title="x")
     assert message.lines == ["Guide: docs/runbook/alerts.md#alert-records-were-lost"]
 
 
 def test_each_section_of_an_alert_belongs_to_one() -> None:
-    assert {anchor for anchor in anchors(ALERTS) if anchor.startswith("alert-")} == set(SECTIONS.values())
+    assert {anchor for anchor in anchors(ALERTS) if anchor.startswith("alert-")} == {
+        section for section, _ in ROUTES.values()
+    }
 
 
 def _named(text: str) -> set[str]:

@@ -69,18 +69,6 @@ def test_a_java_that_will_not_do_is_said(
         find_java()
 
 
-@pytest.mark.parametrize("version", ["17", "21", "25"])
-def test_the_home_is_what_java_itself_says_not_where_its_link_is(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_java(tmp_path, properties(version, home="/opt/a java"))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    java = find_java()
-    assert java.version == int(version)
-    assert java.executable == Path("/opt/a java/bin/java")
-
-
 def test_too_little_disk_is_one_line_with_what_is_needed_and_what_is_free(tmp_path: Path) -> None:
     with pytest.raises(StackError, match=r"1e\+06 GiB of free disk are needed below .*, but only [0-9.]+ GiB are free"):
         require_disk(tmp_path, needed_gib=1_000_000)

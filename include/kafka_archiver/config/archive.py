@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from kafka_archiver.config.alerts import Alerts
 from kafka_archiver.config.health import AuditSection, Health
-from kafka_archiver.config.properties import ConnectionId, Properties, kubernetes_name, no_secret_arguments
+from kafka_archiver.config.properties import (
+    ConnectionId,
+    KubernetesName,
+    Properties,
+    no_secret_arguments,
+)
 from kafka_archiver.config.section import Section, unknown_key
 from kafka_archiver.config.source import Source
 from kafka_archiver.config.store import StoreSection
@@ -28,11 +33,7 @@ _TEXT_FORMATS = ("jsonl", "text", "csv", "raw")
 class Spark(Section):
     """The settings of the job's submission.
 
-    `memory_bytes`: how much one task buffers before it spills to local disk. `record_seconds`,
-    `record_memory_bytes`: how long decoders and mappers may take for a record, and how much memory; 0: no limit. A
-    record that exceeds one alone goes by `policies.bad_record`. `kubernetes_secret`: the Secret from which the
-    driver reads the endpoints on Kubernetes, in deploy mode `cluster`. `history_url`: the address of Spark's
-    history server, for a button in Airflow's UI.
+    `record_seconds`, `record_memory_bytes`: a record that exceeds one alone goes by `policies.bad_record`.
     """
 
     connection: ConnectionId = "spark_default"
@@ -41,7 +42,7 @@ class Spark(Section):
     record_seconds: Annotated[int, Field(ge=0, le=86_400)] = 60
     record_memory_bytes: Annotated[int, Field(ge=0, le=1 << 50)] = 2 << 30
     history_url: Annotated[str, Field(pattern=r"^https?://[^@?#\s]+$")] | None = None
-    kubernetes_secret: Annotated[str, BeforeValidator(kubernetes_name)] | None = None
+    kubernetes_secret: KubernetesName | None = None
 
 
 class Policies(PolicyChoices, Section):

@@ -14,46 +14,32 @@ from kafka_archiver.messages.secrets import SECRET, SECRET_NAME
 from kafka_archiver.model.object_keys import RESERVED
 from kafka_archiver.model.stores import STORES, examples
 
-_ID = "the id of an Airflow connection"
+_ID, _CONNECTION = "the id of an Airflow connection", r"[\w./-]{1,250}"
 
 
 def _fault(expected: str) -> PydanticCustomError:
     return PydanticCustomError(SECRET, "{expected}", {"expected": expected})
 
 
-def _connection_id(expected: str) -> Callable[[Any], Any]:
+def _only(is_right: Callable[[Any], bool], expected: str) -> BeforeValidator:
     def check(value: Any) -> Any:
-        if not isinstance(value, str) or not re.fullmatch(r"[\w./-]{1,250}", value):
+        if not is_right(value):
             raise _fault(expected)
         return value
 
-    return check
+    return BeforeValidator(check)
 
 
-def _mapping(value: Any) -> Any:
-    if not isinstance(value, dict):
-        raise _fault("a mapping of properties")
-    return value
+def _matching(pattern: str, expected: str) -> BeforeValidator:
+    return _only(lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None, expected)
 
 
-def _name(value: Any) -> Any:
-    if not isinstance(value, str) or not re.fullmatch(r"[^\s:=]+", value):
-        raise _fault("the name of a property, without `:`, `=` and white space (is a space missing after the colon?)")
-    return value
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
 
 
-def _property(value: Any) -> Any:
-    if not isinstance(value, str | int | float):
-        raise _fault("text, a number, true or false")
-    return value
-
-
-def _option(value: Any) -> Any:
-    if not isinstance(value, str | int | float) and not (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    ):
-        raise _fault("text, a number, true, false, or a list of texts")
-    return value
+def _is_option(value: Any) -> bool:
+    return _is_plain(value) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
 
 
 def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
@@ -69,13 +55,6 @@ def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
         return value
 
     return check
-
-
-def kubernetes_name(value: Any) -> Any:
-    """A check of the name of a Kubernetes Secret; somebody may have put the secret itself there."""
-    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", value):
-        raise _fault("the name of a Kubernetes Secret (small letters, digits, `-` and `.`)")
-    return value
 
 
 def is_plain_address(url: str) -> bool:
@@ -112,25 +91,31 @@ def no_secret_arguments(conf: dict[str, Any]) -> dict[str, Any]:
     return conf
 
 
-ConnectionId = Annotated[str, BeforeValidator(_connection_id(_ID))]
-Properties = Annotated[
-    dict[
-        Annotated[str, BeforeValidator(_name)],
-        Annotated[str | int | float | bool, BeforeValidator(_property)],
-    ],
-    BeforeValidator(_mapping),
+ConnectionId = Annotated[str, _matching(_CONNECTION, _ID)]
+# Somebody may have put the secret itself there.
+KubernetesName = Annotated[
+    str,
+    _matching(
+        "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", "the name of a Kubernetes Secret (small letters, digits, `-` and `.`)"
+    ),
 ]
+_PropertyName = Annotated[
+    str,
+    _matching(
+        r"[^\s:=]+", "the name of a property, without `:`, `=` and white space (is a space missing after the colon?)"
+    ),
+]
+_MAPPING = _only(lambda value: isinstance(value, dict), "a mapping of properties")
+_Property = Annotated[str | int | float | bool, _only(_is_plain, "text, a number, true or false")]
+_Option = Annotated[
+    str | int | float | bool | list[str], _only(_is_option, "text, a number, true, false, or a list of texts")
+]
+Properties = Annotated[dict[_PropertyName, _Property], _MAPPING]
 # Like properties, but a value may also be a list of texts.
-Options = Annotated[
-    dict[
-        Annotated[str, BeforeValidator(_name)],
-        Annotated[str | int | float | bool | list[str], BeforeValidator(_option)],
-    ],
-    BeforeValidator(_mapping),
-]
+Options = Annotated[dict[_PropertyName, _Option], _MAPPING]
 # The brackets mark parts of pydantic's path that are not keys of the YAML.
 ConnectionOrProperties = Annotated[
-    Annotated[str, BeforeValidator(_connection_id(f"{_ID} or a mapping of properties")), Tag("[connection]")]
+    Annotated[str, _matching(_CONNECTION, f"{_ID} or a mapping of properties"), Tag("[connection]")]
     | Annotated[Properties, Tag("[properties]")],
     Discriminator(lambda value: "[properties]" if isinstance(value, dict) else "[connection]"),
 ]

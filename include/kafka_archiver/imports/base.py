@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partialmethod
 from typing import Any, Literal, NamedTuple
 
 from kafka_archiver.messages.secrets import SECRET_NAME, plain_url
@@ -105,25 +106,12 @@ class Keys:
         if key in self._values and key not in {note.key for note in self._notes}:
             self._notes.append(Note(kind, key, text))
 
-    def kept(self, key: str, target: str) -> None:
-        """The YAML says the same in `target`."""
-        self.note("kept", key, target)
-
-    def differs(self, key: str, why: str) -> None:
-        """The archiver does this in another way."""
-        self.note("differs", key, why)
-
-    def lacks(self, key: str, why: str) -> None:
-        """The archiver has nothing like it."""
-        self.note("lacks", key, why)
-
-    def by_hand(self, key: str, what: str) -> None:
-        """A person has to do it."""
-        self.note("by_hand", key, what)
-
-    def decide(self, key: str, what: str) -> None:
-        """Note what a person has to decide, because it is not the same here, or not known."""
-        self.note("decide", key, what)
+    # Each notes a key; see `Kind`.
+    kept = partialmethod(note, "kept")
+    differs = partialmethod(note, "differs")
+    lacks = partialmethod(note, "lacks")
+    by_hand = partialmethod(note, "by_hand")
+    decide = partialmethod(note, "decide")
 
     def remark(self, kind: Kind, text: str) -> None:
         """A note about no key."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
-from kafka_archiver.jobs.base import JobDocument
-from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.jobs.base import StoreJob
 from kafka_archiver.messages.policies import BadRecord, LostOffsets, ReadPolicies
 
 if TYPE_CHECKING:
@@ -18,20 +17,15 @@ if TYPE_CHECKING:
 Reader = Literal["auto", "spark", "native"]
 
 
-class ArchiveJob(JobDocument):
+class ArchiveJob(StoreJob):
     """The runs to archive, with limits and policies. It holds no secrets.
 
-    `store`: its URL. `requests`: what requests to the store have besides, as options of the store; not written if
-    none. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills. `max_paths`:
+    `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills. `max_paths`:
     how many paths one chunk may have. `record_seconds`, `record_memory_bytes`: the limits of decoders and mappers for
     a record; 0: none.
     """
 
     job: Literal["archive"] = "archive"
-    archive: str
-    store: str
-    # Pairs, because `to_argument` allows no braces within. Not written if there are none.
-    requests: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda requests: not requests)
     runs: Annotated[tuple[str, ...], Field(min_length=1)]
     reader: Reader
     memory_bytes: Annotated[int, Field(gt=0)]
@@ -45,9 +39,7 @@ class ArchiveJob(JobDocument):
     def of(cls, archive: "Archive", runs: Sequence[str]) -> Self:
         """The job for some runs of an archive, with its present policies."""
         return cls(
-            archive=archive.archive,
-            store=archive.store.url,
-            requests=tuple(archive.store.requests.items()),
+            **cls.of_store(archive),
             runs=tuple(runs),
             reader=archive.source.reader,
             memory_bytes=archive.spark.memory_bytes,
@@ -61,7 +53,3 @@ class ArchiveJob(JobDocument):
     def read_policies(self) -> ReadPolicies:
         """The policies that decide while a run is read."""
         return ReadPolicies.of(self.model_dump())
-
-    def options(self, endpoints: Endpoints) -> dict[str, str]:
-        """The options of the store. The endpoints may be a person's, who need not know what requests have besides."""
-        return {**endpoints.store, **dict(self.requests)}

@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
+from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.values.documents import Value
 
@@ -47,3 +48,26 @@ class JobDocument(Value, ABC):
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise ConfigError(f"{expected}; found {faults}") from None
+
+
+class StoreJob(JobDocument):
+    """A job on the store of an archive.
+
+    `store`: its URL. `requests`: what requests to the store have besides, as options of the store; not written if
+    none.
+    """
+
+    archive: str
+    store: str
+    # Pairs, because `to_argument` allows no braces within. Not written if there are none.
+    requests: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda requests: not requests)
+
+    @staticmethod
+    def of_store(archive: "Archive") -> dict[str, Any]:
+        """Return the fields of each job: the archive and its store."""
+        requests = tuple(archive.store.requests.items())
+        return {"archive": archive.archive, "store": archive.store.url, "requests": requests}
+
+    def options(self, endpoints: Endpoints) -> dict[str, str]:
+        """Return the options of the store. The endpoints may be a person's, who need not know of the requests'."""
+        return {**endpoints.store, **dict(self.requests)}

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import Field
-
-from kafka_archiver.jobs.base import JobDocument
-from kafka_archiver.jobs.endpoints import Endpoints
+from kafka_archiver.jobs.base import StoreJob
 from kafka_archiver.model.restore import Inexact
 
 if TYPE_CHECKING:
@@ -17,16 +14,13 @@ if TYPE_CHECKING:
 RestoreStep = Literal["write", "verify"]
 
 
-class RestoreJob(JobDocument):
+class RestoreJob(StoreJob):
     """A step of a restore whose plan is frozen. It holds no secrets; the endpoints' brokers are the target's.
 
-    `store`, `requests`: as of `ArchiveJob`. `allow`: what need not be exact, beside what the plan says.
+    `allow`: what need not be exact, beside what the plan says.
     """
 
     job: Literal["restore"] = "restore"
-    archive: str
-    store: str
-    requests: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda requests: not requests)
     restore: str
     step: RestoreStep
     allow: tuple[Inexact, ...] = ()
@@ -38,17 +32,4 @@ class RestoreJob(JobDocument):
         :param runs: the restore's name, the step, and what is allowed besides.
         """
         restore, step, *allow = runs
-        return cls.model_validate(
-            {
-                "archive": archive.archive,
-                "store": archive.store.url,
-                "requests": tuple(archive.store.requests.items()),
-                "restore": restore,
-                "step": step,
-                "allow": tuple(allow),
-            }
-        )
-
-    def options(self, endpoints: Endpoints) -> dict[str, str]:
-        """Return the options of the store."""
-        return {**endpoints.store, **dict(self.requests)}
+        return cls.model_validate({**cls.of_store(archive), "restore": restore, "step": step, "allow": tuple(allow)})

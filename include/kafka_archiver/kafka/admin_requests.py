@@ -74,6 +74,15 @@ class Asking:
             self._client.poll(0)
             raise self._complaints.translate(error.args[0], "list topics") from error
 
+    def describe_cluster(self, timeout: float) -> Any:
+        """The id and the brokers of the cluster. Parameters and errors as of `ask`."""
+        [answer] = self.ask(
+            lambda admin: {"": admin.describe_cluster(request_timeout=timeout)},
+            lambda _: "describe the cluster",
+            timeout,
+        )
+        return answer
+
     def ask(self, start: Start[Name, Result], what: Callable[[Name], str], timeout: float) -> list[Result]:
         """The results of the client's futures, in order. Retries while a coordinator is being elected or loaded.
 

@@ -1,39 +1,25 @@
-"""Reads topics, watermarks and the archive's group from the brokers; writes only the group's offsets.
+"""Reads logs and consumer groups from the brokers; writes only groups' offsets.
 
 Before a topic or records are called gone, `Cluster.look_anew` waits for `SESSION_SECONDS`; then the caller asks again.
 """
 
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import confluent_kafka
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ConfigSource, OffsetSpec  # type: ignore[attr-defined]
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka import IsolationLevel, KafkaError
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.kafka import groups, own_process
-from kafka_archiver.kafka.admin_requests import LISTEN_SECONDS, Asking, Name, Result, Start
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.admin_requests import Asking, Result
+from kafka_archiver.kafka.failures import code_of
 from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
-from kafka_archiver.kafka.java_properties import native_properties
-from kafka_archiver.kafka.leaders import (
-    BrokerNode,
-    Leader,
-    ask_leaders,
-    at_leaders,
-    described,
-    leaders,
-    majority_of,
-    names_of,
-    nodes_by_each,
-)
+from kafka_archiver.kafka.leaders import Leader, ask_leaders, at_leaders, leaders
 from kafka_archiver.kafka.times import times_behind
-from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError
-from kafka_archiver.messages.kafka_tools import KafkaTools
+from kafka_archiver.kafka.topics import Topics
+from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.values.ranges import TopicPartition
 
 # Longer than `broker.session.timeout.ms` (9 s) or `zookeeper.session.timeout.ms` (18 s) of most clusters.
@@ -46,45 +32,6 @@ _TRIES = 2
 _BROKERS = 3
 # What a client says of a topic or partition that is not in the metadata of the broker that it asked.
 _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-
-
-class Topic(NamedTuple):
-    """A topic as it is now; `id` changes when it is deleted and recreated."""
-
-    name: str
-    id: str
-    partitions: int
-
-    @property
-    def names(self) -> list[TopicPartition]:
-        """Its partitions."""
-        return [TopicPartition(self.name, number) for number in range(self.partitions)]
-
-
-def _topic(answer: Any) -> Topic:
-    return Topic(answer.name, str(answer.topic_id), len(answer.partitions))
-
-
-def own_entries(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
-    """Return the settings that were made for the topic itself."""
-    return {
-        name: entry.value
-        for name, entry in sorted(entries.items())
-        if ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
-        and entry.value is not None
-        and not entry.is_sensitive
-    }
-
-
-def is_unknown_topic(error: ArchiverError) -> bool:
-    """Return whether the broker that answered does not know a topic. Another one may."""
-    cause = error.__cause__
-    return isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-
-
-def nodes_of(description: Any) -> list[BrokerNode]:
-    """Return the brokers that a description of the cluster names."""
-    return [BrokerNode(node.id, f"{node.host}:{node.port}") for node in description.nodes]
 
 
 def _answers_once(
@@ -111,172 +58,13 @@ def _answers_once(
     )
 
 
-def _names_unknown(error: ArchiverError) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, KafkaException) and cause.args[0].code() in _UNKNOWN
-
-
-class Cluster:
-    """One Kafka cluster. Every call has a deadline (`timeout`, seconds); errors are Transient- or PermanentError."""
+class Cluster(Topics):
+    """One Kafka cluster: its topics, its logs, and its consumer groups."""
 
     def __init__(self, properties: Mapping[str, str], timeout: float = 30.0) -> None:
-        if not properties.get("bootstrap.servers"):
-            raise ConfigError("the Kafka connection has no `bootstrap.servers`; give at least one host:port")
-        self.properties = native_properties(properties)
-        self.brokers = properties["bootstrap.servers"]
-        self.tools = KafkaTools.of(properties)
-        self.timeout = timeout
-        self._asking = Asking(self.properties)
+        super().__init__(properties, timeout)
         # As a majority of the brokers named them when watermarks were read last.
         self._leading: dict[TopicPartition, Leader] = {}
-
-    def _ask(self, start: Start[Name, Any], what: Callable[[Name], str]) -> list[Any]:
-        return self._asking.ask(start, what, self.timeout)
-
-    def cluster_id(self) -> str:
-        """The cluster's own id."""
-        return str(self._description().cluster_id)
-
-    def size(self) -> int:
-        """The number of brokers."""
-        return len(self.nodes())
-
-    def nodes(self) -> list[BrokerNode]:
-        """The brokers that are alive, by the one that answers.
-
-        A broker that is cut off may have seen the others end, and not begin again: if it knows only itself, each that
-        the connection names is asked.
-        """
-        nodes = nodes_of(self._description())
-        addresses = [address.strip() for address in self.brokers.split(",")]
-        if len(nodes) > 1 or len(addresses) == 1:
-            return nodes
-        return nodes_by_each(self.properties, addresses) or nodes
-
-    def _description(self) -> Any:
-        [answer] = self._ask(
-            lambda admin: {"": admin.describe_cluster(request_timeout=self.timeout)}, lambda _: "describe the cluster"
-        )
-        return answer
-
-    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Every setting of each topic, as the brokers apply it.
-
-        :raises PermanentError: the credentials may not describe the settings.
-        """
-        return {
-            name: {entry.name: entry.value for entry in answer.values() if entry.value is not None}
-            for name, answer in self._settings(topics).items()
-        }
-
-    def _settings(self, topics: Iterable[str]) -> dict[str, dict[str, ConfigEntry]]:
-        names = list(topics)
-        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-        answers = self._ask(
-            lambda admin: admin.describe_configs(resources, request_timeout=self.timeout),
-            lambda resource: f"describe the settings of topic {resource.name}",
-        )
-        return dict(zip(names, answers, strict=True))
-
-    def own_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The settings that each topic has of its own, without those that it has from the brokers, and secrets.
-
-        :raises PermanentError: the credentials may not describe the settings.
-        """
-        return {name: own_entries(answer) for name, answer in self._settings(topics).items()}
-
-    def replication(self, topics: Collection[str]) -> dict[str, int]:
-        """The number of replicas of each topic."""
-        answers = self._ask(
-            lambda admin: admin.describe_topics(TopicCollection(list(topics)), request_timeout=self.timeout),
-            lambda name: f"describe topic {name}",
-        )
-        return {answer.name: max(len(p.replicas) for p in answer.partitions) for answer in answers}
-
-    def operations(self, topics: Collection[str]) -> dict[str, frozenset[str]]:
-        """The operations that the credentials may do with each topic, such as WRITE."""
-        answers = self._ask(
-            lambda admin: admin.describe_topics(
-                TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=self.timeout
-            ),
-            lambda name: f"describe topic {name}",
-        )
-        return {answer.name: frozenset(op.name for op in answer.authorized_operations or ()) for answer in answers}
-
-    def group_operations(self, group: str) -> frozenset[str]:
-        """The operations that the credentials may do with a consumer group, such as READ."""
-        return self._call(groups.operations, group)
-
-    def create_topic(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> None:
-        """Create a topic, unless it exists, and wait until a majority of the brokers knows it.
-
-        :raises PermanentError: the brokers refuse its settings, or the credentials.
-        """
-        new_topic = NewTopic(topic, partitions, replication, config=dict(settings))
-
-        def create(admin: AdminClient) -> dict[str, Future[None]]:
-            return dict(admin.create_topics([new_topic], request_timeout=self.timeout))
-
-        try:
-            self._ask(create, lambda name: f"create topic {name}")
-        except ArchiverError as error:
-            code = error.__cause__.args[0].code() if isinstance(error.__cause__, KafkaException) else None
-            if code in (KafkaError.INVALID_CONFIG, KafkaError.INVALID_REPLICATION_FACTOR, KafkaError.POLICY_VIOLATION):
-                raise PermanentError(str(error)) from error.__cause__
-            if code != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
-        until = time.monotonic() + self.timeout
-        while self.topic_ids([topic])[topic] is None:
-            if time.monotonic() > until:
-                raise TransientError(f"{self.brokers}: created topic {topic}, and the brokers do not show it yet")
-            time.sleep(LISTEN_SECONDS)
-
-    def topics(self, selection: Collection[str] | re.Pattern[str]) -> list[Topic]:
-        """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.
-
-        They are those that a majority of the brokers names.
-
-        :raises PermanentError: a named topic does not exist, or no topic matches.
-        :raises TransientError: too few brokers answer to know whether it exists.
-        """
-        nodes = self.nodes()
-        names = self._matching(selection, nodes) if isinstance(selection, re.Pattern) else sorted(selection)
-        if len(nodes) == 1 or not names:
-            descriptions = self._ask(
-                lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
-                lambda name: f"describe topic {name}",
-            )
-            return [_topic(topic) for topic in descriptions]
-        views = described(self.properties, nodes, names)
-        by_name = {name: majority_of(name, views) for name in names}
-        gone = [name for name, topic in by_name.items() if topic is None]
-        if gone and not isinstance(selection, re.Pattern):
-            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
-            raise translate(error, f"describe topic {gone[0]}", self.brokers) from KafkaException(error)
-        return [_topic(topic) for topic in by_name.values() if topic is not None]
-
-    def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
-        """The ids of topics as they are now; None for a topic that does not exist."""
-        if not names:
-            return {}
-        try:
-            return {t.name: t.id for t in self.topics(names)}
-        except PermanentError as error:
-            if not is_unknown_topic(error):
-                raise
-            if len(names) == 1:
-                return dict.fromkeys(names)
-        return {name: identity for each in names for name, identity in self.topic_ids([each]).items()}
-
-    def _matching(self, pattern: re.Pattern[str], nodes: Sequence[BrokerNode]) -> list[str]:
-        known = self._asking.topics(self.timeout) if len(nodes) == 1 else names_of(self.properties, nodes)
-        names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
-        if not names:
-            raise PermanentError(
-                f"no topic at {self.brokers} matches source.pattern {pattern.pattern!r} ({len(known)} topics seen); "
-                "the pattern has to match the whole name"
-            )
-        return names
 
     def log_starts(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that each partition still has (its low watermark)."""
@@ -365,8 +153,7 @@ class Cluster:
             spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
             latest = self._of_leaders(asked, lambda of, some: self._answers_of(some, spec, properties=of))
         except TransientError as error:
-            cause = error.__cause__
-            if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNSUPPORTED_VERSION:
+            if code_of(error) == KafkaError.UNSUPPORTED_VERSION:
                 return dict.fromkeys(asked, -1)
             raise
         return {name: record.timestamp for name, record in latest.items()}
@@ -381,7 +168,7 @@ class Cluster:
             try:
                 return ask()
             except ArchiverError as error:
-                if not _names_unknown(error) or self.size() == 1:
+                if code_of(error) not in _UNKNOWN or self.size() == 1:
                     raise
                 failure = error
                 # A new client may ask another broker.
@@ -426,6 +213,10 @@ class Cluster:
         """
         asked = list(names)
         return self._call(groups.positions, group, asked, stable) if asked else {}
+
+    def group_operations(self, group: str) -> frozenset[str]:
+        """The operations that the credentials may do with a consumer group, such as READ."""
+        return self._call(groups.operations, group)
 
     def members(self, group: str) -> list[str]:
         """The group's live members, as client@host; empty for a group that does not exist."""

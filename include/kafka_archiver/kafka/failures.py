@@ -2,7 +2,7 @@
 
 import re
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
@@ -50,6 +50,12 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
             f"this machine reaches them ({foreign(error.str())})"
         )
     return TransientError(f"{brokers}: could not {what}: {error.name()} {foreign(error.str())}")
+
+
+def code_of(error: ArchiverError) -> int | None:
+    """Return Kafka's code of an error that `translate` has made; None: it has another cause."""
+    cause = error.__cause__
+    return cause.args[0].code() if isinstance(cause, KafkaException) else None
 
 
 def _no_token(answer: str, what: str, brokers: str) -> ArchiverError:

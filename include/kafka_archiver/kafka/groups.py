@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 
 from kafka_archiver.kafka.admin_requests import Asking
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import code_of, translate
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.values.ranges import TopicPartition
@@ -91,37 +91,32 @@ def offsets_of_groups(
 
 def operations(properties: Mapping[str, str], timeout: float, group: str) -> frozenset[str]:
     """The operations that the credentials may do with the group."""
-    try:
-        [description] = Asking(properties).ask(
-            lambda admin: admin.describe_consumer_groups(
-                [group], include_authorized_operations=True, request_timeout=timeout
-            ),
-            lambda name: f"describe group {name}",
-            timeout,
-        )
-    except TransientError as error:
-        cause = error.__cause__
-        if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            # Nobody may be told what may be done with a group that is not there yet.
-            return frozenset({"READ", "DESCRIBE"})
-        raise
+    description = _described(properties, timeout, group, include_authorized_operations=True)
+    if description is None:
+        # Nobody may be told what may be done with a group that is not there yet.
+        return frozenset({"READ", "DESCRIBE"})
     return frozenset(operation.name for operation in description.authorized_operations or ())
 
 
 def members(properties: Mapping[str, str], timeout: float, group: str) -> list[str]:
     """The group's live members, as client@host; empty for a group that does not exist."""
+    description = _described(properties, timeout, group)
+    return sorted(foreign(f"{m.client_id}@{m.host.lstrip('/')}") for m in (description.members if description else ()))
+
+
+def _described(properties: Mapping[str, str], timeout: float, group: str, **options: bool) -> Any:
+    """Return the coordinator's description of the group; None: it does not exist."""
     try:
-        [descriptions] = Asking(properties).ask(
-            lambda admin: admin.describe_consumer_groups([group], request_timeout=timeout),
+        [description] = Asking(properties).ask(
+            lambda admin: admin.describe_consumer_groups([group], request_timeout=timeout, **options),
             lambda name: f"describe group {name}",
             timeout,
         )
     except TransientError as error:
-        cause = error.__cause__
-        if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return []
+        if code_of(error) == KafkaError.GROUP_ID_NOT_FOUND:
+            return None
         raise
-    return sorted(foreign(f"{m.client_id}@{m.host.lstrip('/')}") for m in descriptions.members)
+    return description
 
 
 def commit(

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from kafka_archiver.kafka.cluster import Cluster, Topic
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.kafka.transactional import LARGEST_BATCH, TransactionalWriter
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Isolation, Settings

@@ -101,6 +101,12 @@ class Documents:
             raise self._foreign(key, "run", found_run, run)
         return Stored(document, version.etag)
 
+    def _first(self, key: str, document: AnyDocument, run: str | None = None) -> AnyDocument:
+        """Create a document. Return the one that counts: this one, or the one that was there."""
+        if self.store.create(key, self._bytes(document)):
+            return document
+        return self._read(type(document), key, run) or self._gone(key)
+
     def _replace(self, key: str, data: bytes, before: Stored[AnyDocument]) -> bool:
         return self.store.create(key, data) if before.etag is None else self.store.replace(key, data, before.etag)
 

@@ -12,6 +12,9 @@ from kafka_archiver.model.restored_groups import GroupsReport
 from kafka_archiver.model.restored_schemas import RestoreSchemas
 
 OfRestore = TypeVar("OfRestore", RestorePlan, RestoreReport, OffsetMap, GroupsReport, RestoreSchemas)
+_NAMES: dict[type, str] = {
+    RestorePlan: "plan", RestoreReport: "report", OffsetMap: "map", GroupsReport: "groups", RestoreSchemas: "schemas",
+}  # fmt: skip
 
 
 class RestoreDocuments(Documents):
@@ -21,14 +24,11 @@ class RestoreDocuments(Documents):
 
     def restore_plan(self, restore: str) -> RestorePlan | None:
         """Return the plan of a restore; None when it has none."""
-        return self._of_restore(RestorePlan, restore, "plan").document
+        return self._of_restore(RestorePlan, restore).document
 
     def create_restore_plan(self, plan: RestorePlan) -> RestorePlan:
         """Freeze the plan of a restore. Return the plan that counts: this one, or the first one."""
-        key = restore_document(self.archive, plan.restore, "plan")
-        if self.store.create(key, self._bytes(plan)):
-            return plan
-        return self.restore_plan(plan.restore) or self._gone(key)
+        return self._first(restore_document(self.archive, plan.restore, "plan"), plan)
 
     def put_restore_page(self, restore: str, page: RestorePage) -> None:
         """Write a page of a plan that is not frozen yet. Its name is its digest, so equal pages are one."""
@@ -53,47 +53,32 @@ class RestoreDocuments(Documents):
 
     def restore_report(self, restore: str) -> Stored[RestoreReport]:
         """Return the last report of a restore, to be replaced."""
-        return self._of_restore(RestoreReport, restore, "report")
-
-    def put_restore_report(self, report: RestoreReport, before: Stored[RestoreReport]) -> bool:
-        """Replace the report that was read. Return False if another process was faster."""
-        key = restore_document(self.archive, report.restore, "report")
-        return self._replace(key, self._bytes(report), before)
+        return self._of_restore(RestoreReport, restore)
 
     def restore_map(self, restore: str) -> Stored[OffsetMap]:
         """Return the offset map of a restore, to be replaced."""
-        return self._of_restore(OffsetMap, restore, "map")
-
-    def put_restore_map(self, offsets: OffsetMap, before: Stored[OffsetMap]) -> bool:
-        """Replace the map that was read. Return False if another process was faster."""
-        key = restore_document(self.archive, offsets.restore, "map")
-        return self._replace(key, self._bytes(offsets), before)
+        return self._of_restore(OffsetMap, restore)
 
     def restore_groups(self, restore: str) -> Stored[GroupsReport]:
         """Return what became of the consumer groups, to be replaced."""
-        return self._of_restore(GroupsReport, restore, "groups")
-
-    def put_restore_groups(self, report: GroupsReport, before: Stored[GroupsReport]) -> bool:
-        """Replace the report about groups that was read. Return False if another process was faster."""
-        key = restore_document(self.archive, report.restore, "groups")
-        return self._replace(key, self._bytes(report), before)
+        return self._of_restore(GroupsReport, restore)
 
     def restore_schemas(self, restore: str) -> Stored[RestoreSchemas]:
         """Return the schemas that a restore registers, to be replaced."""
-        return self._of_restore(RestoreSchemas, restore, "schemas")
+        return self._of_restore(RestoreSchemas, restore)
 
-    def put_restore_schemas(self, schemas: RestoreSchemas, before: Stored[RestoreSchemas]) -> bool:
-        """Replace the schemas that were read. Return False if another process was faster."""
-        key = restore_document(self.archive, schemas.restore, "schemas")
-        return self._replace(key, self._bytes(schemas), before)
+    def replace_of_restore(self, document: OfRestore, before: Stored[OfRestore]) -> bool:
+        """Replace a document of a restore that was read. Return False if another process was faster."""
+        key = restore_document(self.archive, document.restore, _NAMES[type(document)])
+        return self._replace(key, self._bytes(document), before)
 
     def restores(self) -> list[str]:
         """Return the names of all restores that have a plan. Lists the store: for reports only."""
         places = (split_restore_document(self.archive, s.key) for s in self.store.list(restores_prefix(self.archive)))
         return sorted(place[0] for place in places if place and place[1] == "plan")
 
-    def _of_restore(self, kind: type[OfRestore], restore: str, name: str) -> Stored[OfRestore]:
-        key = restore_document(self.archive, restore, name)
+    def _of_restore(self, kind: type[OfRestore], restore: str) -> Stored[OfRestore]:
+        key = restore_document(self.archive, restore, _NAMES[kind])
         stored = self._version(kind, key)
         if stored.document and stored.document.restore != restore:
             raise self._foreign(key, "restore", stored.document.restore, restore)

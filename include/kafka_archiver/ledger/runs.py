@@ -77,10 +77,7 @@ class RunDocuments(Documents):
 
     def create_manifest(self, manifest: Manifest) -> Manifest:
         """Store a run's manifest if it has none. Returns the manifest that counts: this one, or the first one."""
-        key = self._run_key(manifest.run, "manifest")
-        if self.store.create(key, self._bytes(manifest)):
-            return manifest
-        return self.manifest(manifest.run) or self._gone(key)
+        return self._first(self._run_key(manifest.run, "manifest"), manifest, manifest.run)
 
     def commit(self, run: str) -> Commit | None:
         """Return the end of a run; None when it has not ended."""
@@ -93,10 +90,7 @@ class RunDocuments(Documents):
 
     def create_commit(self, commit: Commit) -> Commit:
         """End a run. Returns the end that counts: this one, or the first one."""
-        key = self._run_key(commit.run, "commit")
-        if self.store.create(key, self._bytes(commit)):
-            return commit
-        return self.commit(commit.run) or self._gone(key)
+        return self._first(self._run_key(commit.run, "commit"), commit, commit.run)
 
     def settled(self, run: str) -> Settled | None:
         """Return the record of settling a run; None when it is not settled."""

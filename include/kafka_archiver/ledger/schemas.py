@@ -27,13 +27,10 @@ class SnapshotDocuments(Documents):
         """Return the snapshot of the groups that a plan names; None if it is gone."""
         return self._snapshot(GroupsSnapshot, "groups", fingerprint)
 
-    def keep_topics(self, snapshot: TopicsSnapshot) -> None:
-        """Store a snapshot of the topics, unless it is stored already."""
-        self.store.create(snapshot_document(self.archive, snapshot.fingerprint, "topics"), self._bytes(snapshot))
-
-    def keep_groups(self, snapshot: GroupsSnapshot) -> None:
-        """Store a snapshot of the groups, unless it is stored already."""
-        self.store.create(snapshot_document(self.archive, snapshot.fingerprint, "groups"), self._bytes(snapshot))
+    def keep_snapshot(self, snapshot: AnySnapshot) -> None:
+        """Store a snapshot, unless it is stored already."""
+        name = "topics" if isinstance(snapshot, TopicsSnapshot) else "groups"
+        self.store.create(snapshot_document(self.archive, snapshot.fingerprint, name), self._bytes(snapshot))
 
     def _snapshot(self, kind: type[AnySnapshot], name: str, fingerprint: str) -> AnySnapshot | None:
         key = snapshot_document(self.archive, fingerprint, name)

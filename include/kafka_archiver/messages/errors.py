@@ -67,6 +67,10 @@ class PermanentError(ArchiverError):
     """A retry would not help: a person has to act, or a setting has to change."""
 
 
+class ColdObjectError(PermanentError):
+    """An object lies in a storage class from which somebody has to restore it before it can be read."""
+
+
 class TransientError(ArchiverError):
     """A retry may help: a timeout, a throttled request, a broker that restarts."""
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign
-from kafka_archiver.values.documents import Document, UtcTime, isoformat
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, isoformat
 
 # A kind, a colon, and a number or a DAG run.
 _NAME = re.compile(r"[a-z][a-z-]*(:[^\x00-\x1f\x7f]{1,300})?")
@@ -15,15 +15,13 @@ _NAME = re.compile(r"[a-z][a-z-]*(:[^\x00-\x1f\x7f]{1,300})?")
 MOST = 1000
 
 
-class Acknowledgement(Document):
+class Acknowledgement(ArchiveDocument):
     """One decision about one finding. `finding`: its name; `number`: of the decision, from 1, the last one counts.
 
     `observed`: the finding as it was shown then. `accepted`: False takes an earlier decision back.
     """
 
     document: Literal["kafka-archiver/acknowledgement"] = "kafka-archiver/acknowledgement"
-    version: Literal[1] = 1
-    archive: str
     finding: str
     number: int
     accepted: bool

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, Size, UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import Range
 
@@ -18,7 +18,6 @@ TOOLS: tuple[Tool, ...] = get_args(Tool)
 # What is known of the offsets of an object's rows. each: every row's. within: all rows are between the first and the
 # last offset, nobody knows where. first, last: only that of the first row, or of the last one.
 Known = Literal["each", "within", "first", "last"]
-Count = Annotated[int, Field(ge=0)]
 # Objects of a page.
 PAGE = 1000
 
@@ -38,7 +37,7 @@ class AdoptedObject(Value):
     format: str
     codec: str
     rows: Annotated[int, Field(gt=0)]
-    bytes: Annotated[int, Field(gt=0)]
+    bytes: Size
     checksum: str
     etag: str
     first_offset: Count
@@ -110,7 +109,7 @@ class LeftOut(Value):
     reason: str
 
 
-class Adoption(Document):
+class Adoption(ArchiveDocument):
     """The head: what was adopted, from whom, and how much of it.
 
     `adopted_from`: the folder's URL at that time; `folder`: its prefix below `store.url`.
@@ -118,8 +117,6 @@ class Adoption(Document):
     """
 
     document: Literal["kafka-archiver/adoption"] = "kafka-archiver/adoption"
-    version: Literal[1] = 1
-    archive: str
     tool: Tool
     adopted_from: str
     folder: str
@@ -148,14 +145,12 @@ class Adoption(Document):
         return sum(p.unproven for p in self.partitions)
 
 
-class AdoptedPage(Document):
+class AdoptedPage(ArchiveDocument):
     """Some objects of a partition. `unproven`: the offsets before, between and in them of which no row is known to be,
     as far as objects' bounds tell: not those within an object.
     """
 
     document: Literal["kafka-archiver/adopted-page"] = "kafka-archiver/adopted-page"
-    version: Literal[1] = 1
-    archive: str
     topic: str
     partition: Count
     number: Count
@@ -171,22 +166,18 @@ class ListedObject(Value):
     etag: str
 
 
-class AdoptedListing(Document):
+class AdoptedListing(ArchiveDocument):
     """A part of the listing of the folder, frozen while the objects are read."""
 
     document: Literal["kafka-archiver/adopted-listing"] = "kafka-archiver/adopted-listing"
-    version: Literal[1] = 1
-    archive: str
     number: Count
     objects: tuple[ListedObject, ...]
 
 
-class AdoptionBegun(Document):
+class AdoptionBegun(ArchiveDocument):
     """The listing is complete: which folder, whose, when, and how many parts it has."""
 
     document: Literal["kafka-archiver/adoption-begun"] = "kafka-archiver/adoption-begun"
-    version: Literal[1] = 1
-    archive: str
     tool: Tool
     folder: str
     topic: str | None
@@ -220,12 +211,10 @@ class ReadObject(Value):
     max_timestamp: int | None = None
 
 
-class AdoptedReading(Document):
+class AdoptedReading(ArchiveDocument):
     """The facts that reading the objects of one part of the listing has shown."""
 
     document: Literal["kafka-archiver/adopted-reading"] = "kafka-archiver/adopted-reading"
-    version: Literal[1] = 1
-    archive: str
     number: Count
     objects: tuple[ReadObject, ...]
     left_out: tuple[LeftOut, ...]

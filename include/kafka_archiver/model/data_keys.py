@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 
 from kafka_archiver.messages.entry_points import Registry, imported
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value
 
 LENGTH = 32
 # The classes of master keys, by the key of `master_keys` in the endpoints that has the key itself or its name. Their
@@ -60,12 +60,10 @@ class Wrapped(Value):
     text: str
 
 
-class DataKeyDocument(Document):
+class DataKeyDocument(ArchiveDocument):
     """The wrapped data key of a plan. A rotation of master keys replaces `wrapped`, and nothing else."""
 
     document: Literal["kafka-archiver/data-key"] = "kafka-archiver/data-key"
-    version: Literal[1] = 1
-    archive: str
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     created_at: UtcTime
     wrapped: Wrapped

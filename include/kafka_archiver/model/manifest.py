@@ -11,17 +11,18 @@ from pydantic import AfterValidator, Field, model_validator
 from kafka_archiver.model.layouts.registry import hours_by_path
 from kafka_archiver.model.object_keys import is_dead_letter, revision_in
 from kafka_archiver.model.plan import Choices, Chunk, Plan
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, Size, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.values.ranges import Range
 
 if TYPE_CHECKING:
     from kafka_archiver.values.gaps import Rows
 
-Count = Annotated[int, Field(ge=0)]
 # Whole hours since 1970 (null: without a usable time), and how many rows are of that hour.
 HourRows = tuple[int | None, Annotated[int, Field(gt=0)]]
 FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
+# A chunk of a plan: topic, partition, and its first offset.
+ChunkPlace = tuple[str, int, int]
 
 
 class ObjectEntry(Value):
@@ -42,7 +43,7 @@ class ObjectEntry(Value):
     chunk_start: int
     path: str
     rows: Count
-    bytes: Annotated[int, Field(gt=0)]
+    bytes: Size
     checksum: str
     etag: str
     first_offset: int
@@ -50,9 +51,9 @@ class ObjectEntry(Value):
     min_timestamp: int
     max_timestamp: int
     # Not written if the path is an hour, nor `records` if each record is one row: then the bytes are as before.
-    rows_by_hour: tuple[HourRows, ...] | None = Field(default=None, exclude_if=lambda rows: rows is None)
-    records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
-    sidecar_of: str | None = Field(default=None, exclude_if=lambda key: key is None)
+    rows_by_hour: tuple[HourRows, ...] | None = unwritten(None)
+    records: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    sidecar_of: str | None = unwritten(None)
 
     @model_validator(mode="after")
     def _has_rows_or_an_object(self) -> Self:
@@ -71,6 +72,11 @@ class ObjectEntry(Value):
     def hours(self) -> Collection[int | None]:
         """The hours that its records may belong to."""
         return [hour for hour, _ in self.rows_by_hour] if self.rows_by_hour else hours_by_path(self.path)
+
+    @property
+    def place(self) -> ChunkPlace:
+        """The place of its chunk."""
+        return self.topic, self.partition, self.chunk_start
 
     def rows_in(self, hour: int | None) -> int:
         """Return the number of its rows of an hour."""
@@ -115,11 +121,10 @@ class ChunkAccount(Value):
     lost_ranges: Gaps = ()
     last: Witness | None = None
     disorder: Count = 0
-    # Not written if there are as many rows as records: such an account keeps its earlier bytes.
-    rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    rows: Count | None = unwritten(None)
 
-    unnamed: Count = Field(default=0, exclude_if=lambda count: not count)
-    set_aside: tuple[tuple[int, str], ...] = Field(default=(), exclude_if=lambda records: not records)
+    unnamed: Count = unwritten(0)
+    set_aside: tuple[tuple[int, str], ...] = unwritten(())
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -189,6 +194,11 @@ class ChunkAccount(Value):
         return {"archived": rows, "dead_lettered": self.dead_lettered}
 
     @property
+    def place(self) -> ChunkPlace:
+        """The place of its chunk."""
+        return self.topic, self.partition, self.start
+
+    @property
     def chunk(self) -> Chunk:
         """The chunk it accounts for."""
         return Chunk(
@@ -216,7 +226,7 @@ def _complete(account: dict[str, int]) -> dict[str, int]:
     return {fate: account[fate] for fate in FATES}
 
 
-class Manifest(Document):
+class Manifest(ArchiveDocument):
     """The list of what one run wrote. The same plan and records give the same manifest, byte for byte.
 
     `dead_letters`: the objects of records that the archive's format cannot hold. `sidecars`: objects beside objects,
@@ -226,8 +236,6 @@ class Manifest(Document):
     """
 
     document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
-    version: Literal[1] = 1
-    archive: str
     run: str
     revision: int = 0
     plan_digest: str
@@ -235,8 +243,7 @@ class Manifest(Document):
     account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
     dead_letters: tuple[ObjectEntry, ...] = ()
-    # Not written if there are none: such a manifest keeps its earlier bytes.
-    sidecars: tuple[ObjectEntry, ...] = Field(default=(), exclude_if=lambda sidecars: not sidecars)
+    sidecars: tuple[ObjectEntry, ...] = unwritten(())
     lost_objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...]
 
@@ -255,7 +262,7 @@ class Manifest(Document):
         written = sorted(objects, key=lambda o: o.key)
         own = [o for o in written if o.sidecar_of is None]
         lost = map(ChunkAccount.all_lost, plan.lost_chunks())
-        chunks = tuple(sorted([*accounts, *lost], key=lambda a: (a.topic, a.partition, a.start)))
+        chunks = tuple(sorted([*accounts, *lost], key=lambda a: a.place))
         return cls(
             archive=plan.archive,
             run=plan.run,
@@ -282,9 +289,10 @@ class Manifest(Document):
 
 def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     """The reasons why the manifest is not an account of the plan; empty if it is one."""
-    problems: list[str] = []
     if manifest.plan_digest != plan.digest:
-        problems.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
+        # A changed plan may have any number of chunks.
+        return [f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}"]
+    problems: list[str] = []
     planned = {*map(str, plan.chunks()), *map(str, plan.lost_chunks())}
     accounted = {str(a.chunk) for a in manifest.chunks}
     problems += [f"no account of {c}" for c in sorted(planned - accounted)]
@@ -298,7 +306,7 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
         held_rows = by_chunk((o, o.rows) for o in objects)
         for account in manifest.chunks:
-            rows = held_rows.pop(_place(account), 0)
+            rows = held_rows.pop(account.place, 0)
             if rows != account.stored[fate]:
                 rows_of = "" if account.rows is None else f" in {account.stored[fate]} rows"
                 offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
@@ -314,14 +322,13 @@ def _lost(manifest: Manifest, shared: bool) -> Iterator[str]:
 
     :param shared: two lost objects may have rows of the same record.
     """
-    most, least = by_chunk((o, o.offsets) for o in manifest.lost_objects), dict[tuple[str, int, int], int]()
+    most, least = by_chunk((o, o.offsets) for o in manifest.lost_objects), dict[ChunkPlace, int]()
     for item in manifest.lost_objects:
-        place = (item.topic, item.partition, item.chunk_start)
-        least[place] = max(least.get(place, 0), item.offsets)
+        least[item.place] = max(least.get(item.place, 0), item.offsets)
     for account in manifest.chunks:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
-        sure = (least if shared else most).get(_place(account), 0)
-        if not sure <= account.lost - listed <= most.get(_place(account), 0):
+        sure = (least if shared else most).get(account.place, 0)
+        if not sure <= account.lost - listed <= most.get(account.place, 0):
             yield f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects"
 
 
@@ -340,25 +347,18 @@ def _sidecars(manifest: Manifest) -> Iterator[str]:
         yield from (f"a sidecar of {key}, which is not an object" for key in sorted(filter(None, having - keys)))
 
 
-def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[tuple[str, int, int], int]:
+def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[ChunkPlace, int]:
     """The sum over the objects of each chunk."""
-    sums: dict[tuple[str, int, int], int] = {}
+    sums: dict[ChunkPlace, int] = {}
     for item, number in counts:
-        place = (item.topic, item.partition, item.chunk_start)
-        sums[place] = sums.get(place, 0) + number
+        sums[item.place] = sums.get(item.place, 0) + number
     return sums
 
 
-def _place(account: ChunkAccount) -> tuple[str, int, int]:
-    return account.topic, account.partition, account.start
-
-
-class Claim(Document):
+class Claim(ArchiveDocument):
     """The archive that has a topic: two archives of one topic in one place would write the same keys."""
 
     document: Literal["kafka-archiver/claim"] = "kafka-archiver/claim"
-    version: Literal[1] = 1
-    archive: str
     topic: str
 
 
@@ -367,15 +367,13 @@ class Claim(Document):
 Outcome = Literal["committed", "replaced", "given_up"]
 
 
-class Commit(Document):
+class Commit(ArchiveDocument):
     """The end of a run. Written once, never changed.
 
     A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
     """
 
     document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
-    version: Literal[1] = 1
-    archive: str
     run: str
     revision: int = 0
     outcome: Outcome = "committed"
@@ -392,7 +390,7 @@ class Commit(Document):
         return self
 
 
-class Intent(Document):
+class Intent(ArchiveDocument):
     """The objects that attempts of a run may have made visible before the manifest exists.
 
     Only the attempt that wrote the intent last may complete its uploads. A later attempt must first take the intent,
@@ -402,8 +400,6 @@ class Intent(Document):
     """
 
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
-    version: Literal[1] = 1
-    archive: str
     run: str
     attempt: Annotated[int, Field(ge=1)]
     done: bool = False
@@ -418,7 +414,7 @@ class Intent(Document):
         return Manifest.of(plan, self.objects, self.chunks, self.policies)
 
 
-class Settled(Document):
+class Settled(ArchiveDocument):
     """The record of settling a run: the hours that it closed, and the complete hours that it changed. Derived.
 
     Whole hours since 1970, as ranges; records without a time are in none. `stretches`: hours without a record that it
@@ -426,10 +422,8 @@ class Settled(Document):
     """
 
     document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
-    version: Literal[1] = 1
-    archive: str
     run: str
     number: int
     closed: tuple[OffsetRange, ...] = ()
     changed: tuple[OffsetRange, ...] = ()
-    stretches: tuple[OffsetRange, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
+    stretches: tuple[OffsetRange, ...] = unwritten(())

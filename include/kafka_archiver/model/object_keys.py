@@ -109,6 +109,11 @@ def run_name(interval: str, revision: int) -> str:
     return f"{interval}+r{revision}" if revision else interval
 
 
+def interval_of(run: str | None) -> str:
+    """Return the id of a run's interval, the same for all of its revisions; empty without a run."""
+    return (run or "").partition("+")[0]
+
+
 def split_run(run: str) -> tuple[datetime, int]:
     """The start of a run's interval, and the run's revision.
 

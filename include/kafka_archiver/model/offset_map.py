@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlia
 from pydantic import AfterValidator, Field
 
 from kafka_archiver.model.restore import SourcePartition
-from kafka_archiver.values.documents import Document, Value
+from kafka_archiver.values.documents import ArchiveDocument, Value
 from kafka_archiver.values.gaps import Bitmap, unpack
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -168,15 +168,13 @@ class LogMap(Value):
         return _targets(self.runs[place + 1])[0] if place + 1 < len(self.runs) else self.end
 
 
-class OffsetMap(Document):
+class OffsetMap(ArchiveDocument):
     """The offset map of one restore: for each log of the source and each partition of the target that has its records.
 
     `plan_digest`: of the restore's plan. `cluster_id`: the target's.
     """
 
     document: Literal["kafka-archiver/offset-map"] = "kafka-archiver/offset-map"
-    version: Literal[1] = 1
-    archive: str
     restore: str
     plan_digest: str
     cluster_id: str

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from typing import Self
 
-from pydantic import Field
-
 from kafka_archiver.model.manifest import Manifest, Witness
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.plan import PartitionPlan, Plan
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.documents import Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import Range, TopicPartition, merge, subtract
 
@@ -34,11 +32,10 @@ class PartitionProgress(Value):
     witness: Witness | None = None
     covered: tuple[OffsetRange, ...] = ()
     earlier: tuple[OffsetRange, ...] = ()
-    # Not written for a log with one generation.
-    wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
+    wound: tuple[tuple[int, int], ...] = unwritten(())
     # Only for archives that assume an order.
-    order: Order | None = Field(default=None, exclude_if=lambda order: order is None)
-    judged: bool = Field(default=False, exclude_if=lambda judged: not judged)
+    order: Order | None = unwritten(None)
+    judged: bool = unwritten(False)
 
     @property
     def name(self) -> TopicPartition:

@@ -10,7 +10,7 @@ from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.object_keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range, TopicPartition, overlaps
@@ -92,30 +92,28 @@ class Settings(Value):
 
     isolation: Isolation = "read_committed"
     layout: str = "hourly"
-    # Not written if they are the defaults, like most of the next ones: such a plan keeps its earlier bytes.
-    layout_options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
-    name: str = Field(default="", exclude_if=lambda name: not name)
-    time: EventTime = Field(default=EventTime(), exclude_if=lambda time: time == EventTime())
+    layout_options: dict[str, JsonValue] = unwritten({})
+    name: str = unwritten("")
+    time: EventTime = unwritten(EventTime())
     format: str = "jsonl"
     content: Content = "value"
-    metadata: tuple[Metadata, ...] = Field(default=(), exclude_if=lambda metadata: not metadata)
-    metadata_prefix: str = Field(default="", exclude_if=lambda prefix: not prefix)
-    rename: Choices = Field(default={}, exclude_if=lambda names: not names)
+    metadata: tuple[Metadata, ...] = unwritten(())
+    metadata_prefix: str = unwritten("")
+    rename: Choices = unwritten({})
     codec: str = "gzip"
-    options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
+    options: dict[str, JsonValue] = unwritten({})
     value_decode: Decode = "bytes"
-    key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
-    headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
-    schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
-    unknown: dict[str, Unknown] = Field(default={}, exclude_if=lambda columns: not columns)
-    json_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
-    codec_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
-    schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
-    transform: Transform | None = Field(default=None, exclude_if=lambda transform: transform is None)
+    key_decode: Decode = unwritten("bytes")
+    headers: tuple[Header, ...] = unwritten(())
+    schema_id_headers: tuple[Literal["key", "value"], ...] = unwritten(())
+    unknown: dict[str, Unknown] = unwritten({})
+    json_rules: Literal[1, 2] = unwritten(1)
+    codec_rules: Literal[1, 2] = unwritten(1)
+    schema_evolution: Evolution = unwritten("NONE")
+    transform: Transform | None = unwritten(None)
     null_value: NullValue = "archive"
-    # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
-    max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
-    encryption: Literal["client"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    max_value_bytes: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    encryption: Literal["client"] | None = unwritten(None)
     chunk_records: Annotated[int, Field(gt=0)] = CHUNK_RECORDS
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = 4
@@ -200,7 +198,7 @@ class Writer(Value):
     id: int | None = None
     subject: str | None = None
     version: int | None = None
-    guid: str | None = Field(default=None, exclude_if=lambda guid: guid is None)
+    guid: str | None = unwritten(None)
     fingerprint: str
     written_as: str
 
@@ -217,8 +215,8 @@ class TopicSchemas(Value):
     column: Annotated[str, Field(pattern=r"^(key|value|headers\.(?s:.*))$")]
     framed: bool
     writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
-    main: str | None = Field(default=None, exclude_if=lambda main: main is None)
-    message: str = Field(default="", exclude_if=lambda message: not message)
+    main: str | None = unwritten(None)
+    message: str = unwritten("")
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -274,21 +272,17 @@ class PartitionPlan(Value):
     log_start: Offset
     log_end: Offset
     high: Offset | None = None
-    # Not written if the watermark is sure: such a plan keeps its earlier bytes.
-    unsure: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    unsure: str | None = unwritten(None)
     leader_epoch: int | None = None
-    # Not written if nothing was cut: such a plan keeps its earlier bytes, and an older release can read it.
-    cut: bool = Field(default=False, exclude_if=lambda cut: not cut)
+    cut: bool = unwritten(False)
     ranges: tuple[OffsetRange, ...]
     lost: tuple[OffsetRange, ...] = ()
     older: tuple[OffsetRange, ...] = ()
     older_than: UtcTime | None = None
     anew: bool = False
-    # Not written if nothing is known: such a plan keeps its earlier bytes.
-    appended_by: UtcTime | None = Field(default=None, exclude_if=lambda moment: moment is None)
+    appended_by: UtcTime | None = unwritten(None)
     decided: tuple[str, ...] = ()
-    # Not written if nothing was decided, or the group had no offset.
-    stood: Offset | None = Field(default=None, exclude_if=lambda stood: stood is None)
+    stood: Offset | None = unwritten(None)
 
     @property
     def name(self) -> TopicPartition:
@@ -345,7 +339,7 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
     return partitions
 
 
-class Plan(Document):
+class Plan(ArchiveDocument):
     """The frozen plan of one interval.
 
     The plans of an archive stand in one line: `number` is the plan's place, from 1, without gaps. `planned_at` is the
@@ -379,8 +373,6 @@ class Plan(Document):
     # That of about 700 partitions, of which each run says nearly the same.
     LARGE: ClassVar[int | None] = 256 << 10
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
-    version: Literal[1] = 1
-    archive: str
     number: Annotated[int, Field(ge=1)]
     interval: Interval
     revision: Annotated[int, Field(ge=0)] = 0
@@ -389,25 +381,23 @@ class Plan(Document):
     takes_over: bool = False
     lost_objects: tuple[str, ...] = ()
     # Only of a replay of dead letters.
-    letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
+    letters: tuple[DeadLetters, ...] = unwritten(())
     origin: Literal["scheduled", "manual", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
-    # Not written if nothing is assumed: such a plan keeps its earlier bytes.
-    ordered_within_ms: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda value: value is None)
-    # Not written if they are the first: such a plan keeps its earlier bytes.
-    refuses_fewer: bool = Field(default=False, exclude_if=lambda refuses: not refuses)
-    loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
-    hour_rules: Literal[1, 2, 3, 4] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    ordered_within_ms: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    refuses_fewer: bool = unwritten(False)
+    loss_rules: Literal[1, 2] = unwritten(1)
+    hour_rules: Literal[1, 2, 3, 4] = unwritten(1)
     planned_at: UtcTime
     at_latest: UtcTime | None = None
     cluster_id: str
     group: str
     settings: Annotated[Settings, AfterValidator(_resolved)]
-    data_key: str | None = Field(default=None, exclude_if=lambda key: key is None)
+    data_key: str | None = unwritten(None)
     policies: Choices
-    schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
-    topics_snapshot: str | None = Field(default=None, exclude_if=lambda fingerprint: fingerprint is None)
-    groups_snapshot: str | None = Field(default=None, exclude_if=lambda fingerprint: fingerprint is None)
+    schemas: tuple[TopicSchemas, ...] = unwritten(())
+    topics_snapshot: str | None = unwritten(None)
+    groups_snapshot: str | None = unwritten(None)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 
     @property

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, Self
 
-from pydantic import Field
-
 from kafka_archiver.model.loss_causes import LossCause, fewest_causes
 from kafka_archiver.model.manifest import Manifest, Outcome
 from kafka_archiver.model.marks import Mark, fewest, mark_of, reached, surviving
@@ -28,12 +26,12 @@ from kafka_archiver.model.unsure_hours import (
     losses,
     not_archived_any_more,
 )
-from kafka_archiver.values.documents import Document, UtcTime
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, unwritten
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 
-class Progress(Document):
+class Progress(ArchiveDocument):
     """The summary of the first `settled` runs of the line: they have ended, and their hours have been proved.
 
     `begun`: the start of the first run's interval. `as_of`: every hour that was over by then is judged; `closed_until`:
@@ -49,8 +47,6 @@ class Progress(Document):
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
-    version: Literal[1] = 1
-    archive: str
     settled: int = 0
     begun: UtcTime | None = None
     as_of: UtcTime | None = None
@@ -58,19 +54,17 @@ class Progress(Document):
     older: tuple[LeftOutOffsets, ...] = ()
     unsure: Unsure | None = None
     # Only for archives that assume an order.
-    if_ordered: IfOrdered | None = Field(default=None, exclude_if=lambda unsure: unsure is None)
-    # Not written if nobody can accept any.
-    unsure_by: tuple[LossCause, ...] = Field(default=(), exclude_if=lambda causes: not causes)
+    if_ordered: IfOrdered | None = unwritten(None)
+    unsure_by: tuple[LossCause, ...] = unwritten(())
     lost: int = 0
-    # Not written before there are some.
-    lost_by: int = Field(default=0, exclude_if=lambda number: not number)
-    dead_letters: int = Field(default=0, exclude_if=lambda count: not count)
-    dead_lettered_by: int = Field(default=0, exclude_if=lambda number: not number)
+    lost_by: int = unwritten(0)
+    dead_letters: int = unwritten(0)
+    dead_lettered_by: int = unwritten(0)
     marks: tuple[Mark, ...] = ()
     partitions: tuple[PartitionProgress, ...] = ()
     # Only if a topic was made again, for archives that assume an order.
-    former_disorder: int = Field(default=0, exclude_if=lambda disorder: not disorder)
-    stretches: tuple[Stretch, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
+    former_disorder: int = unwritten(0)
+    stretches: tuple[Stretch, ...] = unwritten(())
 
     def by_name(self) -> dict[TopicPartition, PartitionProgress]:
         """Return the progress of all partitions, for who asks for many of them."""

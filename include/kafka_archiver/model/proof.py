@@ -7,15 +7,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from pydantic import Field
-
 from kafka_archiver.model.complete_hours import Judgement, Verdict
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.reasons import reason_of_a_gone_proof
 from kafka_archiver.model.stretches import stretch_of
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value, unwritten
 from kafka_archiver.values.intervals import hour_start, hours_between, to_hour
 from kafka_archiver.values.ranges import Range, subtract
 
@@ -47,7 +45,7 @@ class Contribution(Value):
         return sum(o.bytes for o in self.objects)
 
 
-class HourProof(Document):
+class HourProof(ArchiveDocument):
     """The verdict on one hour. `hour_start` is null for the records without a usable time.
 
     `complete_as_of`: the objects have every record that was committed in Kafka at that time and belongs to this hour,
@@ -60,8 +58,6 @@ class HourProof(Document):
     """
 
     document: Literal["kafka-archiver/hour"] = "kafka-archiver/hour"
-    version: Literal[1] = 1
-    archive: str
     hour_start: UtcTime | None
     number: int
     status: Verdict
@@ -76,7 +72,7 @@ class HourProof(Document):
     late_rows: int = 0
     lost_rows: int = 0
     # Not written if False. Before what may be long, as `ProofHead` reads a beginning.
-    former_gone: bool = Field(default=False, exclude_if=lambda gone: not gone)
+    former_gone: bool = unwritten(False)
     pages: tuple[int, ...] = ()
     replaced: tuple[str, ...] = ()
     runs: tuple[Contribution, ...] = ()
@@ -92,12 +88,10 @@ class HourProof(Document):
         return page if page < len(self.pages) else None
 
 
-class HourPage(Document):
+class HourPage(ArchiveDocument):
     """The contributions of some runs to an hour. Written once."""
 
     document: Literal["kafka-archiver/hour-page"] = "kafka-archiver/hour-page"
-    version: Literal[1] = 1
-    archive: str
     hour_start: UtcTime | None
     page: int
     runs: tuple[Contribution, ...]

@@ -11,11 +11,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.model.restored_schemas import ReframedColumn
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import TopicPartition
 
-Count = Annotated[int, Field(ge=0)]
 # How the target partition of a record is chosen. same: the source's; murmur2: of its key, as Java's producer does;
 # crc32: of its key, as librdkafka's `consistent` does.
 Partitioner = Literal["same", "murmur2", "crc32"]
@@ -32,8 +31,8 @@ class SourcePartition(Value):
     """A partition of one generation of an archived topic."""
 
     topic: str
-    partition: Annotated[int, Field(ge=0)]
-    generation: Annotated[int, Field(ge=0)] = 0
+    partition: Count
+    generation: Count = 0
 
     @property
     def name(self) -> TopicPartition:
@@ -173,15 +172,13 @@ class RestoreSource(RestoreCounts, SourcePartition):
 RunSlice = tuple[int, int, int]
 
 
-class RestorePage(Document):
+class RestorePage(ArchiveDocument):
     """Offsets of one source partition, ascending, each with the run that counts for them.
 
     `runs`: name, with the revision, and digest of the manifest.
     """
 
     document: Literal["kafka-archiver/restore-page"] = "kafka-archiver/restore-page"
-    version: Literal[1] = 1
-    archive: str
     source: SourcePartition
     runs: tuple[tuple[str, str], ...]
     slices: Annotated[tuple[RunSlice, ...], Field(min_length=1)]
@@ -215,7 +212,7 @@ def _distinct_topics(topics: tuple[TargetTopic, ...]) -> tuple[TargetTopic, ...]
     return topics
 
 
-class RestorePlan(Document):
+class RestorePlan(ArchiveDocument):
     """The frozen plan of a restore. `sources`: sorted, one generation of each partition.
 
     `cluster_id`: of the target. `group`: the group of the target whose offsets are the restore's progress.
@@ -224,8 +221,6 @@ class RestorePlan(Document):
     """
 
     document: Literal["kafka-archiver/restore-plan"] = "kafka-archiver/restore-plan"
-    version: Literal[1] = 1
-    archive: str
     restore: str
     planned_at: UtcTime
     through: Count
@@ -235,7 +230,7 @@ class RestorePlan(Document):
     options: RestoreOptions = RestoreOptions()
     limits: RestoreLimits = RestoreLimits()
     topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1), AfterValidator(_distinct_topics)]
-    schema_ids: tuple[ReframedColumn, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    schema_ids: tuple[ReframedColumn, ...] = unwritten(())
     sources: Annotated[tuple[RestoreSource, ...], AfterValidator(_sorted_sources)]
 
     @property
@@ -288,7 +283,7 @@ class PartitionReport(Value):
     """
 
     topic: str
-    partition: Annotated[int, Field(ge=0)]
+    partition: Count
     offsets: tuple[Count, Count]
     selected: Count
     written: Count
@@ -313,12 +308,10 @@ class PartitionReport(Value):
         )
 
 
-class RestoreReport(Document):
+class RestoreReport(ArchiveDocument):
     """The last verification. `verified`: every target partition has exactly what the archive has."""
 
     document: Literal["kafka-archiver/restore-report"] = "kafka-archiver/restore-report"
-    version: Literal[1] = 1
-    archive: str
     restore: str
     plan_digest: str
     at: UtcTime

@@ -1,16 +1,13 @@
 """The consumer groups of a restore: where each stood in the source, and where it goes on in the target. Pure."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from kafka_archiver.model.offset_map import LogMap, OffsetMap
 from kafka_archiver.model.restore import SourcePartition
-from kafka_archiver.values.documents import Document, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
-Count = Annotated[int, Field(ge=0)]
 # moved: the offsets are committed. there: they were committed already. live: the group has members. other: it has other
 # offsets in the target. unknown: nothing of what it read was restored.
 Outcome = Literal["moved", "there", "live", "other", "unknown"]
@@ -46,12 +43,10 @@ class GroupReport(Value):
     offsets: tuple[GroupOffset, ...] = ()
 
 
-class GroupsReport(Document):
+class GroupsReport(ArchiveDocument):
     """The outcome for each group. `taken_from`: a snapshot's fingerprint, or the id of the cluster that was asked."""
 
     document: Literal["kafka-archiver/restore-groups"] = "kafka-archiver/restore-groups"
-    version: Literal[1] = 1
-    archive: str
     restore: str
     plan_digest: str
     at: UtcTime

@@ -8,7 +8,7 @@ from pydantic import Field
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.values.documents import Document, Value
+from kafka_archiver.values.documents import ArchiveDocument, Value
 
 Id = Annotated[int, Field(ge=1)]
 # same: the ids that the records have; new: ids that the target's registry gives, and the records get these.
@@ -42,15 +42,13 @@ class ReframedColumn(Value):
     ids: tuple[tuple[Id, Id], ...]
 
 
-class RestoreSchemas(Document):
+class RestoreSchemas(ArchiveDocument):
     """The schemas of a restore. `registry`: the target's URL. `modes`: set before any mode is changed.
 
     `done`: everything is registered, and each subject has its mode back.
     """
 
     document: Literal["kafka-archiver/restore-schemas"] = "kafka-archiver/restore-schemas"
-    version: Literal[1] = 1
-    archive: str
     restore: str
     registry: str
     ids: SchemaIds

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Literal, NamedTuple, Self
 
-from kafka_archiver.values.documents import Document, Value
+from kafka_archiver.values.documents import ArchiveDocument, Value
 
 # As Confluent's API names them.
 Kind = Literal["AVRO", "JSON", "PROTOBUF"]
@@ -48,12 +48,10 @@ class SubjectVersion(NamedTuple):
     guid: str | None = None
 
 
-class SchemaDocument(Document):
+class SchemaDocument(ArchiveDocument):
     """A schema that runs of an archive use, stored once beside the data: complete."""
 
     document: Literal["kafka-archiver/schema"] = "kafka-archiver/schema"
-    version: Literal[1] = 1
-    archive: str
     fingerprint: str
     kind: Kind
     text: str

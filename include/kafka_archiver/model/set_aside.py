@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.manifest import ChunkAccount
 from kafka_archiver.model.plan import Chunk
-from kafka_archiver.values.documents import Document, Value
+from kafka_archiver.values.documents import ArchiveDocument, Value
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
@@ -67,15 +67,13 @@ class OffsetsAside(Value):
         return Range(self.start, self.end)
 
 
-class SetAside(Document):
+class SetAside(ArchiveDocument):
     """The records and offsets that attempts of a run leave out. It only grows, until the run has a manifest.
 
     `records`: they are rejected unread, and `policies.bad_record` decides. `unread`: these offsets are lost.
     """
 
     document: Literal["kafka-archiver/set-aside"] = "kafka-archiver/set-aside"
-    version: Literal[1] = 1
-    archive: str
     run: str
     records: tuple[RecordAside, ...] = ()
     unread: tuple[OffsetsAside, ...] = ()

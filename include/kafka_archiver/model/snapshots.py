@@ -9,10 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kafka_archiver.model.plan import Choices
-from kafka_archiver.values.documents import Document, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, Value
 from kafka_archiver.values.ranges import TopicPartition
-
-Count = Annotated[int, Field(ge=0)]
 
 
 class TopicSnapshot(Value):
@@ -37,7 +35,7 @@ class GroupSnapshot(Value):
         return {TopicPartition(topic, partition): offset for topic, partition, offset in self.offsets}
 
 
-class Snapshot(Document):
+class Snapshot(ArchiveDocument):
     """A document that plans name by its fingerprint."""
 
     @property
@@ -50,8 +48,6 @@ class TopicsSnapshot(Snapshot):
     """The topics of an archive, sorted."""
 
     document: Literal["kafka-archiver/topics"] = "kafka-archiver/topics"
-    version: Literal[1] = 1
-    archive: str
     cluster_id: str
     topics: tuple[TopicSnapshot, ...]
 
@@ -60,7 +56,5 @@ class GroupsSnapshot(Snapshot):
     """The consumer groups that `source.snapshot_groups` names, sorted, without those that have no offset."""
 
     document: Literal["kafka-archiver/groups"] = "kafka-archiver/groups"
-    version: Literal[1] = 1
-    archive: str
     cluster_id: str
     groups: tuple[GroupSnapshot, ...]

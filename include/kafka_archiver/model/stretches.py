@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from pydantic import Field
-
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import UtcTime, Value, unwritten
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import Range, subtract
 
@@ -28,9 +26,9 @@ class Stretch(Value):
     number: int
     run: str
     status: Verdict
-    reason: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
-    complete_as_of: UtcTime | None = Field(default=None, exclude_if=lambda moment: moment is None)
-    assumes: str | None = Field(default=None, exclude_if=lambda assumption: assumption is None)
+    reason: str | None = unwritten(None)
+    complete_as_of: UtcTime | None = unwritten(None)
+    assumes: str | None = unwritten(None)
 
     @property
     def hours(self) -> range:

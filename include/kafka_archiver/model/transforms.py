@@ -30,7 +30,7 @@ from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.documents import Value, unwritten
 
 _PART = re.compile(r"`([^`]+)`|([^.`]+)")
 # The columns of a record that have decoded fields.
@@ -272,17 +272,17 @@ class Sql(Value):
     values that a function writes into its frame.
     """
 
-    where: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda where: where is None)
-    select: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), exclude_if=lambda select: not select)
-    time: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda time: time is None)
-    function: Function | None = Field(default=None, exclude_if=lambda function: function is None)
-    modules: tuple[Module, ...] = Field(default=(), exclude_if=lambda modules: not modules)
-    digest: str = Field(default="", exclude_if=lambda digest: not digest)
+    where: Annotated[str, Field(min_length=1)] | None = unwritten(None)
+    select: tuple[Annotated[str, Field(min_length=1)], ...] = unwritten(())
+    time: Annotated[str, Field(min_length=1)] | None = unwritten(None)
+    function: Function | None = unwritten(None)
+    modules: tuple[Module, ...] = unwritten(())
+    digest: str = unwritten("")
     spark: str = ""
-    java: str = Field(default="", exclude_if=lambda java: not java)
-    seen: dict[str, str] = Field(default={}, exclude_if=lambda seen: not seen)
-    made: dict[str, str] = Field(default={}, exclude_if=lambda made: not made)
-    literals: dict[str, str] = Field(default={}, exclude_if=lambda literals: not literals)
+    java: str = unwritten("")
+    seen: dict[str, str] = unwritten({})
+    made: dict[str, str] = unwritten({})
+    literals: dict[str, str] = unwritten({})
 
     @property
     def makes_values(self) -> bool:
@@ -303,9 +303,9 @@ class Sql(Value):
 class Transform(Value):
     """The transforms of a plan, in the order of their work: Spark's, the mapper, then the steps."""
 
-    sql: Sql | None = Field(default=None, exclude_if=lambda sql: sql is None)
-    mapper: Mapper | None = Field(default=None, exclude_if=lambda mapper: mapper is None)
-    steps: tuple[Step, ...] = Field(default=(), exclude_if=lambda steps: not steps)
+    sql: Sql | None = unwritten(None)
+    mapper: Mapper | None = unwritten(None)
+    steps: tuple[Step, ...] = unwritten(())
 
     @property
     def hashes(self) -> Iterator[Hash]:

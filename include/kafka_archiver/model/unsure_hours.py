@@ -4,11 +4,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from pydantic import Field
-
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange, count, unpack
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_after, hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
@@ -41,7 +39,7 @@ class LeftOutOffsets(Value):
     partition: int
     ranges: tuple[OffsetRange, ...]
     than: UtcTime
-    arrived: bool = Field(default=False, exclude_if=lambda arrived: not arrived)
+    arrived: bool = unwritten(False)
 
     def holds_for(self, time: EventTime) -> bool:
         """Return True if this says something of records that are filed by that time."""

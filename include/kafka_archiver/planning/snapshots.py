@@ -24,9 +24,9 @@ class Snapshots(NamedTuple):
     def store(self, ledger: Ledger, before: Plan | None) -> None:
         """Store those that the plan before has not. Before the plan: what a plan names can be read by anybody."""
         if self.topics and (before is None or before.topics_snapshot != self.topics.fingerprint):
-            ledger.keep_topics(self.topics)
+            ledger.keep_snapshot(self.topics)
         if self.groups and (before is None or before.groups_snapshot != self.groups.fingerprint):
-            ledger.keep_groups(self.groups)
+            ledger.keep_snapshot(self.groups)
 
 
 def with_snapshots(context: Context, plan: Plan, before: Plan | None) -> tuple[Plan, Snapshots]:

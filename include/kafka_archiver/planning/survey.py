@@ -10,10 +10,11 @@ from typing import NamedTuple
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.clocks import ClockReading, read_clocks
 from kafka_archiver.context.line import Line, stamped_number
-from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.identity import is_earlier
+from kafka_archiver.kafka.topics import is_unknown_topic
 from kafka_archiver.messages.actions import Action, advise, command
 from kafka_archiver.messages.advice import run_now
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError

@@ -13,10 +13,12 @@ from kafka_archiver.messages.advice import audit, runs
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.plan import Settings
 from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import OFFSET, Written, is_values
 from kafka_archiver.reader.runs import Plans, require_committed, unless_replaced
-from kafka_archiver.records.formats.base import RECORD
+from kafka_archiver.records.formats.base import RECORD, Target
+from kafka_archiver.records.formats.jsonl.objects import object_lines
 from kafka_archiver.records.reading.files import fetch_from
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.records.reading.object_copies import Copies
@@ -28,6 +30,8 @@ from kafka_archiver.values.ranges import TopicPartition
 _PLACE = re.compile(r"(?P<topic>[^+@]+)\+(?P<partition>\d{1,10})@(?P<offset>\d{1,19})")
 # The columns of records of which the archive has only the values.
 _VALUES = pa.schema([*(RECORD.field(name) for name in ("topic", "partition", "offset", "value"))])
+# The object of each row, in a column after those of the object: its number among the chunk's.
+_OBJECT = pa.field("kafka_archiver.object", pa.int32())
 
 
 class DeadLetterError(ConfigError):
@@ -76,6 +80,12 @@ def record_place(text: str) -> tuple[TopicPartition, int]:
     return TopicPartition(match["topic"], int(match["partition"])), int(match["offset"])
 
 
+def json_lines(batch: pa.RecordBatch, name: TopicPartition) -> bytes:
+    """Return a line for each row, as `format: jsonl`, `content: record` writes it."""
+    target = Target(topic=name.topic, partition=name.partition, key="", settings=Settings(), schema=batch.schema)
+    return b"".join(bytes(piece) for piece in object_lines(batch, target))
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """The records of one partition of an archive, by offset.
@@ -96,22 +106,35 @@ class Lookup:
         :raises IntegrityError: an object is missing or damaged.
         :raises TransientError: a revision has replaced the run meanwhile.
         """
+        for rows, _ in self._rows(offset, count):
+            yield self._shown(rows)
+
+    def located(self, offset: int, count: int = 1) -> Iterator[tuple[pa.RecordBatch, list[ObjectEntry | None]]]:
+        """Yield the batches of `records`, each with the object that has each row; None: an adopted one."""
+        for rows, objects in self._rows(offset, count):
+            numbers = rows.column(_OBJECT.name).to_pylist() if objects else [None] * len(rows)
+            yield self._shown(rows), [None if number is None else objects[number] for number in numbers]
+
+    def _rows(self, offset: int, count: int) -> Iterator[tuple[pa.RecordBatch, list[ObjectEntry]]]:
+        """Yield rows, and the objects that `_OBJECT` numbers; none: the rows are as they are shown."""
         plans = Plans(self.ledger)
         if adoption := self._adopted(plans, offset):
-            yield from adopted_record(self.ledger, adoption, self.name, offset, count)
+            for batch in adopted_record(self.ledger, adoption, self.name, offset, count):
+                yield batch, []
             return
         run, account = self._account(plans, offset)
         if gone := _without_record(account, offset):
             raise self._not_archived(run, offset, gone)
         shown = _Shown(offset, count)
         while True:
+            objects = run.objects_of(account)
             with unless_replaced(self.ledger, run.plan.run), Copies() as copies:
-                for batch in self._of_chunk(run, account, offset, copies, count):
+                for batch in self._of_chunk(run, account, objects, offset, copies, count):
                     if not shown.offsets and column(batch, OFFSET.name)[0] != offset:
                         raise self._none_at(run, account, offset)
                     rows = shown.take(batch)
                     if rows.num_rows:
-                        yield self._shown(rows)
+                        yield rows, objects
                     if shown.is_complete(_has_repeats(account)):
                         return
                 if not shown.offsets:
@@ -177,27 +200,33 @@ class Lookup:
         )
 
     def _of_chunk(
-        self, run: Written, account: ChunkAccount, offset: int, copies: Copies, count: int
+        self, run: Written, account: ChunkAccount, objects: list[ObjectEntry], offset: int, copies: Copies, count: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a chunk from an offset on, in the order of offsets.
+        """Yield the rows of a chunk from an offset on, in the order of offsets, with `_OBJECT`.
 
         :param count: the number of records that are asked for; of one, its rows may be all that come.
         """
-        entries = [o for o in run.objects_of(account) if o.last_offset >= offset]
+        numbered = [(number, o) for number, o in enumerate(objects) if o.last_offset >= offset]
         if count == 1:
-            entries = [o for o in entries if o.first_offset <= offset]
+            numbered = [(number, o) for number, o in numbered if o.first_offset <= offset]
+
+        def rows_of(number: int, entry: ObjectEntry) -> Iterator[pa.RecordBatch]:
+            return _numbered(_since(run.since(entry, offset, copies), entry, offset), number)
+
         if count > 1 or _has_repeats(account):
-            yield from merged([_since(run.since(o, offset, copies), o, offset) for o in entries], OFFSET.name)
+            yield from merged([rows_of(*pair) for pair in numbered], OFFSET.name)
             return
         # The object of the fewest other offsets is the likeliest one.
-        for entry in sorted(entries, key=lambda o: o.last_offset - o.first_offset):
-            rows = next(_since(run.since(entry, offset, copies), entry, offset), None)
+        for number, entry in sorted(numbered, key=lambda pair: pair[1].last_offset - pair[1].first_offset):
+            rows = next(rows_of(number, entry), None)
             if rows is not None and column(rows, OFFSET.name)[0] == offset:
                 yield rows
                 return
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name])
+        if OFFSET.name not in batch.schema.names:
+            return batch
+        offsets, records = batch.column(OFFSET.name), batch.drop_columns([OFFSET.name, _OBJECT.name])
         if not is_values(records):
             return records
         places = [
@@ -259,10 +288,7 @@ def _has_repeats(account: ChunkAccount) -> bool:
 
 
 def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:
-    place = (entry.topic, entry.partition, entry.chunk_start)
-    return place == (account.topic, account.partition, account.start) and (
-        entry.first_offset <= offset <= entry.last_offset
-    )
+    return entry.place == account.place and (entry.first_offset <= offset <= entry.last_offset)
 
 
 def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int) -> Iterator[pa.RecordBatch]:
@@ -280,3 +306,9 @@ def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int) -
         rows = batch.slice(int(column(batch, OFFSET.name).searchsorted(offset)))
         if rows.num_rows:
             yield rows
+
+
+def _numbered(batches: Iterator[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
+    """Append the number of their object to rows."""
+    for batch in batches:
+        yield batch.append_column(_OBJECT, pa.repeat(pa.scalar(number, _OBJECT.type), len(batch)))

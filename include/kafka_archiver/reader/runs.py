@@ -10,10 +10,11 @@ from typing import NamedTuple, NoReturn
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.manifest import Commit
-from kafka_archiver.model.object_keys import split_run
+from kafka_archiver.model.object_keys import interval_of, split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
+from kafka_archiver.reader.taken_offsets import TakenOffsets
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -47,15 +48,26 @@ class Plans:
     def all(self) -> Iterator[Plan]:
         """Yield every plan, in the line's order; none of them is kept.
 
-        :raises IntegrityError: one is gone, or a run was planned twice.
+        :raises IntegrityError: one is gone or lacks offsets, or a run was planned twice.
         """
-        runs = set[str]()
+        runs, taken = set[str](), TakenOffsets(self.progress)
         with ThreadPoolExecutor(THREADS) as pool:
             for plan in chain(pool.map(self._settled, range(1, self.progress.settled + 1)), self.unsettled):
                 if plan.run in runs:
                     raise self.planned_twice(plan.run)
                 runs.add(plan.run)
+                taken.add(plan)
                 yield plan
+        if missing := taken.missing():
+            raise self._without(missing)
+
+    def _without(self, offsets: str) -> IntegrityError:
+        """Return the error about offsets that the progress has and no plan of the line."""
+        for number in range(1, self.progress.settled + 1):
+            plan = self._settled(number)
+            if end := self.end_of(plan.run):
+                require_committed(self.ledger, plan.run, plan.digest, end.plan_digest)
+        return self._gone(f"the plan that had {offsets}")
 
     def planned_twice(self, run: str) -> IntegrityError:
         """Return the error about a run whose documents were deleted, and that was planned again then."""
@@ -275,7 +287,7 @@ def runs_of_hours(plans: Plans, hours: range, select: Select) -> list[Run]:
 
     with ThreadPoolExecutor(THREADS) as pool:
         numbers = dict(chain.from_iterable(pool.map(of_hour, proved)))
-    intervals = {name.partition("+")[0] for name in (*names, *numbers)}
+    intervals = {interval_of(name) for name in (*names, *numbers)}
     of_plans = [plan for interval in sorted(intervals) if (plan := plans.counting_in(interval))]
     if twice := [plan.run for plan in of_plans if numbers.get(plan.run, plan.number) != plan.number]:
         raise plans.planned_twice(twice[0])

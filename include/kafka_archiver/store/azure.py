@@ -31,7 +31,14 @@ from azure.core.exceptions import (
 )
 from azure.storage.blob import BlobBlock, BlobClient, ContainerClient
 
-from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError, TransientError, kind_in_words
+from kafka_archiver.messages.errors import (
+    ArchiverError,
+    ColdObjectError,
+    ConfigError,
+    PermanentError,
+    TransientError,
+    kind_in_words,
+)
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.store.base import (
     MAX_PARTS,
@@ -385,6 +392,8 @@ class AzureStore:
                 "may read, write, list and delete blobs there (Storage Blob Data Contributor)"
             )
         message = f"{self.url}: {key}: {why}"
+        if code == "BlobArchived":
+            return ColdObjectError(f"{message}: restore it to the hot or cool tier (`az storage blob set-tier`)")
         if status is None or status in (408, 429) or status >= 500:
             return TransientError(message)
         return PermanentError(message)

@@ -26,7 +26,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError, kind_in_words
+from kafka_archiver.messages.errors import ArchiverError, ColdObjectError, PermanentError, TransientError, kind_in_words
 from kafka_archiver.messages.foreign_text import foreign
 
 # S3 allows so many bytes.
@@ -120,7 +120,7 @@ _PERMANENT = {
     "InvalidPartOrder": "{key} cannot be completed: its parts are not in ascending order",
     "KeyTooLongError": "the key is too long for {endpoint} (S3 allows 1024 bytes): {key}",
     "InvalidObjectState": "{key} is in a storage class from which it must be restored before it can be read: restore "
-    "it (`aws s3api restore-object`), and correct the lifecycle rule of bucket {bucket}: none may move `_ledger/`",
+    "it (`aws s3api restore-object`). No lifecycle rule of bucket {bucket} may move `_ledger/`",
     # An answer to HEAD has no body, so no code.
     "400": "{endpoint} refuses {operation} of {key} without a reason: often the credentials have expired, or the "
     "object is encrypted with another customer key (SSE-C)",
@@ -203,7 +203,8 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
             operation=operation,
             permission=_PERMISSIONS.get(operation, "s3:PutObject"),
         )
-        return PermanentError(message + key_of_object + (f" ({request[2:]})" if request else ""))
+        kind = ColdObjectError if code == "InvalidObjectState" else PermanentError
+        return kind(message + key_of_object + (f" ({request[2:]})" if request else ""))
     # botocore sets the status of an error in the body of a 200 to 500.
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
         return TransientError(message)

@@ -9,9 +9,9 @@ import hashlib
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError
 
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.messages.foreign_text import foreign
@@ -36,7 +36,17 @@ def isoformat(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+# Of an object: 1 PiB, so that SQLite can add the sizes of thousands.
+Size = Annotated[int, Field(gt=0, le=1 << 50)]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(isoformat, return_type=str)]
+
+
+def unwritten(default: Any) -> Any:
+    """Return a field that no JSON has while it is the default: such a document keeps the bytes that it had before there
+    was the field, and an older release can read it.
+    """
+    return Field(default=default, exclude_if=lambda value: value == default)
 
 
 class Value(BaseModel):
@@ -110,3 +120,11 @@ class Document(Value):
 
     def __hash__(self) -> int:
         return hash(self.to_json())
+
+
+class ArchiveDocument(Document):
+    """A document of an archive. `document`: what it is; each kind has a value of its own."""
+
+    document: str
+    version: Literal[1] = 1
+    archive: str

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from kafka_archiver.context.archive_context import Context
@@ -29,25 +29,14 @@ class PlannedWork:
     replays: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value for XCom."""
-        return {
-            "runs": list(self.runs),
-            "archive": list(self.archive),
-            "idle": self.idle,
-            "final": list(self.final),
-            "replays": self.replays,
-        }
+        """Return the value for XCom, with lists for tuples."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return the inverse of `to_dict`."""
-        return cls(
-            tuple(data["runs"]),
-            tuple(data["archive"]),
-            data.get("idle", False),
-            tuple(data.get("final", ())),
-            data.get("replays", False),
-        )
+        fields: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in data.items()}
+        return cls(**fields)
 
 
 def prepare_work(context: Context, unfinished: Iterable[Plan], own: Plan) -> PlannedWork:

@@ -3,21 +3,23 @@
 For a run that is not final and cannot be finished as planned, the rebuild takes over.
 """
 
+import importlib.metadata
 import logging
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.clocks import read_clocks
-from kafka_archiver.context.line import Line, read_line
+from kafka_archiver.context.line import Line, read_line, tidy_line
+from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.wording import count
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
 from kafka_archiver.planning.schemas import freeze_schemas
-from kafka_archiver.planning.settings import settings_of
+from kafka_archiver.planning.settings import frozen_transform, settings_of
 from kafka_archiver.planning.time_settings import with_wall_clock
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.intervals import hour_of, to_ms
@@ -200,3 +202,39 @@ def rebuild_extent(context: Context, plans: Sequence[Plan]) -> RebuildExtent:
         bytes=sum(entry.bytes for entry in stored),
         hours=len(hours),
     )
+
+
+def replan_changed(context: Context, line: Line) -> Line:
+    """Plan such runs anew, with today's settings, if the policy says so. Returns the line with their new plans.
+
+    A run that has written its manifest needs no code any more.
+
+    :raises PolicyError: Kafka no longer has all of a run's offsets.
+    """
+    match context.archive.policies.changed_code:
+        case "fail":
+            return line
+        case "plan_anew":
+            pass
+        case unknown:
+            assert_never(unknown)
+    changed = [p for p in line.unfinished if line.outcome_of(p.run) is None and _is_changed(context, p)]
+    for plan in changed:
+        log.warning("run %s was planned with other code: planning it anew (policies.changed_code)", plan.run)
+        plan_rebuild(context, plan.run)
+    return tidy_line(context, read_line(context)) if changed else line
+
+
+def _is_changed(context: Context, plan: Plan) -> bool:
+    transform = plan.settings.transform
+    if transform is None or plan.letters or context.ledger.manifest(plan.run):
+        return False
+    if transform.sql and transform.sql.spark != importlib.metadata.version("pyspark"):
+        return True
+    if transform.sql and transform.sql.java and (java := java_version()) and transform.sql.java != java:
+        return True
+    try:
+        return frozen_transform(transform, context.archive.file, context.keys) != transform
+    except ConfigError:
+        # The module, or the key, is not there any more.
+        return True

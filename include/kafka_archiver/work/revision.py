@@ -10,7 +10,7 @@ from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.model.object_keys import run_name
+from kafka_archiver.model.object_keys import interval_of, run_name
 from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.planning.schemas import FrozenSchemas
 from kafka_archiver.planning.spark_sql import with_analysed_sql
@@ -27,7 +27,7 @@ def effective_revision(context: Context, line: Line, run: str) -> tuple[Plan, bo
     :raises ConfigError: there is no such run.
     :raises IntegrityError: another run has its place in the line.
     """
-    interval = run.partition("+")[0]
+    interval = interval_of(run)
     waiting = [w for w in line.waiting if w.plan.interval.id == interval and w.outcome in (None, "committed")]
     counts = [w for w in waiting if w.plan.supersedes is None or w.plan.takes_over or w.outcome == "committed"]
     if counts:
@@ -77,7 +77,7 @@ def append_revision(
 
 def unfinished_revisions(line: Line, run: str, origin: Literal["rebuild", "dead_letters"]) -> Iterator[Plan]:
     """Yield the unfinished revisions of a run that have this origin, the last one first."""
-    interval = run.partition("+")[0]
+    interval = interval_of(run)
     for waiting in reversed(line.waiting):
         if waiting.plan.interval.id == interval and waiting.plan.origin == origin and waiting.outcome is None:
             yield waiting.plan

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ARCHIVE
+from kafka_archiver.orchestration.cli.completion import ARCHIVE
 from kafka_archiver.orchestration.cli.names import find_archive
 from kafka_archiver.orchestration.terminal.options import OUTPUT
 from kafka_archiver.orchestration.terminal.output import report_errors, show

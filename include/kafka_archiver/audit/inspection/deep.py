@@ -14,7 +14,7 @@ from kafka_archiver.audit.report import error, warning
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import audit, plan_anew
-from kafka_archiver.messages.errors import DocumentError, IntegrityError, PermanentError
+from kafka_archiver.messages.errors import ColdObjectError, DocumentError, IntegrityError, PermanentError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.adopted import AdoptedObject, Adoption
 from kafka_archiver.model.findings import Finding
@@ -39,6 +39,8 @@ class Reading:
         self.same: set[str] = set()
         self._writers: dict[str, Plan | None] = {}
         self._secrets: dict[str, bytes | None] = {}
+        # Objects that the store does not read: each with the store's reason.
+        self._cold: dict[str, str] = {}
         # Data keys that cannot be opened: the master key that has wrapped each, and the error.
         self._closed: dict[str, tuple[str, str]] = {}
 
@@ -62,6 +64,9 @@ class Reading:
                 plans = [self._writer(plan, entry) for entry in entries]
                 looks = pool.map(self._look, entries, plans, [objects.get(o.sidecar_of or "") for o in entries])
                 for entry, by, problems in zip(entries, plans, looks, strict=True):
+                    if isinstance(problems, ColdObjectError):
+                        self._cold[entry.key] = str(problems)
+                        continue
                     self._advance(entry)
                     if problems and self._counting(plan.number) is None:
                         # A rebuild has replaced the run since the audit began.
@@ -89,6 +94,9 @@ class Reading:
             for page in self._ledger.adopted_pages(adoption):
                 items = [o for o in page.objects if o.key not in skip and (only is None or o.key in only)]
                 for item, checksum in zip(items, pool.map(self._checksum, items), strict=True):
+                    if isinstance(checksum, ColdObjectError):
+                        self._cold[item.key] = str(checksum)
+                        continue
                     self._advance(item)
                     if checksum == item.checksum:
                         self.same.add(item.key)
@@ -96,13 +104,35 @@ class Reading:
                         where, expected = f"its bytes have the checksum {checksum}", f"the checksum {item.checksum}"
                         yield of_adopted(error(WRONG, item.key, where, expected, ""))
 
-    def _checksum(self, item: AdoptedObject) -> str:
+    def cold(self, wrong: set[str]) -> Iterator[Finding]:
+        """Return the findings about objects that the store does not read.
+
+        :param wrong: keys of objects that were wrong when they were last read: nothing shows that they are mended.
+        """
+        archive = self._ledger.archive
+        for key in sorted(wrong & self._cold.keys()):
+            observed = f"it was wrong when it was last read, and cannot be read again: {self._cold[key]}"
+            yield error(WRONG, key, observed, "the bytes that were written", again(archive))
+        if others := sorted(self._cold.keys() - wrong):
+            yield warning(
+                "content-cold",
+                others[0],
+                f"{len(others):,} objects, this one the first, were not read: {self._cold[others[0]]}",
+                "objects that can be read",
+                advise(
+                    "Their sizes and ETags were compared. Restore them, then audit again: ", audit(archive, deep=True)
+                ),
+            )
+
+    def _checksum(self, item: AdoptedObject) -> str | ColdObjectError:
         """Return the checksum of an object, with as many bytes as it had; or why there is none."""
         try:
             pieces = Pieces(item.bytes, lambda start, length: self._store.read(item.key, start, length) or b"")
             return pieces.checksum()
         except EOFError as damage:
             return str(damage)
+        except ColdObjectError as cold:
+            return cold
 
     def _counting(self, number: int) -> Plan | None:
         """The plan at a place of the line, if its run is final and not superseded."""
@@ -132,8 +162,8 @@ class Reading:
         except DocumentError:
             return None
 
-    def _look(self, entry: ObjectEntry, plan: Plan, object_: ObjectEntry | None) -> list[str]:
-        """The faults of an object.
+    def _look(self, entry: ObjectEntry, plan: Plan, object_: ObjectEntry | None) -> list[str] | ColdObjectError:
+        """Return the faults of an object, or the error of a store that does not read it.
 
         :param object_: for a sidecar, its object, if that is there.
         """
@@ -141,7 +171,10 @@ class Reading:
         fetch = self._fetch(entry)
         # Read twice before reporting: the first read may have been damaged in transit.
         secret = self._secret(plan)
-        return read_through(entry, plan, fetch, beside, secret) and read_through(entry, plan, fetch, beside, secret)
+        try:
+            return read_through(entry, plan, fetch, beside, secret) and read_through(entry, plan, fetch, beside, secret)
+        except ColdObjectError as cold:
+            return cold
 
     def _secret(self, plan: Plan) -> bytes | None:
         """The data key of a plan; None if it has none, or it cannot be opened."""

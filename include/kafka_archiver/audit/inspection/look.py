@@ -18,6 +18,7 @@ from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.object_keys import (
     claim_document,
+    interval_of,
     ledger_prefix,
     progress_document,
     schema_document,
@@ -75,7 +76,7 @@ class _Keys:
         elif run and run[1] == "plan":
             self.plans.add(run[0])
         elif run and run[1] == "commit" and split_run(run[0])[1]:
-            self.revisions.setdefault(run[0].partition("+")[0], []).append(run[0])
+            self.revisions.setdefault(interval_of(run[0]), []).append(run[0])
         if not is_known(archive, key):
             self.unknown.append(key)
 

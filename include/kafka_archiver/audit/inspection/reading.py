@@ -14,7 +14,7 @@ from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.adopted import AdoptedPage, AdoptedPartition, Adoption, PageRef
 from kafka_archiver.model.data_keys import DataKeyDocument
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.manifest import Commit, Intent, Manifest
+from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.object_keys import (
     adopted_page_document,
     adoption_document,
@@ -103,14 +103,10 @@ class DocumentReader:
 
     def _run(self, plan: Plan, settled: bool) -> Run:
         run, ledger = plan.run, self._ledger
-
-        def intent() -> Intent | None:
-            return ledger.intent(run).document
-
         return Run(
             plan,
             self.plan(run),
-            self._read(self._key(run, "intent"), intent),
+            self._read(self._key(run, "intent"), lambda: ledger.intent(run).document),
             self.manifest(run),
             self.commit(run),
             self._read(self._key(run, "settled"), lambda: ledger.settled(run)),
@@ -119,12 +115,7 @@ class DocumentReader:
 
     def hours(self, hours: Iterable[int | None]) -> Iterator[tuple[int | None, Proved | None]]:
         """Each hour with its proof, in order."""
-
-        def read(hour: int | None) -> Proved | None:
-            key = hour_document(self._ledger.archive, hour)
-            return self._read(key, lambda: self._proved(hour))
-
-        return self._ahead(read, hours)
+        return self._each(hours, partial(hour_document, self._ledger.archive), self._proved)
 
     def _proved(self, hour: int | None) -> Proved | None:
         proof = self._ledger.stored_hour(hour).document
@@ -132,38 +123,27 @@ class DocumentReader:
 
     def schemas(self, fingerprints: Iterable[str]) -> Iterator[tuple[str, Schema | None]]:
         """Each schema that plans name."""
-
-        def read(fingerprint: str) -> Schema | None:
-            key = schema_document(self._ledger.archive, fingerprint)
-            return self._read(key, lambda: self._ledger.schema(fingerprint))
-
-        return self._ahead(read, sorted(fingerprints))
+        return self._each(sorted(fingerprints), partial(schema_document, self._ledger.archive), self._ledger.schema)
 
     def snapshots(self, named: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Snapshot | None]]:
         """Each snapshot that plans name, by its name and its fingerprint."""
+        reads: dict[str, Callable[[str], Snapshot | None]] = {
+            "topics": self._ledger.topics_snapshot, "groups": self._ledger.groups_snapshot,
+        }  # fmt: skip
 
-        def read(place: tuple[str, str]) -> Snapshot | None:
-            name, fingerprint = place
-            ledger, key = self._ledger, snapshot_document(self._ledger.archive, fingerprint, name)
-            if name == "topics":
-                return self._read(key, lambda: ledger.topics_snapshot(fingerprint))
-            return self._read(key, lambda: ledger.groups_snapshot(fingerprint))
+        def key_of(place: tuple[str, str]) -> str:
+            return snapshot_document(self._ledger.archive, place[1], place[0])
 
-        return self._ahead(read, sorted(named))
+        return self._each(sorted(named), key_of, lambda place: reads[place[0]](place[1]))
 
     def data_keys(self, ids: Iterable[str]) -> Iterator[tuple[str, DataKeyDocument | None]]:
         """Each wrapped data key that plans name. One that is gone is a finding, too."""
-
-        def read(key_id: str) -> DataKeyDocument | None:
-            return self._read(
-                key_document(self._ledger.archive, key_id), lambda: self._ledger.data_key(key_id).document
-            )
-
-        return self._ahead(read, sorted(ids))
+        key_of = partial(key_document, self._ledger.archive)
+        return self._each(sorted(ids), key_of, lambda key_id: self._ledger.data_key(key_id).document)
 
     def claims(self, topics: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """The archive that has claimed each topic."""
-        return self._ahead(lambda t: self._read(claim_document(t), lambda: self._ledger.claimed(t)), sorted(topics))
+        return self._each(sorted(topics), claim_document, self._ledger.claimed)
 
     def _key(self, run: str, name: str) -> str:
         return run_document(self._ledger.archive, run, name)
@@ -176,6 +156,11 @@ class DocumentReader:
             expected = "a document as described in docs/FORMAT.md"
             self.findings.append(error("unreadable", key, text, expected, "Steps that need this document fail"))
             return None
+
+    def _each(
+        self, items: Iterable[Item], key_of: Callable[[Item], str], read: Callable[[Item], Result | None]
+    ) -> Iterator[tuple[Item, Result | None]]:
+        return self._ahead(lambda item: self._read(key_of(item), lambda: read(item)), items)
 
     def _ahead(self, read: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
         """Read some items ahead, never all: manifests may be large."""

@@ -52,13 +52,15 @@ def audit(
     """
     settled = _settled_comparison(archive, store, tell)
     findings, counts = settled.findings, settled.counts
-    only = None if deep else _called_wrong(archive, store)
+    wrong = _called_wrong(archive, store)
+    only = None if deep else wrong
     if deep or only:
         reading = Reading(store, Ledger(store, archive.archive, keyring), counts.objects, tell)
         skip = {f.subject for f in findings if f.kind in ("object-missing", "object-changed")}
         read = list(reading.read(range(1, settled.last + 1), skip, only))
         if settled.adoption:
             read += reading.read_adopted(settled.adoption, skip, only)
+        read += reading.cold(wrong)
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:

@@ -26,8 +26,7 @@ def _records(file: BinaryIO) -> Iterator[Any]:
     import fastavro
 
     blocks: Any = fastavro.block_reader(file)
-    # Without logical types: a Kafka timestamp may be after year 9999, the last of Python's datetime.
-    schema = fastavro.parse_schema(json.loads(blocks.metadata["avro.schema"], object_hook=_plain))
+    schema = schema_of(blocks)
     for block in blocks:
         data = io.BytesIO(block.bytes_.getvalue())
         for _ in range(block.num_records):
@@ -36,5 +35,11 @@ def _records(file: BinaryIO) -> Iterator[Any]:
             raise ValueError("a block has bytes after its last record")
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != "logicalType"}
+def schema_of(blocks: Any) -> Any:
+    """Return the schema of an open file without logical types: Kafka's times may be after Python's last year, 9999."""
+    import fastavro
+
+    def plain(schema: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in schema.items() if name != "logicalType"}
+
+    return fastavro.parse_schema(json.loads(blocks.metadata["avro.schema"], object_hook=plain))

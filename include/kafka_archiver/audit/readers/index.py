@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import zstandard
 
+from kafka_archiver.audit.readers.avro import schema_of
 from kafka_archiver.audit.readers.base import SidecarOwner, coordinate_columns
 from kafka_archiver.audit.readers.streams import READ
 from kafka_archiver.model.plan import Settings
@@ -136,10 +137,5 @@ def _avro_block(pieces: Iterator[bytes], head: bytes, column: str | None) -> _Pa
     opened: Any = fastavro.block_reader(io.BytesIO(head + data))
     [block] = opened
     content = block.bytes_.getvalue()
-    schema = fastavro.parse_schema(json.loads(opened.metadata["avro.schema"], object_hook=_plain))
-    first: Any = fastavro.schemaless_reader(io.BytesIO(content), schema, None)
+    first: Any = fastavro.schemaless_reader(io.BytesIO(content), schema_of(opened), None)
     return _Part(len(content), block.num_records, first[column] if column else None)
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != "logicalType"}

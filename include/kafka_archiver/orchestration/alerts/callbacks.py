@@ -10,15 +10,14 @@ from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import state_texts
 from kafka_archiver.orchestration.alerts.failed_run import failed
-from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter, MessageOf
+from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, Incident, IncidentReporter, InVariables
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import succeeded
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
-from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, DAMAGE_LEFT, FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, DAMAGE_LEFT, FIGURES
 
 log = logging.getLogger(__name__)
 # The XCom with the attempt whose alert was sent.
@@ -35,7 +34,7 @@ class AlertCallbacks:
     """
 
     def __init__(self, archive: Archive, archives: bool = True) -> None:
-        self._archive, self._archives = archive, archives
+        self._archive, self._name, self._archives = archive, archive.archive, archives
         self._reporter = IncidentReporter(archive.archive, archive.alerts, InVariables())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
@@ -70,9 +69,8 @@ class AlertCallbacks:
         self._reporter.resend("loss")
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
-            self._reporter.report(
-                "audit", None, "", lambda *_: state_texts.whole_again(self._archive.archive, figures, ti.log_url)
-            )
+            text = state_texts.whole_again(self._name, figures, ti.log_url)
+            self._reporter.report("audit", None, "", lambda *_: text)
         if kind == "failure":
             self.late(figures.closed_until, moment, ti.log_url)
             self._lagging(ti)
@@ -93,12 +91,11 @@ class AlertCallbacks:
         limit, since = self._archive.alerts.max_age, until or begun
         if limit is None or since is None:
             return
-        self._reporter.report(
-            "late_hour",
-            "late" if moment - since > limit else None,
-            "",
-            lambda state, _: state_texts.late_hour(self._archive.archive, state, until, moment, limit, link),
-        )
+
+        def tell(state: State, _: Incident | None) -> Message:
+            return state_texts.late_hour(self._name, state, until, moment, limit, link)
+
+        self._reporter.report("late_hour", "late" if moment - since > limit else None, "", tell)
 
     def _failed(self, context: Mapping[str, Any]) -> None:
         failure, kind = failed(self._archive, context, self._archives), self._kind(context)
@@ -126,35 +123,31 @@ class AlertCallbacks:
 
     def _report_audit(self, audit: Mapping[str, Any], ti: Any) -> None:
         """Alert on damage, and on a state that stops the next run: two incidents, because they end apart."""
-        self._of_audit("audit", state_texts.damage, audit, audit.get("damage") or {}, ti)
+        self._of_audit("audit", audit, audit.get("damage") or {}, ti)
         if audit.get("live"):
-            self._of_audit("stop", state_texts.stop, audit, audit.get("stops") or {}, ti)
+            self._of_audit("stop", audit, audit.get("stops") or {}, ti)
 
-    def _of_audit(
-        self, kind: Kind, text: state_texts.OfAudit, audit: Mapping[str, Any], finding: Mapping[str, Any], ti: Any
-    ) -> None:
-        name, cause, steps = self._archive.archive, str(finding.get("cause", "")), from_dicts(finding.get("actions"))
+    def _of_audit(self, kind: Kind, audit: Mapping[str, Any], finding: Mapping[str, Any], ti: Any) -> None:
+        cause, steps = str(finding.get("cause", "")), from_dicts(finding.get("actions"))
         report = str(audit.get("report", ""))
-        tell: MessageOf = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
+
+        def tell(state: State, _: Incident | None) -> Message:
+            return state_texts.of_audit(kind, self._name, state, cause, report, steps, ti.log_url)
+
         self._reporter.report(kind, finding.get("key"), cause, tell)
 
     def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
         def tell(_: State, before: Incident | None) -> Message:
             assert before is not None
-            return state_texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
+            return state_texts.works_again(self._name, kind, before, done, ti.log_url, ti.run_id)
 
         self._reporter.report(kind, None, "", tell)
 
     def _lost(self, figures: Figures, ti: Any) -> None:
         """Alert on a loss. It has no end: it stays an open incident, so that a cleared task sends no second alert."""
-        name = self._archive.archive
         if figures.lost:
-            self._reporter.report(
-                "loss",
-                f"{figures.runs[-1]}: {figures.lost}",
-                "",
-                lambda *_: state_texts.loss(name, figures, ti.log_url),
-            )
+            key, text = f"{figures.runs[-1]}: {figures.lost}", state_texts.loss(self._name, figures, ti.log_url)
+            self._reporter.report("loss", key, "", lambda *_: text)
 
     def _lagging(self, ti: Any) -> None:
         most = self._archive.alerts.max_lag_records
@@ -168,9 +161,8 @@ class AlertCallbacks:
         except ArchiverError as error:
             log.warning("the lag is unknown, so no alert depends on it: %s", error)
             return
-        self._reporter.report(
-            "lag",
-            "lag" if waiting > most else None,
-            "",
-            lambda state, _: state_texts.lag(self._archive.archive, state, waiting, most, ti.log_url),
-        )
+
+        def tell(state: State, _: Incident | None) -> Message:
+            return state_texts.lag(self._name, state, waiting, most, ti.log_url)
+
+        self._reporter.report("lag", "lag" if waiting > most else None, "", tell)

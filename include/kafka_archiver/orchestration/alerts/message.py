@@ -1,11 +1,10 @@
 """An alert as a value: its kind, its receivers, its form as mail, chat message and log line. Pure.
 
-The sentences of its title, which is the subject of a mail, and of the next steps: `state_texts`, `failed_run` and
-`watchdog_texts`.
+The sentences of its title, which is the subject of a mail, and of the next steps: `state_texts` and `failed_run`.
 """
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
@@ -24,37 +23,21 @@ Kind = Literal[
 State = Literal["begins", "changes", "over", "event"]
 # The section of docs/runbook/alerts.md, and the list of receivers in `alerts`. A retry has no end; a failure's is
 # recovery.
-SECTIONS: dict[Kind, str] = {
-    "failure": "alert-a-run-failed",
-    "backfill": "alert-a-run-failed",
-    "asked": "alert-a-run-failed",
-    "retry": "alert-a-task-is-tried-again",
-    "lag": "alert-too-many-records-wait",
-    "late_hour": "alert-an-hour-is-late",
-    "loss": "alert-records-were-lost",
-    "audit": "alert-the-audit-found-damage",
-    "stop": "alert-the-next-run-will-stop",
-    "check": "alert-the-audit-could-not-run",
-    "paused": "alert-a-paused-dag-and-records-that-wait",
-    "unaudited": "alert-no-audit",
-    "wrong_file": "alert-a-yaml-file-is-wrong",
-    "gone": "alert-an-archive-is-gone",
-}
-_RECEIVERS: dict[Kind, str] = {
-    "failure": "on_failure",
-    "backfill": "on_failure",
-    "asked": "on_failure",
-    "retry": "on_retry",
-    "lag": "on_lag",
-    "late_hour": "on_late_hour",
-    "loss": "on_loss",
-    "audit": "on_audit",
-    "stop": "on_audit",
-    "check": "on_failure",
-    "paused": "on_failure",
-    "unaudited": "on_audit",
-    "wrong_file": "on_failure",
-    "gone": "on_failure",
+ROUTES: dict[Kind, tuple[str, str]] = {
+    "failure": ("alert-a-run-failed", "on_failure"),
+    "backfill": ("alert-a-run-failed", "on_failure"),
+    "asked": ("alert-a-run-failed", "on_failure"),
+    "retry": ("alert-a-task-is-tried-again", "on_retry"),
+    "lag": ("alert-too-many-records-wait", "on_lag"),
+    "late_hour": ("alert-an-hour-is-late", "on_late_hour"),
+    "loss": ("alert-records-were-lost", "on_loss"),
+    "audit": ("alert-the-audit-found-damage", "on_audit"),
+    "stop": ("alert-the-next-run-will-stop", "on_audit"),
+    "check": ("alert-the-audit-could-not-run", "on_failure"),
+    "paused": ("alert-a-paused-dag-and-records-that-wait", "on_failure"),
+    "unaudited": ("alert-no-audit", "on_audit"),
+    "wrong_file": ("alert-a-yaml-file-is-wrong", "on_failure"),
+    "gone": ("alert-an-archive-is-gone", "on_failure"),
 }
 GUIDE = "docs/runbook/alerts.md"
 
@@ -81,13 +64,13 @@ class Message:
     @property
     def receivers(self) -> str:
         """The key of `alerts` with its receivers."""
-        ends = self.state == "over" and _RECEIVERS[self.kind] == "on_failure"
-        return "on_recovery" if ends else _RECEIVERS[self.kind]
+        receivers = ROUTES[self.kind][1]
+        return "on_recovery" if self.state == "over" and receivers == "on_failure" else receivers
 
     @property
     def runbook(self) -> str:
         """Where the guide says what to do."""
-        return f"{GUIDE}#{SECTIONS[self.kind]}"
+        return f"{GUIDE}#{ROUTES[self.kind][0]}"
 
     @property
     def lines(self) -> list[str]:
@@ -143,3 +126,32 @@ class Message:
     def as_html(self) -> str:
         """Return the message as the body of an email."""
         return "".join(f"<p>{html.escape(line)}</p>" for line in (self.title, *self._words, *self._places))
+
+
+def of_incident(
+    kind: Kind,
+    state: State,
+    archive: str,
+    titles: tuple[str, str],
+    bad: Iterable[str],
+    do: Iterable[Action],
+    link: str,
+    cause: str = "",
+    fields: Mapping[str, Any] | None = None,
+) -> Message:
+    """Return the alert about an incident; one about its end has neither cause nor steps.
+
+    :param titles: behind the archive's name: of the incident, and of its end.
+    """
+    ends = state == "over"
+    return Message(
+        kind=kind,
+        state=state,
+        archive=archive,
+        title=f"Archive {archive}: {titles[ends]}",
+        cause="" if ends else cause,
+        bad=tuple(bad),
+        do=() if ends else tuple(do),
+        link=link,
+        fields=fields or {},
+    )

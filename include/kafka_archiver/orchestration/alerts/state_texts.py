@@ -1,16 +1,21 @@
-"""The alerts about the state of an archive, from figures. Pure."""
+"""The alerts about the state of an archive, from figures, and those of the watchdog. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
-from kafka_archiver.messages.actions import Action, command
-from kafka_archiver.messages.advice import dag_id, examine, last_hours, show, status
-from kafka_archiver.orchestration.alerts.incidents import Incident
-from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.messages.actions import Action, command, words
+from kafka_archiver.messages.advice import audit_dag_id, dag_id, examine, last_hours, show, status
+from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.findings import Finding
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State, of_incident
+from kafka_archiver.orchestration.alerts.reporting import Incident, MessageOf
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.values.documents import isoformat
 
+# Characters of an error in the subject.
+SUBJECT = 120
+_FOLDERS = re.compile(r"\S*/(?=[^/\s]+\.ya?ml\b)")
 HOUR = timedelta(hours=1)
 
 
@@ -34,24 +39,15 @@ def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str
 
 def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Message:
     """Report that too many records wait, or no longer."""
-    over = state == "over"
-    what = "no longer too many records wait" if over else "too many records wait"
-    return Message(
-        kind="lag",
-        state=state,
-        archive=archive,
-        title=f"Archive {archive}: {what}",
-        bad=(f"{waiting:,} offsets wait after the run; alerts.max_lag_records is {limit:,}",),
-        do=()
-        if over
-        else (
-            status(archive),
-            command(
-                f"airflow dags trigger {dag_id(archive)} --conf '{{\"max_records\": {waiting}}}'",
-                "if runs stop at source.max_records_per_run",
-            ),
-        ),
-        link=link,
+    trigger = f"airflow dags trigger {dag_id(archive)} --conf '{{\"max_records\": {waiting}}}'"
+    return of_incident(
+        "lag",
+        state,
+        archive,
+        ("too many records wait", "no longer too many records wait"),
+        [f"{waiting:,} offsets wait after the run; alerts.max_lag_records is {limit:,}"],
+        [status(archive), command(trigger, "if runs stop at source.max_records_per_run")],
+        link,
         fields={"lag": waiting, "max_lag_records": limit},
     )
 
@@ -66,18 +62,17 @@ def late_hour(
     limit: str = "alerts.max_age",
 ) -> Message:
     """Report that an hour is not closed in time, or is again. `until`: the end of the last closed hour, or None."""
-    over = state == "over"
     hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
     age = f", {_spelt(moment - until)} ago" if until else ""
     ended = f"Hours are closed until {isoformat(until)}{age}" if until else "No hour is closed yet"
-    return Message(
-        kind="late_hour",
-        state=state,
-        archive=archive,
-        title=f"Archive {archive}: hours close in time again" if over else f"Archive {archive}: {hour} is late",
-        bad=(f"{ended}; {limit} is {_spelt(max_age)}",),
-        do=() if over else (status(archive), examine(archive)),
-        link=link,
+    return of_incident(
+        "late_hour",
+        state,
+        archive,
+        (f"{hour} is late", "hours close in time again"),
+        [f"{ended}; {limit} is {_spelt(max_age)}"],
+        [status(archive), examine(archive)],
+        link,
         fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(max_age.total_seconds())},
     )
 
@@ -118,19 +113,21 @@ def loss(archive: str, figures: Figures, link: str) -> Message:
     )
 
 
-class OfAudit(Protocol):
-    """The text about findings of an audit, or about their end. `do`: their actions."""
+# What an audit found, and that it finds this no more: damage, and a state of the brokers.
+_OF_AUDIT: dict[Kind, tuple[str, str]] = {
+    "audit": ("the audit found damage", "the audit finds no damage any more"),
+    "stop": (
+        "the audit found that the next run stops", "the audit finds nothing any more that stops the next run",
+    ),
+}  # fmt: skip
 
-    def __call__(
-        self, archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str
-    ) -> Message: ...
 
-
-def damage(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
-    """Report that the audit found damage, or no longer does."""
-    over = state == "over"
-    what = "the audit finds no damage any more" if over else "the audit found damage"
-    return _of_audit("audit", state, archive, what, cause, report, do, link)
+def of_audit(
+    kind: Kind, archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str
+) -> Message:
+    """Report the findings of an audit, or their end. `do`: their actions."""
+    bad, fields = [f"Report: {report}"], {"report": report}
+    return of_incident(kind, state, archive, _OF_AUDIT[kind], bad, do, link, cause, fields)
 
 
 def whole_again(archive: str, figures: Figures, link: str) -> Message:
@@ -147,34 +144,6 @@ def whole_again(archive: str, figures: Figures, link: str) -> Message:
     )
 
 
-def stop(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
-    """Report that the audit found a state of the brokers that stops the next run, or no longer does."""
-    over = state == "over"
-    what = (
-        "the audit finds nothing any more that stops the next run"
-        if over
-        else "the audit found that the next run stops"
-    )
-    return _of_audit("stop", state, archive, what, cause, report, do, link)
-
-
-def _of_audit(
-    kind: Kind, state: State, archive: str, what: str, cause: str, report: str, do: Sequence[Action], link: str
-) -> Message:
-    over = state == "over"
-    return Message(
-        kind=kind,
-        state=state,
-        archive=archive,
-        title=f"Archive {archive}: {what}",
-        cause="" if over else cause,
-        bad=(f"Report: {report}",),
-        do=() if over else tuple(do),
-        link=link,
-        fields={"report": report},
-    )
-
-
 def _spans(hours: Sequence[datetime]) -> Iterator[tuple[datetime, datetime]]:
     """Return consecutive hours as times from, to."""
     starts = [hour for hour in hours if hour - HOUR not in hours]
@@ -187,3 +156,52 @@ def _spelt(time: timedelta) -> str:
     days, hours, minutes_left = minutes // 1440, minutes % 1440 // 60, minutes % 60
     parts = [(days, "d"), (hours, "h"), (minutes_left, "min")]
     return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 min"
+
+
+def paused(archive: str, check: Finding | None, link: str) -> MessageOf:
+    """Report that the DAG is paused while records wait, or no longer."""
+    over = "its DAG is no longer paused, or nothing waits"
+    return _of("paused", archive, f"DAG {dag_id(archive)} is paused, and records wait", over, check, link)
+
+
+def unaudited(archive: str, check: Finding | None, link: str) -> MessageOf:
+    """Report that audits do not run, or do again."""
+    return _of("unaudited", archive, "it is not audited", "it is audited again", check, link)
+
+
+def wrong_file(archive: str, error: str, link: str) -> MessageOf:
+    """Report that the YAML file of the archive is wrong, or no longer.
+
+    :param error: names file and key.
+    """
+    cause = " ".join(error.split())
+    title = f"its YAML file is wrong, so nothing is archived: {foreign(_FOLDERS.sub('', cause), SUBJECT)}"
+    do = (command("airflow archive validate"),)
+    return _message_of("wrong_file", archive, title, "its YAML file is valid again", cause, do, link)
+
+
+def gone(archive: str, file: str, link: str) -> MessageOf:
+    """Report that no file declares the archive any more, or one does again."""
+    ends = " && ".join(f"airflow dags delete --yes {dag}" for dag in (dag_id(archive), audit_dag_id(archive)))
+    do = (
+        words(f"put {file or 'its YAML file'} back"),
+        command(ends, "if the archive has ended (what is stored stays)"),
+    )
+    cause = f"It was declared by {file}" if file else ""
+    return _message_of(
+        "gone", archive, "its YAML file is gone, so nothing is archived", "it is declared again", cause, do, link
+    )
+
+
+def _of(kind: Kind, archive: str, begins: str, over: str, check: Finding | None, link: str) -> MessageOf:
+    return _message_of(kind, archive, begins, over, check.text if check else "", check.actions if check else (), link)
+
+
+def _message_of(
+    kind: Kind, archive: str, begins: str, over: str, cause: str, do: Sequence[Action], link: str
+) -> MessageOf:
+    def message(state: State, before: Incident | None) -> Message:
+        since = [f"Since {before.since}"] if state == "over" and before else []
+        return of_incident(kind, state, archive, (begins, over), since, do, link, cause)
+
+    return message

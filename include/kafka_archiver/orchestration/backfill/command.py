@@ -16,10 +16,9 @@ from airflow.utils.platform import getuser
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option, positive
-from kafka_archiver.orchestration.terminal.output import Table, report_errors, show
+from kafka_archiver.orchestration.terminal.output import Table, in_audit_log, report_errors, show
 from kafka_archiver.orchestration.terminal.stdout import for_data_alone, say
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.backfill.request import Request
-from kafka_archiver.orchestration.metadata.airflow_health import api_url
+from kafka_archiver.orchestration.dag_run.addresses import base_url
 
 _PARAMETERS = {
     "_get_info_list": ("dag", "from_date", "to_date", "reverse"),
@@ -69,5 +69,5 @@ def how_to_cancel(backfill_id: int) -> str:
     """Say where to cancel a backfill; Airflow has no command for it."""
     return (
         f"Cancel backfill {backfill_id} in Airflow's UI (Backfills of the DAG) "
-        f"or with PUT {api_url()}/api/v2/backfills/{backfill_id}/cancel."
+        f"or with PUT {base_url()}/api/v2/backfills/{backfill_id}/cancel."
     )

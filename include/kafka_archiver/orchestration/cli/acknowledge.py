@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ANSWER, ARCHIVE
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
-from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
+from kafka_archiver.orchestration.terminal.output import Answer, Table, in_audit_log, print_answer
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive

@@ -11,10 +11,9 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.arguments import ANSWER
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ANSWER
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
-from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
+from kafka_archiver.orchestration.terminal.output import Answer, Table, in_audit_log, print_answer
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive

@@ -11,7 +11,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.arguments import ALL
+from kafka_archiver.orchestration.cli.completion import ALL
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, print_answer
 

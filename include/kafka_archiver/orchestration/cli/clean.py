@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER, YES
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ALL, ANSWER, YES
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, duration, option
-from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
+from kafka_archiver.orchestration.terminal.output import Answer, Table, in_audit_log, print_answer
 
 if TYPE_CHECKING:
     from kafka_archiver.config import Archive

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER
+from kafka_archiver.orchestration.cli.completion import ALL, ANSWER
 from kafka_archiver.orchestration.terminal.options import OUTPUT
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, print_answer
 

@@ -1,13 +1,12 @@
 """The checks of `airflow archive doctor`: connections, then everything behind them."""
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.alerts import Receiver
 from kafka_archiver.config.archives import read_archives
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.cluster import Cluster
@@ -44,17 +43,10 @@ IMPATIENT = Backoff(tries=4, total=4)
 def checks_of(archive: Archive) -> Iterator[Finding]:
     """Yield every check of an archive."""
     yield from _connections(archive)
-    cluster = yield from _try_client(
-        "source.kafka",
-        archive.source.kafka,
-        lambda: Cluster(kafka_endpoint(archive)),
-        lambda cluster: f"Kafka at {cluster.brokers}",
-    )
-    store = yield from _try_client(
-        *archive.store.named_connection,
-        lambda: open_store(archive, IMPATIENT),
-        lambda store: store.url,
-    )
+    kafka, make_cluster = archive.source.kafka, lambda: Cluster(kafka_endpoint(archive))
+    cluster = yield from _try_client("source.kafka", kafka, make_cluster, lambda known: f"Kafka at {known.brokers}")
+    key, named = archive.store.named_connection
+    store = yield from _try_client(key, named, lambda: open_store(archive, IMPATIENT), lambda known: known.url)
     archives = read_archives(config_folder()).valid
     yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), archives.values())
     yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
@@ -66,21 +58,26 @@ def checks_of(archive: Archive) -> Iterator[Finding]:
         yield from tried("records", lambda: check_records(replace(context, keys=transform_keys(archive))))
 
 
-def _try_client(
-    key: str, named: object, make: Callable[[], Client], tell: Callable[[Client], str]
+def _try_connection(
+    name: str, ask: Callable[[], Client], say: Callable[[Client], str], means: str = ""
 ) -> Generator[Finding, None, Client | None]:
-    """Make the client that a connection describes, without any request; None if the connection is missing or wrong.
-
-    :param named: the connection's id, or the mapping in its place.
-    """
-    name = f"connection {named}" if isinstance(named, str) else key
+    """Ask for what a connection describes, without a request to its service; None if that is missing or wrong."""
     try:
-        client = make()
+        client = ask()
     except ArchiverError as error:
-        yield problem(name, str(error), "the checks that need this connection are skipped")
+        yield problem(name, str(error), means)
         return None
-    yield ok(name, f"{key}: {tell(client)}")
+    yield ok(name, say(client))
     return client
+
+
+def _try_client(
+    key: str, named: object, make: Callable[[], Client], say: Callable[[Client], str]
+) -> Generator[Finding, None, Client | None]:
+    """Make the client of a connection. `named`: the connection's id, or the mapping in its place."""
+    name = f"connection {named}" if isinstance(named, str) else key
+    skipped = "the checks that need this connection are skipped"
+    return (yield from _try_connection(name, make, lambda client: f"{key}: {say(client)}", skipped))
 
 
 def _registry(archive: Archive) -> Registry | None:
@@ -91,12 +88,16 @@ def _registry(archive: Archive) -> Registry | None:
 def _connections(archive: Archive) -> Iterator[Finding]:
     """Check the connections for alerts and for Spark."""
     for key, receiver in archive.alerts.all:
-        yield from _receiver(receiver, key)
+        about = f"alerts.{key}: "
+        yield from _try_connection(name_of(receiver), partial(check_receiver, receiver, key), about.__add__)
     reference = NamedConnection(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
-    yield from _connection(reference)
+    connection = yield from _try_connection(
+        f"connection {reference.conn_id}",
+        partial(find_connection, reference),
+        lambda known: f"{reference.key}: {known.conn_type}",
+    )
     binary = "spark-submit"
-    with suppress(ArchiverError):
-        connection = find_connection(reference)
+    if connection:
         binary = str(connection.extra_dejson.get("spark-binary") or binary)
         master, mode = f"{connection.conn_type}://{connection.host}", connection.extra_dejson.get("deploy-mode")
         yield from tried("secrets", lambda: _handed_over(archive, master, mode == "cluster"))
@@ -107,22 +108,3 @@ def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Findi
     """Check that the job's endpoints can be handed over privately."""
     handover_settings(archive, master, cluster)
     yield ok("secrets", "the job gets its addresses and credentials privately")
-
-
-def _receiver(receiver: Receiver, key: str) -> Iterator[Finding]:
-    """Check the receiver of an alert, without sending one."""
-    try:
-        kind = check_receiver(receiver, key)
-    except ArchiverError as error:
-        yield problem(name_of(receiver), str(error))
-    else:
-        yield ok(name_of(receiver), f"alerts.{key}: {kind}")
-
-
-def _connection(reference: NamedConnection) -> Iterator[Finding]:
-    try:
-        connection = find_connection(reference)
-    except ArchiverError as error:
-        yield problem(f"connection {reference.conn_id}", str(error))
-    else:
-        yield ok(f"connection {reference.conn_id}", f"{reference.key}: {connection.conn_type}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli.arguments import ARCHIVE
+from kafka_archiver.orchestration.cli.completion import ARCHIVE
 from kafka_archiver.orchestration.terminal.options import option, positive
 from kafka_archiver.orchestration.terminal.output import report_errors
 from kafka_archiver.orchestration.terminal.stdout import data_stream
@@ -64,8 +64,7 @@ def get_records(args: Namespace) -> None:
     """Print the records."""
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_ledger
-    from kafka_archiver.reader.lines import json_lines
-    from kafka_archiver.reader.lookup import Lookup, record_place
+    from kafka_archiver.reader.lookup import Lookup, json_lines, record_place
     from kafka_archiver.reader.metered import Metered
 
     name, offset = record_place(args.record)

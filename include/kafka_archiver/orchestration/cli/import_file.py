@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli.arguments import ANSWER
+from kafka_archiver.orchestration.cli.completion import ANSWER
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import report_errors, show
 from kafka_archiver.orchestration.terminal.stdout import data_stream

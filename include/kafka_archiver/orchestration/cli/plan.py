@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
+from kafka_archiver.orchestration.cli.completion import ANSWER, ARCHIVE
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 from kafka_archiver.values.documents import isoformat

@@ -14,12 +14,10 @@ from kafka_archiver.messages.actions import advise, command
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
-from kafka_archiver.orchestration.cli.completion import run_names
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ARCHIVE, YES, run_names
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option
-from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.output import in_audit_log, report_errors
 from kafka_archiver.orchestration.terminal.stdout import say
 from kafka_archiver.values.documents import isoformat
 

@@ -12,12 +12,10 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE, YES
-from kafka_archiver.orchestration.cli.completion import run_names
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ANSWER, ARCHIVE, YES, run_names
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
-from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
+from kafka_archiver.orchestration.terminal.output import Answer, Table, in_audit_log, print_answer
 from kafka_archiver.values.documents import isoformat
 
 if TYPE_CHECKING:

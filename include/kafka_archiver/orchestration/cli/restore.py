@@ -19,11 +19,10 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.orchestration.cli.arguments import ARCHIVE, YES
-from kafka_archiver.orchestration.terminal.audit_log import in_audit_log
+from kafka_archiver.orchestration.cli.completion import ARCHIVE, YES
 from kafka_archiver.orchestration.terminal.dialog import ask_consent, has_terminal
 from kafka_archiver.orchestration.terminal.options import moment, option, positive
-from kafka_archiver.orchestration.terminal.output import report_errors
+from kafka_archiver.orchestration.terminal.output import in_audit_log, report_errors
 from kafka_archiver.orchestration.terminal.stdout import say
 from kafka_archiver.values.documents import isoformat
 
@@ -177,7 +176,7 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
     """Say what the restore would take, and refuse it if the target is not ready."""
     from kafka_archiver.kafka.cluster import Cluster
     from kafka_archiver.orchestration.connections import target_endpoints
-    from kafka_archiver.work.restore.forecast import forecast
+    from kafka_archiver.work.restore.prepare import forecast
 
     outlook = forecast(ledger, Cluster(target_endpoints(archive, args.to).kafka), request)
     for line in outlook.lines(request):
@@ -195,7 +194,7 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
 def _dry_groups(archive: Archive, ledger: Ledger, request: RestoreRequest, args: Namespace) -> None:
     """Say where the groups would go, if the restore is verified."""
     from kafka_archiver.orchestration.connections import target_endpoints
-    from kafka_archiver.work.restore.groups_step import move_groups
+    from kafka_archiver.work.restore.groups import move_groups
 
     plan = ledger.restore_plan(request.restore)
     if not args.groups or plan is None:

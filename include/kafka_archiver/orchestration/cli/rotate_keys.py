@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER, YES
+from kafka_archiver.orchestration.cli.completion import ALL, ANSWER, YES
 from kafka_archiver.orchestration.terminal.dialog import ask_consent
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer

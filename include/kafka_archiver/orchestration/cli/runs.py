@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
-from kafka_archiver.orchestration.cli.arguments import ANSWER, ARCHIVE
+from kafka_archiver.orchestration.cli.completion import ANSWER, ARCHIVE
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option, positive
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 

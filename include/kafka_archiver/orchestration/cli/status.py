@@ -14,7 +14,7 @@ from airflow.cli.cli_config import ActionCommand, lazy_load_command
 from kafka_archiver.messages.advice import fill, replay_all
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.messages.wording import count, span
-from kafka_archiver.orchestration.cli.arguments import ALL, ANSWER
+from kafka_archiver.orchestration.cli.completion import ALL, ANSWER
 from kafka_archiver.orchestration.terminal.dialog import announce_wait
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option, positive
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, print_answer
@@ -115,7 +115,7 @@ def show_status(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.folder import config_folder
     from kafka_archiver.orchestration.metadata.facts import facts_of
     from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
-    from kafka_archiver.state.health.plugins import checks_of
+    from kafka_archiver.state.health.judge import checks_of
     from kafka_archiver.state.overview import take_snapshot
     from kafka_archiver.state.status import last_hours
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.cli.arguments import ANSWER
+from kafka_archiver.orchestration.cli.completion import ANSWER
 from kafka_archiver.orchestration.terminal.options import OUTPUT, option
 from kafka_archiver.orchestration.terminal.output import Answer, Table, print_answer
 

@@ -6,7 +6,8 @@ not runs. Parallel runs would do no harm (plans never overlap), but their logs a
 
 from typing import Any
 
-PLAN = "plan"
+from kafka_archiver.orchestration.dag_run.xcoms import PLAN
+
 # The states of a begun, unfinished task.
 _UNFINISHED = [
     "scheduled", "queued", "running", "restarting", "up_for_retry", "up_for_reschedule", "deferred",

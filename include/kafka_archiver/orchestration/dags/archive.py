@@ -1,6 +1,6 @@
 """One archive, one DAG: plan → archive → verify → commit → close_hours."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.archives import Archives, read_archive, read_archives
+from kafka_archiver.config.archives import read_archive, read_archives
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
@@ -46,27 +46,30 @@ def archive_dags(folder: Path | None = None, only: str | None = None) -> tuple[d
     :param folder: of the YAML files; None: as `config_folder` has it.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    archives, _, errors = archives_of_dags(folder, only, dag_id(""))
-    dags = {}
-    for archive in archives.values():
-        try:
-            dags[dag_id(archive.archive)] = archive_dag(archive)
-        except (AirflowException, ValueError, TypeError) as error:
-            errors.append(ConfigError(f"archive {archive.archive}: Airflow cannot make a DAG of it: {error}"))
-    return dags, errors
+    dags, refusals, errors = dags_of_kind(folder, only, dag_id(""), archive_dag)
+    refused = [f"archive {name}: Airflow cannot make a DAG of it: {error}" for name, error in refusals.items()]
+    return dags, [*errors, *map(ConfigError, refused)]
 
 
-def archives_of_dags(folder: Path | None, only: str | None, prefix: str) -> Archives:
-    """Read the archives whose DAGs Airflow asks for: all, or the one whose DAG has this id.
+def dags_of_kind(
+    folder: Path | None, only: str | None, prefix: str, make: Callable[[Archive], DAG]
+) -> tuple[dict[str, DAG], dict[str, Exception], list[ConfigError]]:
+    """Make the DAGs of one kind that Airflow asks for, by DAG id: of all archives, or the one with the id `only`.
 
     :param prefix: what precedes an archive's name in the ids of these DAGs.
+    :returns: also the archives of which Airflow cannot make one, with its error, and the errors of wrong YAML files.
     """
-    folder = folder or config_folder()
-    if only is None:
-        return read_archives(folder)
-    if not only.startswith(prefix):
-        return Archives({}, {}, [])
-    return read_archive(folder, only.removeprefix(prefix))
+    archives, errors = dict[str, Archive](), list[ConfigError]()
+    if only is None or only.startswith(prefix):
+        folder = folder or config_folder()
+        archives, _, errors = read_archive(folder, only.removeprefix(prefix)) if only else read_archives(folder)
+    dags, refused = dict[str, DAG](), dict[str, Exception]()
+    for name, archive in archives.items():
+        try:
+            dags[f"{prefix}{name}"] = make(archive)
+        except (AirflowException, ValueError, TypeError) as error:
+            refused[name] = error
+    return dags, refused, errors
 
 
 def archive_dag(archive: Archive) -> DAG:

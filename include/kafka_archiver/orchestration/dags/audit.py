@@ -7,27 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
-from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.audit.report import Report, in_words, same_findings
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import Action, to_dicts
-from kafka_archiver.messages.advice import audit_again, repair
+from kafka_archiver.messages.advice import audit_again, audit_dag_id, repair
 from kafka_archiver.messages.errors import IntegrityError, PolicyError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import cut_cause
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.params import require_known
-from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED
-from kafka_archiver.orchestration.dags.archive import archives_of_dags, default_args, tags, with_params
+from kafka_archiver.orchestration.dag_run.xcoms import AUDITED
+from kafka_archiver.orchestration.dags.archive import dags_of_kind, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
 
 log = logging.getLogger(__name__)
 # Earlier runs were checked on each day of this window; `airflow archive clean` checks all runs.
 WINDOW = timedelta(days=8)
 _NAMED = 10
-_PREFIX = "audit_"
 # The documentation that these DAGs share.
 _TEXT = """\
 Tidies an archive and checks it against its own ledger, once a day.
@@ -48,26 +46,18 @@ def audit_dags(folder: Path | None = None, only: str | None = None) -> dict[str,
     :param folder: of the YAML files; None: as `config_folder` has it.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    dags = {}
-    for archive in archives_of_dags(folder, only, _PREFIX).valid.values():
-        try:
-            dags[audit_dag_id(archive)] = audit_dag(archive)
-        except (AirflowException, ValueError, TypeError) as error:
-            # `archive_dags` returns the same error of the archive's own DAG.
-            log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", archive.archive, error)
+    dags, refused, _ = dags_of_kind(folder, only, audit_dag_id(""), audit_dag)
+    for name, error in refused.items():
+        # `archive_dags` returns the same error of the archive's own DAG.
+        log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", name, error)
     return dags
-
-
-def audit_dag_id(archive: Archive) -> str:
-    """Return the id of the DAG that audits an archive."""
-    return f"{_PREFIX}{archive.archive}"
 
 
 def audit_dag(archive: Archive) -> DAG:
     """Make the DAG that audits one archive. It is on from its beginning: who deletes objects asks nobody before."""
     alert = AlertCallbacks(archive, archives=False) if archive.alerts.all else None
     with DAG(
-        dag_id=audit_dag_id(archive),
+        dag_id=audit_dag_id(archive.archive),
         description=f"Audits the archive {archive.archive} in {archive.store.url}",
         doc_md=doc_md(archive, _TEXT),
         schedule=archive.audit_schedule and CronTriggerTimetable(archive.audit_schedule, timezone=archive.timezone),

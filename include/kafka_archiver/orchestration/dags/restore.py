@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, chain, get_current_context, task
-from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import restore_dag_id
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_ledger, target_endpoints, target_registry
-from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dag_run.restore_form import KEYS, restore_params, restore_request
-from kafka_archiver.orchestration.dags.archive import archives_of_dags, default_args, tags, with_params
+from kafka_archiver.orchestration.dag_run.xcoms import PLAN
+from kafka_archiver.orchestration.dags.archive import dags_of_kind, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
-from kafka_archiver.orchestration.submit.restore_operator import RestoreOperator, restore_of
+from kafka_archiver.orchestration.submit.operator import RestoreOperator, restore_of
 
 if TYPE_CHECKING:
     from kafka_archiver.ledger.ledger import Ledger
@@ -48,12 +48,9 @@ def restore_dags(folder: Path | None = None, only: str | None = None) -> dict[st
     :param folder: of the YAML files; None: as `config_folder` has it.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    dags = {}
-    for archive in archives_of_dags(folder, only, restore_dag_id("")).valid.values():
-        try:
-            dags[restore_dag_id(archive.archive)] = restore_dag(archive)
-        except (AirflowException, ValueError, TypeError) as error:
-            log.warning("archive %s: Airflow cannot make a DAG that restores it: %s", archive.archive, error)
+    dags, refused, _ = dags_of_kind(folder, only, restore_dag_id(""), restore_dag)
+    for name, error in refused.items():
+        log.warning("archive %s: Airflow cannot make a DAG that restores it: %s", name, error)
     return dags
 
 
@@ -141,7 +138,7 @@ def restore_tasks(archive: Archive) -> list[Any]:
         doc_md="Puts the named consumer groups behind the last restored record that each had read; else it is skipped.",
     )
     def translate_groups() -> None:
-        from kafka_archiver.work.restore.groups_step import move_groups
+        from kafka_archiver.work.restore.groups import move_groups
         from kafka_archiver.work.restore.step import frozen_plan
 
         context = get_current_context()

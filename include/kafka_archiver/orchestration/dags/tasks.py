@@ -15,7 +15,7 @@ from kafka_archiver.jobs.registry import document_type
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, request_of
-from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
+from kafka_archiver.orchestration.dag_run.gate import runs_in_the_middle
 from kafka_archiver.orchestration.dag_run.params import (
     Rebuild,
     checked_run,
@@ -26,8 +26,7 @@ from kafka_archiver.orchestration.dag_run.params import (
     with_params,
 )
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
-from kafka_archiver.orchestration.dag_run.work import work_of
-from kafka_archiver.orchestration.dag_run.xcom_keys import DAMAGE_LEFT, FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import DAMAGE_LEFT, FIGURES, PLAN, work_of
 from kafka_archiver.orchestration.dags.assets import (
     announce,
     announce_days,
@@ -66,12 +65,9 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         if other_runs := runs_in_the_middle(task_context["ti"]):
             log.info("waiting until %d other run(s) of this archive have closed their hours", other_runs)
             return PokeReturnValue(is_done=False)
-        if section := request["rebuild"]:
-            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, section).to_dict())
-        if section := request["dead_letters"]:
-            return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, section).to_dict())
-        if section := request["repair"]:
-            return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, section).to_dict())
+        for name, plan_again in (("rebuild", _rebuild), ("dead_letters", _replay_letters), ("repair", _repair)):
+            if section := request[name]:
+                return PokeReturnValue(is_done=True, xcom_value=plan_again(archive_now, section).to_dict())
         context = open_archive(archive_now)
         if section := request["fill"]:
             # The second before the trigger: a retry finds the same plan.
@@ -124,8 +120,7 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
-        from kafka_archiver.orchestration.dag_run.counters import emit
-        from kafka_archiver.orchestration.dag_run.figures import figures
+        from kafka_archiver.orchestration.dag_run.figures import emit, figures
         from kafka_archiver.orchestration.dag_run.note import succeeded
         from kafka_archiver.work import close_hours as step
         from kafka_archiver.work import commit as committing

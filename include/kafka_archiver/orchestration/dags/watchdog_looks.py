@@ -23,10 +23,16 @@ from kafka_archiver.config.archives import Archives, WrongFileError, missing
 from kafka_archiver.config.last_known import last_known, receivers_of
 from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
 from kafka_archiver.messages.errors import ArchiverError, error_in_words
-from kafka_archiver.orchestration.alerts import state_texts, watchdog_texts
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, state_to_report
-from kafka_archiver.orchestration.alerts.message import Kind
-from kafka_archiver.orchestration.alerts.reporting import IncidentReporter, MessageOf
+from kafka_archiver.orchestration.alerts import state_texts
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.orchestration.alerts.reporting import (
+    Incident,
+    IncidentReporter,
+    Incidents,
+    InVariables,
+    MessageOf,
+    state_to_report,
+)
 from kafka_archiver.orchestration.alerts.send import name_of
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
@@ -128,25 +134,28 @@ class Watchdog:
     def _report(self, archive: Archive, watched: WatchedArchive | None, error: str | None) -> None:
         name, link = archive.archive, self._link
         incidents = self._incidents_of(name, archive.alerts)
-        incidents.report("wrong_file", error, watchdog_texts.wrong_file(name, error or "", link))
-        incidents.report("gone", None, watchdog_texts.gone(name, "", link))
+        self._wrong_file(incidents, name, error)
+        incidents.report("gone", None, state_texts.gone(name, "", link))
         if watched is None:
             return
         # A broker that does not answer ends no incident.
         if watched.paused or not watched.lag_is_unknown:
             incidents.report(
-                "paused", "paused" if watched.paused else None, watchdog_texts.paused(name, watched.paused, link)
+                "paused", "paused" if watched.paused else None, state_texts.paused(name, watched.paused, link)
             )
         if watched.limit is not None and (watched.late or watched.paused is None):
             incidents.report("late_hour", "late" if watched.late else None, self._late(archive, watched, watched.limit))
         unaudited = None if watched.damage else watched.audit
-        incidents.report("unaudited", "late" if unaudited else None, watchdog_texts.unaudited(name, unaudited, link))
+        incidents.report("unaudited", "late" if unaudited else None, state_texts.unaudited(name, unaudited, link))
         # The alerts of the audit itself know the findings better: told here is only what nobody was told, and the end.
         known = incidents.opened.get("audit")
         if watched.damage is None or known is None or known.untold:
             cause = watched.audit.text if watched.audit else ""
             do = (repair(name), audit_again(name))
-            damage: MessageOf = lambda state, _: state_texts.damage(name, state, cause, watched.report, do, link)  # noqa: E731
+
+            def damage(state: State, _: Incident | None) -> Message:
+                return state_texts.of_audit("audit", name, state, cause, watched.report, do, link)
+
             incidents.report("audit", watched.damage, damage)
 
     def _late(self, archive: Archive, watched: WatchedArchive, max_age: timedelta) -> MessageOf:
@@ -177,16 +186,15 @@ class Watchdog:
             if isinstance(error, WrongFileError) and error.archive in archives.valid
         }
         for name, error in {**wrong, **copies}.items():
-            self._incidents_of(name, self._last_alerts(name)).report(
-                "wrong_file", error, watchdog_texts.wrong_file(name, error, self._link)
-            )
+            self._wrong_file(self._incidents_of(name, self._last_alerts(name)), name, error)
         unknown = {name for name in wrong if name not in self._memory.archives} | set(copies)
         for name in set(self._memory.files) - unknown - set(archives.valid) - set(wrong):
             # The file is right, or gone.
-            self._incidents_of(name, Alerts()).report(
-                "wrong_file", None, watchdog_texts.wrong_file(name, "", self._link)
-            )
+            self._wrong_file(self._incidents_of(name, Alerts()), name, None)
         self._memory.files = sorted(unknown)
+
+    def _wrong_file(self, incidents: "_OpenIncidents", name: str, error: str | None) -> None:
+        incidents.report("wrong_file", error, state_texts.wrong_file(name, error or "", self._link))
 
     def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
         failures = []
@@ -203,8 +211,8 @@ class Watchdog:
                 del self._memory.archives[name]
                 continue
             incidents = self._incidents_of(name, self._last_alerts(name))
-            incidents.report("wrong_file", None, watchdog_texts.wrong_file(name, "", self._link))
-            incidents.report("gone", "gone", watchdog_texts.gone(name, file, self._link))
+            self._wrong_file(incidents, name, None)
+            incidents.report("gone", "gone", state_texts.gone(name, file, self._link))
         return failures
 
     def _folder(self, archives: Archives) -> bool:
@@ -213,7 +221,7 @@ class Watchdog:
         receivers = (receiver for name in self._memory.archives for receiver in self._last_alerts(name).on_failure)
         by_name = {name_of(receiver): receiver for receiver in receivers}
         incidents = self._incidents_of(FOLDER, Alerts(on_failure=tuple(by_name.values())))
-        incidents.report("wrong_file", error or None, watchdog_texts.wrong_file(FOLDER, error, self._link))
+        self._wrong_file(incidents, FOLDER, error or None)
         return bool(error)
 
     def _last_alerts(self, name: str) -> Alerts:

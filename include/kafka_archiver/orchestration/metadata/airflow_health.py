@@ -1,4 +1,4 @@
-"""Airflow itself: its health, which no DAG can tell because none would run, and the address of its REST API."""
+"""Airflow itself: its health, which no DAG can tell because none would run."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +15,7 @@ from kafka_archiver.messages.actions import command
 from kafka_archiver.messages.advice import WATCHDOG, unpause
 from kafka_archiver.messages.wording import span
 from kafka_archiver.model.findings import Finding, ok, problem, warning
+from kafka_archiver.orchestration.metadata.database import reason_of_silence
 from kafka_archiver.values.documents import Value, isoformat
 
 # The watchdog runs every five minutes; after so long no worker runs its task.
@@ -41,8 +42,7 @@ def services(asked_at: datetime | None = None) -> Services:
             ended = session.scalar(_last_end())
             checks += _watchdog(session, ended, all(alive.values()), asked_at)
     except SQLAlchemyError as error:
-        reason = " ".join(str(getattr(error, "orig", None) or error).split())
-        check = problem("database", f"Airflow's metadata database does not answer: {reason}")
+        check = problem("database", f"Airflow's metadata database does not answer: {reason_of_silence(error)}")
         return Services(alive={}, watched_at=None, checks=(check,))
     return Services(alive=alive, watched_at=ended, checks=tuple(checks))
 
@@ -76,11 +76,6 @@ def _watchdog(session: Session, ended: datetime | None, is_able: bool, asked_at:
         yield problem("watchdog", text, command(f"airflow dags list-runs {WATCHDOG}"))
     else:
         yield ok("watchdog", f"it looked at {isoformat(ended)}")
-
-
-def api_url() -> str:
-    """Return the address of the API server; Airflow's own default if the configuration has none."""
-    return str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
 
 
 def needs_no_login() -> bool:

@@ -17,6 +17,14 @@ from kafka_archiver.messages.wording import shortened
 # What the page writes, and what Airflow itself writes of triggers, pauses and cleared tasks.
 _OURS, _COMMAND = "archiver_", "cli_"
 _AIRFLOWS = ("trigger_dag_run", "patch_dag", "post_clear_task_instances", "clear_dag_run", "create_backfill")
+# Airflow's commands of a DAG that only show something.
+_SHOWS = tuple(
+    f"{_COMMAND}{name}"
+    for name in (
+        "dag_details", "dag_list_dag_runs", "dag_list_jobs", "dag_next_execution", "dag_show", "dag_state",
+        "task_failed_deps", "task_list", "task_render", "task_state", "task_states_for_dag_run",
+    )
+)  # fmt: skip
 # Characters of the values that are shown.
 _LONG = 300
 
@@ -34,7 +42,8 @@ def last_actions(dags: Collection[str], most: int) -> list[AuditEntry]:
     """Return the last actions on these DAGs, the newest first; none if the database does not answer."""
     ours = (Log.event.startswith(prefix, autoescape=True) for prefix in (_OURS, _COMMAND))
     named = or_(*ours, Log.event.in_(_AIRFLOWS))
-    chosen = select(Log).where(Log.dag_id.in_(dags), named).order_by(Log.id.desc()).limit(most)
+    changes = Log.event.not_in(_SHOWS)
+    chosen = select(Log).where(Log.dag_id.in_(dags), named, changes).order_by(Log.id.desc()).limit(most)
     try:
         with create_session() as session:
             return [_entry(row) for row in session.scalars(chosen)]
@@ -50,8 +59,14 @@ def _entry(row: Log) -> AuditEntry:
 
 
 def _detail(extra: str | None) -> str:
-    parts = [f"{name}: {value}" for name, value in _values(extra).items() if value and name != "method"]
-    return shortened(", ".join(parts), _LONG)
+    return shortened(_words({name: value for name, value in _values(extra).items() if name != "method"}), _LONG)
+
+
+def _words(value: object) -> str:
+    """Return values with their names; none that are empty."""
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{name}: {_words(more)}" for name, more in value.items() if more)
 
 
 def _command(extra: str | None) -> str:

@@ -1,13 +1,15 @@
 """Airflow's metadata database: states of runs and tasks, retries while it restarts, transactions on SQLite."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from airflow import settings
-from sqlalchemy import Connection, event
-from sqlalchemy.exc import OperationalError
+from airflow.models.xcom import XComModel
+from sqlalchemy import Connection, event, select
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 # UNFINISHED: of DAG runs. ENDED: of tasks.
@@ -30,6 +32,22 @@ def retry_while_down(ask: Callable[[], Result], seconds: float) -> Result:
         reraise=True,
     )
     return retrying(ask)
+
+
+def reason_of_silence(error: SQLAlchemyError) -> str:
+    """Return why the database does not answer, in one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def xcoms(
+    session: Session, dag: str, runs: Collection[str], *keys: str, task: str | None = None
+) -> dict[tuple[str, str, str], Any]:
+    """Return the XComs of DAG runs, by run, task and key. One query, none without a run."""
+    if not runs:
+        return {}
+    left = select(XComModel).where(XComModel.dag_id == dag, XComModel.run_id.in_(runs), XComModel.key.in_(keys))
+    chosen = left if task is None else left.where(XComModel.task_id == task)
+    return {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in session.scalars(chosen)}
 
 
 @contextmanager

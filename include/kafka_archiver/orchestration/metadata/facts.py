@@ -17,13 +17,13 @@ from sqlalchemy.orm import Session, selectinload
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.advice import audit_dag_id, dag_id
-from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.dag_run.addresses import base_url
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
-from kafka_archiver.orchestration.dag_run.xcom_keys import ARCHIVE, CPU, FIGURES, PROGRESS
-from kafka_archiver.orchestration.metadata.airflow_health import api_url, needs_no_login
-from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED
-from kafka_archiver.orchestration.metadata.follow import causes
+from kafka_archiver.orchestration.dag_run.xcoms import ARCHIVE, CPU, FIGURES, PLAN, PROGRESS
+from kafka_archiver.orchestration.metadata.airflow_health import needs_no_login
+from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED, reason_of_silence, xcoms
+from kafka_archiver.orchestration.metadata.start import causes
 from kafka_archiver.state.status.facts import (
     TASKS,
     DagRun,
@@ -47,8 +47,7 @@ def facts_of(archive: Archive, asked_at: datetime) -> Facts:
         with create_session() as session:
             return _facts(archive, name, asked_at, session)
     except SQLAlchemyError as error:
-        reason = " ".join(str(getattr(error, "orig", None) or error).split())
-        return Facts(dag_id=name, silent=f"Airflow's metadata database does not answer: {reason}")
+        return Facts(dag_id=name, silent=f"Airflow's metadata database does not answer: {reason_of_silence(error)}")
 
 
 def _facts(archive: Archive, name: str, asked_at: datetime, session: Session) -> Facts:
@@ -62,7 +61,7 @@ def _facts(archive: Archive, name: str, asked_at: datetime, session: Session) ->
         paused=bool(model and model.is_paused),
         audit_paused=bool(audits and audits.is_paused),
         scheduler=scheduler is not None and scheduler.is_alive(),
-        api=api_url(),
+        api=base_url(),
         needs_no_login=needs_no_login(),
         due=last.start if last else None,
         interval=last.end - last.start if last else None,
@@ -77,9 +76,7 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
     retried = (TaskInstance.dag_id == name, TaskInstance.run_id.in_(ended), TaskInstance.try_number > 1)
     counted = select(TaskInstance.run_id, func.sum(TaskInstance.try_number - 1)).where(*retried)
     again = {run: int(count) for run, count in session.execute(counted.group_by(TaskInstance.run_id))}
-    left = select(XComModel).where(XComModel.dag_id == name, XComModel.run_id.in_(ended))
-    entries = session.scalars(left.where(XComModel.key.in_((CPU, FIGURES)))) if ended else ()
-    noted = {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in entries}
+    noted = xcoms(session, name, ended, CPU, FIGURES)
 
     progress = progress_of(name, [run.run_id for run in runs if run.state == "running"], session)
 
@@ -99,12 +96,11 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
 
 def progress_of(dag: str, run_ids: Collection[str], session: Session) -> dict[str, JobProgress]:
     """Return the progress of the jobs of DAG runs at work. One query, none without a run."""
-    kept = select(XComModel).where(XComModel.dag_id == dag, XComModel.run_id.in_(run_ids), XComModel.key == PROGRESS)
     progress = {}
-    for entry in session.scalars(kept) if run_ids else ():
+    for (run_id, *_), value in xcoms(session, dag, run_ids, PROGRESS).items():
         # Something else if an XCom backend of the user keeps it elsewhere.
         with suppress(ValueError):
-            progress[entry.run_id] = JobProgress.model_validate(XComModel.deserialize_value(entry))
+            progress[run_id] = JobProgress.model_validate(value)
     return progress
 
 
@@ -176,14 +172,7 @@ def planned_work_of(dag: str, run_id: str) -> PlannedWork | None:
 
 def _work(dag: str, run_id: str, session: Session) -> PlannedWork | None:
     """Return the result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
-    left = select(XComModel).where(
-        XComModel.dag_id == dag,
-        XComModel.run_id == run_id,
-        XComModel.task_id == PLAN,
-        XComModel.key == XCOM_RETURN_KEY,
-    )
-    entry = session.scalars(left).first()
-    result = XComModel.deserialize_value(entry) if entry else None
+    result = next(iter(xcoms(session, dag, [run_id], XCOM_RETURN_KEY, task=PLAN).values()), None)
     return PlannedWork.from_dict(result) if isinstance(result, dict) else None
 
 

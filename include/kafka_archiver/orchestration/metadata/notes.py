@@ -11,7 +11,7 @@ from airflow.listeners import hookimpl
 
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import FailedRun, audited, failed, settled, settles, succeeded
-from kafka_archiver.orchestration.dag_run.xcom_keys import AUDITED, FIGURES
+from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, FIGURES
 
 if TYPE_CHECKING:
     from airflow.models import DagRun
@@ -47,7 +47,9 @@ def _safely(write: Any, dag_run: "DagRun") -> None:
 
 
 def _succeeded(dag_run: "DagRun", session: "Session") -> None:
-    results = _xcoms([dag_run.run_id], dag_run.dag_id, (FIGURES, AUDITED), session)
+    from kafka_archiver.orchestration.metadata.database import xcoms
+
+    results = xcoms(session, dag_run.dag_id, [dag_run.run_id], FIGURES, AUDITED)
     if audit := results.get((dag_run.run_id, "audit", AUDITED)):
         _write(dag_run, audited(audit))
         for run in _failed_before(dag_run, session):
@@ -57,7 +59,7 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
         return
     _write(dag_run, succeeded(Figures.model_validate(figures)))
     earlier = list(_failed_before(dag_run, session))
-    works = _xcoms([run.run_id for run in earlier], dag_run.dag_id, ("return_value",), session)
+    works = xcoms(session, dag_run.dag_id, [run.run_id for run in earlier], "return_value")
     for run in earlier:
         failure = _value(run, works.get((run.run_id, "plan", "return_value")))
         if settles(figures, _forward(dag_run), failure):
@@ -66,13 +68,14 @@ def _succeeded(dag_run: "DagRun", session: "Session") -> None:
 
 def _failed(dag_run: "DagRun", session: "Session") -> None:
     from kafka_archiver.orchestration.alerts.cause import CAUSE, NO_EXCEPTION
+    from kafka_archiver.orchestration.metadata.database import xcoms
     from kafka_archiver.state.status.facts import task_order
 
     tasks = [ti for ti in dag_run.get_task_instances(session=session) if ti.state == "failed"]
     if not tasks:
         return
     task = min((ti.task_id for ti in tasks), key=task_order)
-    cause = _xcoms([dag_run.run_id], dag_run.dag_id, (CAUSE,), session).get((dag_run.run_id, task, CAUSE), {})
+    cause = xcoms(session, dag_run.dag_id, [dag_run.run_id], CAUSE).get((dag_run.run_id, task, CAUSE), {})
     _write(dag_run, failed(task, cause.get("cause") or NO_EXCEPTION))
 
 
@@ -82,19 +85,6 @@ def _failed_before(dag_run: "DagRun", session: "Session") -> Iterable["DagRun"]:
 
     mine = select(DagRun).where(DagRun.dag_id == dag_run.dag_id, DagRun.state == "failed", DagRun.id != dag_run.id)
     return session.scalars(mine.order_by(DagRun.id.desc()).limit(_LAST))
-
-
-def _xcoms(runs: list[str], dag_id: str, keys: Iterable[str], session: "Session") -> dict[tuple[str, str, str], Any]:
-    """Return the XComs of these runs, by run, task and key."""
-    from airflow.models.xcom import XComModel
-    from sqlalchemy import select
-
-    if not runs:
-        return {}
-    left = select(XComModel).where(
-        XComModel.dag_id == dag_id, XComModel.run_id.in_(runs), XComModel.key.in_(list(keys))
-    )
-    return {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in session.scalars(left)}
 
 
 def _value(run: "DagRun", work: Any) -> FailedRun:

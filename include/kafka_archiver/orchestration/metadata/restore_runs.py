@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from airflow.models import DagRun
 from airflow.models.taskinstance import TaskInstance
-from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
+from airflow.models.xcom import XCOM_RETURN_KEY
 from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.dag_run.xcoms import PLAN
+from kafka_archiver.orchestration.metadata.database import xcoms
 from kafka_archiver.orchestration.metadata.facts import progress_of
 from kafka_archiver.state.status.facts import JobProgress
 
@@ -41,13 +42,8 @@ def restore_runs(dag: str) -> list[RestoreRun]:
             last = select(DagRun).where(DagRun.dag_id == dag).order_by(DagRun.id.desc()).limit(LAST)
             rows = list(session.scalars(last))
             ids = [row.run_id for row in rows]
-            planned = select(XComModel).where(
-                XComModel.dag_id == dag,
-                XComModel.run_id.in_(ids),
-                XComModel.task_id == PLAN,
-                XComModel.key == XCOM_RETURN_KEY,
-            )
-            names = {entry.run_id: str(XComModel.deserialize_value(entry)) for entry in session.scalars(planned)}
+            planned = xcoms(session, dag, ids, XCOM_RETURN_KEY, task=PLAN)
+            names = {run_id: str(name) for (run_id, *_), name in planned.items()}
             tasks = list(
                 session.scalars(select(TaskInstance).where(TaskInstance.dag_id == dag, TaskInstance.run_id.in_(ids)))
             )

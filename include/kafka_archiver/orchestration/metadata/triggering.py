@@ -13,7 +13,7 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.metadata.database import whole_transactions
+from kafka_archiver.orchestration.metadata.database import reason_of_silence, whole_transactions
 from kafka_archiver.orchestration.metadata.start import active_dag, require_active
 
 
@@ -84,9 +84,9 @@ def unpause(dag: str) -> None:
 
 
 def _unanswered(error: SQLAlchemyError) -> TransientError:
-    reason = " ".join(str(getattr(error, "orig", None) or error).split())
     return TransientError(
-        f"Airflow's metadata database does not answer: {reason}. See whether a run has started, then try again"
+        f"Airflow's metadata database does not answer: {reason_of_silence(error)}. See whether a run has started, then "
+        "try again"
     )
 
 

@@ -18,7 +18,7 @@ from kafka_archiver.config.last_known import recalled
 from kafka_archiver.messages.actions import Action, command
 from kafka_archiver.messages.advice import audit_dag_id, dag_id, validate
 from kafka_archiver.model.findings import Finding, problem
-from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.dag_run.xcoms import PLAN
 
 _PREFIX = dag_id("")
 

@@ -1,26 +1,23 @@
 """The account of a run, and the pages that Airflow shows as tabs: of a DAG its archive, of a DAG run its accounts."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
 
-from kafka_archiver.context.history import PartitionAccount, RunDetails
+from kafka_archiver.context.history import RunDetails
 from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count, offset_span
-from kafka_archiver.model.manifest import FATES, Manifest, ObjectEntry
-from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.manifest import FATES, Manifest
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.metadata.facts import planned_work_of
-from kafka_archiver.orchestration.page.access import MaybeUser
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
-from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.access import PageSnapshots, ShownArchive, Visitor, require_visible
+from kafka_archiver.orchestration.page.details import Details, PageDetails
 from kafka_archiver.orchestration.page.render import base_path, render
-from kafka_archiver.orchestration.page.views import require_visible, visitor
 from kafka_archiver.values.gaps import unpack
 from kafka_archiver.values.ranges import Range, TopicPartition, merge
 
@@ -40,56 +37,24 @@ class LostOffsets(NamedTuple):
 
 
 class Account(NamedTuple):
-    """The parts of a run that a page shows. `fates`: the sums over all partitions.
+    """The account of a run: its documents, and the offsets that it records as lost, by partition.
 
-    `read`: the offsets that the plan takes and that Kafka had; `lost`: those that are recorded as lost, by partition.
+    `offsets`: those that the plan takes, with the lost ones.
     """
 
-    run: str
-    state: str
-    origin: str
-    planned_at: datetime
-    interval: str
-    offsets: int
-    read: int
-    lost: tuple[LostOffsets, ...]
+    run: RunDetails
+    lost: Sequence[LostOffsets]
     lost_count: int
-    partitions: tuple[PartitionPlan, ...]
-    accounts: tuple[PartitionAccount, ...]
-    fates: dict[str, int] | None
-    objects: tuple[ObjectEntry, ...]
-    object_count: int
-    rows: int
-    bytes: int
-    dead_letters: int
+    offsets: int
 
     @classmethod
-    def of(cls, details: RunDetails) -> "Account":
+    def of(cls, run: RunDetails) -> "Account":
         """Return the account of a run as its documents have it."""
-        plan, manifest = details.plan, details.manifest
-        objects = manifest.objects if manifest else ()
+        plan, manifest = run.plan, run.manifest
         lost = _lost(plan, manifest)
         lost_count = manifest.account["lost"] if manifest else sum(each.number for each in lost)
         offsets = sum(manifest.account.values()) if manifest else plan.count + lost_count
-        return cls(
-            run=plan.run,
-            state=details.state,
-            origin=plan.origin,
-            planned_at=plan.planned_at,
-            interval=str(plan.interval),
-            offsets=offsets,
-            read=offsets - lost_count,
-            lost=tuple(lost[:PARTITIONS]),
-            lost_count=lost_count,
-            partitions=tuple(plan.partitions[:PARTITIONS]),
-            accounts=tuple(details.accounts[:PARTITIONS]),
-            fates=dict(manifest.account) if manifest else None,
-            objects=tuple(objects[:OBJECTS]),
-            object_count=len(objects),
-            rows=manifest.rows if manifest else 0,
-            bytes=sum(entry.bytes for entry in objects),
-            dead_letters=len(manifest.dead_letters) if manifest else 0,
-        )
+        return cls(run, lost[:PARTITIONS], lost_count, offsets)
 
 
 def _lost(plan: Plan, manifest: Manifest | None) -> list[LostOffsets]:
@@ -115,61 +80,70 @@ def _spans(ranges: Sequence[Range]) -> str:
     return ", ".join(offset_span(*each) for each in ranges[:SPANS]) + more
 
 
-def accounts_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
-    """Return the routes of accounts and of Airflow's tabs."""
-    router = APIRouter()
+def _show(request: Request, details: Details, name: str, runs: Sequence[str], title: str) -> Response:
+    lookups = [details.run(name, run) for run in runs[-RUNS:][::-1]]
+    return render(
+        request,
+        "account.html",
+        name=name,
+        title=title,
+        accounts=[Account.of(lookup.value) for lookup in lookups if lookup.value],
+        errors=[lookup.error for lookup in lookups if lookup.error],
+        awaited=any(lookup.at is None for lookup in lookups),
+        more=len(runs) - RUNS,
+        fates=FATES,
+        most_partitions=PARTITIONS,
+        most_objects=OBJECTS,
+    )
 
-    def show(request: Request, name: str, runs: list[str], title: str) -> Response:
-        lookups = [details.run(name, run) for run in runs[-RUNS:][::-1]]
-        values = [lookup.value for lookup in lookups if lookup and lookup.value]
-        return render(
-            request,
-            "account.html",
-            name=name,
-            title=title,
-            accounts=[Account.of(value) for value in values],
-            errors=[lookup.error for lookup in lookups if lookup and lookup.error],
-            awaited=any(lookup is None for lookup in lookups),
-            more=len(runs) - RUNS,
-            fates=FATES,
-        )
 
-    @router.get("/archives/{name}/runs/{run}")
-    def run_page(request: Request, user: MaybeUser, name: str, run: str) -> Response:
-        """Show the account of one run of the ledger."""
-        require_visible(archive_snapshots, visitor(request, user), name)
-        try:
-            return show(request, name, [checked_run(run, "run")], f"Run {run}")
-        except ConfigError:
-            raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+def _archive_of(archive_snapshots: PageSnapshots, who: Visitor, dag: str) -> str | None:
+    """Return the archive of a DAG that this user may see; None: it belongs to none."""
+    for name in archive_snapshots.archives().valid:
+        if dag in (dag_id(name), audit_dag_id(name), restore_dag_id(name)):
+            require_visible(archive_snapshots, who, name)
+            return name
+    return None
 
-    @router.get("/dags/{dag}")
-    def of_dag(request: Request, user: MaybeUser, dag: str) -> Response:
-        """Lead to the archive of a DAG."""
-        name = _archive_of(request, user, dag)
-        return _elsewhere(request) if name is None else _redirect(request, f"/archives/{quote(name)}")
 
-    @router.get("/dags/{dag}/runs/{run_id:path}")
-    def of_dag_run(request: Request, user: MaybeUser, dag: str, run_id: str) -> Response:
-        """Show the accounts of the ledger's runs that a DAG run works on."""
-        name = _archive_of(request, user, dag)
-        if name is None:
-            return _elsewhere(request)
-        if dag != dag_id(name):
-            return _redirect(request, f"/archives/{quote(name)}")
-        work = planned_work_of(dag, run_id)
-        return show(request, name, list(work.runs) if work else [], f"DAG run {run_id}")
+ArchiveOfDag: TypeAlias = Annotated[str | None, Depends(_archive_of)]
+router = APIRouter()
 
-    def _archive_of(request: Request, user: Any, dag: str) -> str | None:
-        """Return the archive of a DAG that this user may see; None: it belongs to none."""
-        who = visitor(request, user)
-        for name in archive_snapshots.archives().valid:
-            if dag in (dag_id(name), audit_dag_id(name), restore_dag_id(name)):
-                require_visible(archive_snapshots, who, name)
-                return name
-        return None
 
-    return router
+@router.get("/archives/{name}/runs/{run}")
+def run_page(request: Request, archive: ShownArchive, details: PageDetails, run: str) -> Response:
+    """Show the account of one run of the ledger."""
+    try:
+        return _show(request, details, archive.archive, [checked_run(run, "run")], f"Run {run}")
+    except ConfigError:
+        raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+
+
+@router.get("/dags/{dag}")
+def of_dag(request: Request, name: ArchiveOfDag) -> Response:
+    """Lead to the archive of a DAG."""
+    return _elsewhere(request) if name is None else _redirect(request, f"/archives/{quote(name)}")
+
+
+@router.get("/dags/{dag}/runs/{run_id:path}")
+def of_dag_run(request: Request, name: ArchiveOfDag, details: PageDetails, dag: str, run_id: str) -> Response:
+    """Show the accounts of the ledger's runs that a DAG run works on."""
+    if name is None:
+        return _elsewhere(request)
+    if dag != dag_id(name):
+        return _redirect(request, f"/archives/{quote(name)}")
+    return _show_dag_run(request, details, name, run_id)
+
+
+@router.get("/archives/{name}/dag-runs/{run_id:path}")
+def dag_run_page(request: Request, archive: ShownArchive, details: PageDetails, run_id: str) -> Response:
+    """Show the accounts of the runs that a DAG run of an archive works on."""
+    return _show_dag_run(request, details, archive.archive, run_id)
+
+
+def _show_dag_run(request: Request, details: Details, name: str, run_id: str) -> Response:
+    work = planned_work_of(dag_id(name), run_id)
+    return _show(request, details, name, work.runs if work else (), f"DAG run {run_id}")
 
 
 def _redirect(request: Request, path: str) -> Response:

@@ -18,16 +18,23 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.acknowledged import checked_name
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
-from kafka_archiver.orchestration.page.access import User, may_act, may_edit
+from kafka_archiver.orchestration.page.access import (
+    PageSnapshots,
+    User,
+    csrf_token,
+    may_act,
+    may_edit,
+    require_own_page,
+    require_visible,
+)
 from kafka_archiver.orchestration.page.actions import Trigger, dag_to_unpause, trigger_of
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots, open_for_page
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import Consent, question
-from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
-from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.submitted import SubmittedForm, own_fields
-from kafka_archiver.orchestration.page.views import forms_of, require_visible
+from kafka_archiver.orchestration.page.views import forms_of
 from kafka_archiver.state.acknowledge import accept
 
 log = logging.getLogger(__name__)
@@ -37,21 +44,20 @@ MOST = 1 << 16
 MOST_OF_ADDRESS = 6000
 
 
-def action_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
-    """Return the routes of actions."""
-    router = APIRouter()
+router = APIRouter()
 
-    @router.post("/archives/{name}/do/{action}")
-    async def do(request: Request, user: User, name: str, action: str) -> Response:
-        """Start the DAG run of an action, then show the archive again."""
-        form = await _form(request)
-        answer = await run_in_threadpool(_do, archive_snapshots, request, user, name, action, form)
-        # What was read before the action is old.
-        archive_snapshots.again(name)
-        details.again(name)
-        return answer
 
-    return router
+@router.post("/archives/{name}/do/{action}")
+async def do(
+    request: Request, user: User, archive_snapshots: PageSnapshots, details: PageDetails, name: str, action: str
+) -> Response:
+    """Start the DAG run of an action, then show the archive again."""
+    form = await _form(request)
+    answer = await run_in_threadpool(_do, archive_snapshots, request, user, name, action, form)
+    # What was read before the action is old.
+    archive_snapshots.again(name)
+    details.again(name)
+    return answer
 
 
 def _do(
@@ -74,7 +80,7 @@ def _do(
         if action == "restore" and not form.get("agreed"):
             # Reading the ledger takes minutes for a long archive: a page that waits by itself shows what comes of it.
             return RedirectResponse(f"{back}/restores/question?{_in_address(form)}", 303)
-        if not form.get("agreed") and (consent := question(archive_snapshots, archive, trigger)):
+        if not form.get("agreed") and (consent := question(archive, trigger)):
             return _ask(request, user, name, back, action, form, consent)
         started = _start(trigger, user.get_name())
     except ArchiverError as error:
@@ -117,11 +123,11 @@ def _acknowledge(
         finding = checked_name(form.get("finding"))
         if not form.get("agreed"):
             return _question(request, archive_snapshots, name, finding, back, user)
-        accept(archive_snapshots.open(archive), facts_of(archive, datetime.now(UTC)), finding, who, form.get("note"))
+        accept(open_for_page(archive), facts_of(archive, datetime.now(UTC)), finding, who, form.get("note"))
     except ArchiverError as error:
         return _refusal(request, user, name, back, None, error)
     log.info("%s has accepted %s of archive %s from the page", who, finding, name)
-    note("archiver_acknowledge", dag_id(name), who, started=finding, conf={"note": form.get("note")})
+    note("archiver_acknowledge", dag_id(name), who, finding=finding, why=form.get("note"))
     return RedirectResponse(f"{back}?{urlencode({'accepted': finding})}", 303)
 
 

@@ -8,37 +8,34 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from kafka_archiver.orchestration.page.accounts import accounts_router
-from kafka_archiver.orchestration.page.action_routes import action_router
+from kafka_archiver.orchestration.page import (
+    accounts,
+    action_routes,
+    documents,
+    health,
+    look_inside,
+    metrics,
+    new_archive,
+    restores,
+    views,
+)
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 from kafka_archiver.orchestration.page.details import Details
-from kafka_archiver.orchestration.page.documents import documents_router
-from kafka_archiver.orchestration.page.health import health_router, trouble_router
-from kafka_archiver.orchestration.page.last_of import last_of_router
-from kafka_archiver.orchestration.page.look_inside import look_router
-from kafka_archiver.orchestration.page.metrics import metrics_router
-from kafka_archiver.orchestration.page.new_archive import new_archive_router
 from kafka_archiver.orchestration.page.render import HEADERS, base_path, render
-from kafka_archiver.orchestration.page.restores import restores_router
-from kafka_archiver.orchestration.page.views import pages_router
+
+# In the order in which an address is looked up.
+_ROOMS = (
+    health, metrics, views, accounts, documents, new_archive, restores, look_inside, action_routes,
+)  # fmt: skip
 
 
 def make_app(archive_snapshots: ArchiveSnapshots | None = None) -> FastAPI:
     """Make the application. It has no documentation pages: strangers could read them."""
     known = archive_snapshots or ArchiveSnapshots()
     app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(health_router(known))
-    app.include_router(metrics_router(known))
-    app.include_router(trouble_router(known))
-    app.state.details = details = Details(known)
-    app.include_router(pages_router(known, details))
-    app.include_router(accounts_router(known, details))
-    app.include_router(documents_router(known))
-    app.include_router(last_of_router(known))
-    app.include_router(new_archive_router(known))
-    app.include_router(restores_router(known, details))
-    app.include_router(look_router(known, details))
-    app.include_router(action_router(known, details))
+    app.state.archive_snapshots, app.state.details = known, Details(known)
+    for room in _ROOMS:
+        app.include_router(room.router)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _wrong)
     app.middleware("http")(_guarded)

@@ -20,8 +20,7 @@ from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.state.health.judge import STALE
-from kafka_archiver.state.health.plugins import checks_of
+from kafka_archiver.state.health.judge import STALE, checks_of
 from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import Store
@@ -61,14 +60,11 @@ class ArchiveSnapshots:
             declared = self._read[2]
             if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
                 self._former = (time.monotonic(), undeclared_archives(declared))
-                known = {
-                    **declared.valid,
-                    **{name: former_archive.archive for name, former_archive in self._former[1].items()},
-                }
+                known = {*declared.valid, *self._former[1]}
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
-            gone = {name: former_archive.archive for name, former_archive in self._former[1].items()}
-            return declared._replace(valid=dict(sorted({**declared.valid, **gone}.items())))
+            former = {name: entry.archive for name, entry in self._former[1].items()}
+            return declared._replace(valid=dict(sorted({**declared.valid, **former}.items())))
 
     def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""
@@ -119,18 +115,6 @@ class ArchiveSnapshots:
         """Look at this archive again at the next request."""
         self._cache.forget(name.__eq__)
 
-    def open(self, archive: Archive) -> Context:
-        """Open the archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
-        context = open_archive(archive)
-        context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
-        return context
-
-    def open_for_one_look(self, archive: Archive) -> Context:
-        """Open the archive so that each document is read once, however often it is asked for. Raises ConfigError."""
-        context = self.open(archive)
-        store = cast("Store", ReadOnce(context.store))
-        return replace(context, store=store, ledger=replace(context.ledger, store=store))
-
     def look_at(self, context: Context, facts: Facts) -> Snapshot:
         """Look at an archive now, and keep the snapshot for all pages."""
         name, begun = context.archive.archive, time.monotonic()
@@ -144,10 +128,24 @@ class ArchiveSnapshots:
         if archive is None:
             return Snapshot(archive=name, taken_at=moment, error="its YAML is gone, or wrong")
         try:
-            context = self.open_for_one_look(archive)
+            context = open_for_one_look(archive)
         except ArchiverError as error:
             return Snapshot(archive=name, taken_at=moment, error=str(error))
         return _look(context, facts_of(archive, moment), before)
+
+
+def open_for_page(archive: Archive) -> Context:
+    """Open the archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
+    context = open_archive(archive)
+    context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
+    return context
+
+
+def open_for_one_look(archive: Archive) -> Context:
+    """Open the archive so that each document is read once, however often it is asked for. Raises ConfigError."""
+    context = open_for_page(archive)
+    store = cast("Store", ReadOnce(context.store))
+    return replace(context, store=store, ledger=replace(context.ledger, store=store))
 
 
 def _look(context: Context, facts: Facts, before: Snapshot | None) -> Snapshot:

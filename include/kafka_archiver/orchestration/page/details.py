@@ -5,7 +5,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from fastapi import Depends, Request
 
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
@@ -17,9 +19,9 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_
 from kafka_archiver.orchestration.metadata.audit_log import AuditEntry, last_actions
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.archives import ArchiveSnapshots, open_for_one_look, open_for_page
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.orchestration.page.restore_consent import Effects, restore_effects
+from kafka_archiver.orchestration.page.consent import Effects, restore_effects
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
@@ -53,10 +55,13 @@ _Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Lookup(NamedTuple, Generic[Value]):
-    """A value, or the error for which there is none, and what to do. `awaited`: a fresh answer is on its way."""
+    """A value, or the error for which there is none, and what to do. `awaited`: a fresh answer is on its way.
 
-    value: Value | None
-    at: datetime
+    `at`: the time of the answer; None while the first one is under way.
+    """
+
+    value: Value | None = None
+    at: datetime | None = None
     error: str | None = None
     actions: tuple[Action, ...] = ()
     awaited: bool = False
@@ -93,14 +98,14 @@ class RestoresDetail(NamedTuple):
 
 
 class Details:
-    """Reads details. Each method gives None while the first answer is under way, or an old answer."""
+    """Reads details. Each method gives an empty answer while the first one is under way, or an old answer."""
 
     def __init__(self, archive_snapshots: ArchiveSnapshots) -> None:
         self._archive_snapshots = archive_snapshots
         self._heads = ProofHeads()
         self._cache: Cache[_Key, Lookup[Any]] = Cache(self._read, FRESH_SECONDS, most=KEPT_ANSWERS)
 
-    def of(self, archive: str, last: date) -> Lookup[Detail] | None:
+    def of(self, archive: str, last: date) -> Lookup[Detail]:
         """Return the archive's hours of the days up to `last`, and its last runs."""
         return self._get((self._detail, archive, last))
 
@@ -108,35 +113,34 @@ class Details:
         """Read everything of this archive again at the next request."""
         self._cache.forget(lambda key: key[1] == archive)
 
-    def year(self, archive: str, last: date) -> Lookup[Coverage] | None:
+    def year(self, archive: str, last: date) -> Lookup[Coverage]:
         """Return the hours of the year up to `last`."""
         return self._get((self._year, archive, last))
 
-    def hour(self, archive: str, hour: int) -> Lookup[HourDetail] | None:
+    def hour(self, archive: str, hour: int) -> Lookup[HourDetail]:
         """Return one hour in full."""
         return self._get((self._hour, archive, hour))
 
-    def run(self, archive: str, run: str) -> Lookup[RunDetails] | None:
+    def run(self, archive: str, run: str) -> Lookup[RunDetails]:
         """Return one run of the ledger with its documents."""
         return self._get((self._run, archive, run))
 
-    def restores(self, archive: str) -> Lookup[RestoresDetail] | None:
+    def restores(self, archive: str) -> Lookup[RestoresDetail]:
         """Return the restores of an archive."""
         return self._get((self._restores, archive))
 
-    def restore_effects(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Effects] | None:
+    def restore_effects(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Effects]:
         """Return what a restore would do."""
         key = (self._restore_effects, archive, json.dumps(conf, sort_keys=True))
-        lookup: Lookup[Effects] | None = self._cache.get(key, QUESTION_PATIENCE)
-        return lookup
+        return self._cache.get(key, QUESTION_PATIENCE) or Lookup()
 
-    def plan(self, archive: str) -> Lookup[NextRun] | None:
+    def plan(self, archive: str) -> Lookup[NextRun]:
         """Preview the run that would be triggered now."""
         return self._get((self._plan, archive))
 
-    def _get(self, key: _Key) -> Lookup[Any] | None:
+    def _get(self, key: _Key) -> Lookup[Any]:
         lookup = self._cache.get(key, PATIENCE, NEAR)
-        return lookup._replace(awaited=self._cache.is_awaited(key)) if lookup else None
+        return lookup._replace(awaited=self._cache.is_awaited(key)) if lookup else Lookup()
 
     def _read(self, key: _Key, _: Lookup[Any] | None) -> Lookup[Any]:
         read, name, *more = key
@@ -155,7 +159,7 @@ class Details:
             Snapshot(archive=archive.archive, taken_at=moment), facts, actions=last_actions(dags, SHOWN_ACTIONS)
         )
         try:
-            context = self._archive_snapshots.open_for_one_look(archive)
+            context = open_for_one_look(archive)
         except ArchiverError as error:
             unknown = detail.snapshot.model_copy(update={"error": str(error)})
             return detail._replace(snapshot=unknown, unread=str(error))
@@ -182,10 +186,10 @@ class Details:
         return detail._replace(coverage=coverage, runs=runs, histories=past)
 
     def _year(self, archive: Archive, last: date) -> Coverage:
-        return read_coverage(self._archive_snapshots.open(archive), last, YEAR_DAYS, self._heads)
+        return read_coverage(open_for_page(archive), last, YEAR_DAYS, self._heads)
 
     def _hour(self, archive: Archive, hour: int) -> HourDetail:
-        context = self._archive_snapshots.open(archive)
+        context = open_for_page(archive)
         detail = read_hour(context, hour)
         if not detail.is_left_out:
             return detail
@@ -197,24 +201,32 @@ class Details:
         return detail.model_copy(update={"kafka_has_more": has_more})
 
     def _run(self, archive: Archive, run: str) -> RunDetails:
-        return run_details(self._archive_snapshots.open(archive).ledger, run)
+        return run_details(open_for_page(archive).ledger, run)
 
     def _restores(self, archive: Archive) -> RestoresDetail:
-        ledger = self._archive_snapshots.open(archive).ledger
+        ledger = open_for_page(archive).ledger
         return RestoresDetail(
             last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
         )
 
     def _restore_effects(self, archive: Archive, conf: str) -> Effects:
-        return restore_effects(self._archive_snapshots.open(archive), json.loads(conf))
+        return restore_effects(open_for_page(archive), json.loads(conf))
 
     def _plan(self, archive: Archive) -> NextRun:
-        context, moment = self._archive_snapshots.open(archive), datetime.now(UTC)
+        context, moment = open_for_page(archive), datetime.now(UTC)
         interval = last_interval(archive, moment)
         if is_planned_since(context, interval, moment) is False:
             interval = second_before(moment)
         facts = facts_of(archive, moment)
         return NextRun(preview(context, interval, "scheduled"), None if facts.paused else facts.next_due)
+
+
+def _details_of(request: Request) -> Details:
+    details: Details = request.app.state.details
+    return details
+
+
+PageDetails: TypeAlias = Annotated[Details, Depends(_details_of)]
 
 
 def window(last: date, today: date) -> tuple[date, date, date | None]:

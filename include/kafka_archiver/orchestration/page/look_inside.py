@@ -7,24 +7,29 @@ those that are not encrypted before they are sent; `all`; `none`.
 import shlex
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Annotated, TypeAlias
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.orchestration.metadata.triggering import note
-from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_act, shows_records
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
-from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.access import (
+    RECORDS_SETTING,
+    ShownArchive,
+    Visitor,
+    may_act,
+    shows_records,
+)
+from kafka_archiver.orchestration.page.archives import open_for_page
+from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.shown_record import ShownRecord
-from kafka_archiver.orchestration.page.views import require_hour, require_visible, visitor
-from kafka_archiver.reader.lines import json_lines
-from kafka_archiver.reader.lookup import DeadLetterError, Lookup, record_place
+from kafka_archiver.orchestration.page.views import require_hour
+from kafka_archiver.reader.lookup import DeadLetterError, Lookup, json_lines, record_place
 from kafka_archiver.records.formats.dead_letter import first_lines
 from kafka_archiver.values.intervals import hour_start, to_hour
 from kafka_archiver.values.ranges import TopicPartition
@@ -35,80 +40,87 @@ RECORDS = 20
 _READ, _TEXT = 1 << 18, 1 << 22
 
 
-def look_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
-    """Return the routes of records."""
-    router = APIRouter()
+def _archive_to_look_into(archive: ShownArchive, who: Visitor) -> Archive:
+    name = archive.archive
+    if not shows_records(archive):
+        raise HTTPException(403, f"Records of {name} are not shown here; {RECORDS_SETTING} decides it")
+    if not may_act(who, dag_id(name)):
+        raise HTTPException(403, f"Who may trigger {dag_id(name)} may look at its records; you may not")
+    return archive
 
-    def declared(request: Request, user: Any, name: str) -> tuple[Archive, str]:
-        user = visitor(request, user)
-        archive = require_visible(archive_snapshots, user, name)
-        if not shows_records(archive):
-            raise HTTPException(403, f"Records of {name} are not shown here; {RECORDS_SETTING} decides it")
-        if not may_act(user, dag_id(name)):
-            raise HTTPException(403, f"Who may trigger {dag_id(name)} may look at its records; you may not")
-        return archive, user.get_name()
 
-    @router.get("/archives/{name}/records")
-    def records(request: Request, user: MaybeUser, name: str, at: str, count: int = 5) -> Response:
-        """Show records from an offset on."""
-        archive, who = declared(request, user, name)
-        count = min(max(count, 1), RECORDS)
-        shown, error, earlier, later, beside = list[ShownRecord](), "", "", "", ""
-        title, command = f"Records from {at}", f"airflow archive get {name} {at} --count {count}"
-        try:
-            place, offset = record_place(at.strip())
-            note("archiver_look", dag_id(name), who, record=at, count=count)
-            shown = list(_records(archive_snapshots, archive, place, offset, count))
-            earlier = _address(place, max(offset - count, 0)) if offset else ""
-            last = shown[-1].offset if len(shown) >= count else None
-            later = "" if last is None else _address(place, last + 1)
-        except DeadLetterError as failure:
-            title, command = f"Dead letter {at}", _print_command(archive, failure.entry.key)
-            shown = _letters_at(archive_snapshots, archive, failure.entry, offset)
-            error = "" if shown else str(failure)
-            later, beside = _address(place, offset + 1), _letters_address(failure.entry)
-        except ArchiverError as failure:
-            error = str(failure)
-        return render(
-            request, "records.html", 400 if error else 200,
-            name=name, title=title, command=command, records=shown, error=error, hour=None,
-            at=at, count=count, earlier=earlier, later=later, beside=beside,
-        )  # fmt: skip
+OpenArchive: TypeAlias = Annotated[Archive, Depends(_archive_to_look_into)]
+router = APIRouter()
 
-    @router.get("/archives/{name}/hours/{hour}/dead-letters")
-    def dead_letters(request: Request, user: MaybeUser, name: str, hour: str, key: str) -> Response:
-        """Show the first dead letters of one object of an hour."""
-        archive, who = declared(request, user, name)
-        start = require_hour(hour)
-        answer = details.hour(name, to_hour(start))
-        entries = answer.value.letters if answer and answer.value else ()
-        entry = next((entry for entry in entries if entry.key == key), None)
-        if entry is None:
-            raise HTTPException(404, f"Hour {hour} of {name} has no such object of dead letters")
-        note("archiver_look", dag_id(name), who, key=key)
-        shown, error = list[ShownRecord](), ""
-        try:
-            shown = list(islice(_letters(archive_snapshots, archive, entry), RECORDS))
-        except ArchiverError as failure:
-            error = str(failure)
-        title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", _print_command(archive, key)
-        return render(
-            request, "records.html", name=name, title=title, command=command, records=shown, error=error, hour=start,
-            at="", count=0, earlier="", later="", beside="",
-        )  # fmt: skip
 
-    return router
+@router.get("/archives/{name}/records")
+def records(request: Request, who: Visitor, archive: OpenArchive, name: str, at: str, count: int = 5) -> Response:
+    """Show records from an offset on."""
+    count = min(max(count, 1), RECORDS)
+    shown, error, earlier, later, beside = list[ShownRecord](), "", "", "", ""
+    title, command = f"Records from {at}", f"airflow archive get {name} {at} --count {count}"
+    try:
+        place, offset = record_place(at.strip())
+        note("archiver_look", dag_id(name), who.get_name(), record=at, count=count)
+        shown = list(_records(archive, place, offset, count))
+        earlier = _address(place, max(offset - count, 0)) if offset else ""
+        last = shown[-1].offset if len(shown) >= count else None
+        later = "" if last is None else _address(place, last + 1)
+    except DeadLetterError as failure:
+        title, command = f"Dead letter {at}", _print_command(archive, failure.entry.key)
+        shown = _letters_at(archive, failure.entry, offset)
+        error = "" if shown else str(failure)
+        later, beside = _address(place, offset + 1), _letters_address(failure.entry)
+    except ArchiverError as failure:
+        error = str(failure)
+    return render(
+        request, "records.html", 400 if error else 200,
+        name=name, title=title, command=command, records=shown, error=error, hour=None,
+        at=at, count=count, earlier=earlier, later=later, beside=beside, store=archive.store.url.rstrip("/"),
+    )  # fmt: skip
+
+
+@router.get("/archives/{name}/hours/{hour}/dead-letters")
+def dead_letters(
+    request: Request, who: Visitor, archive: OpenArchive, details: PageDetails, name: str, hour: str, key: str
+) -> Response:
+    """Show the first dead letters of one object of an hour."""
+    start = require_hour(hour)
+    answer = details.hour(name, to_hour(start))
+    entries = answer.value.letters if answer.value else ()
+    entry = next((entry for entry in entries if entry.key == key), None)
+    if entry is None:
+        raise HTTPException(404, f"Hour {hour} of {name} has no such object of dead letters")
+    note("archiver_look", dag_id(name), who.get_name(), key=key)
+    shown, error = list[ShownRecord](), ""
+    try:
+        shown = list(islice(_letters(archive, entry), RECORDS))
+    except ArchiverError as failure:
+        error = str(failure)
+    title, command = f"Dead letters of {start:%Y-%m-%d %H:%M}", _print_command(archive, key)
+    return render(
+        request, "records.html", name=name, title=title, command=command, records=shown, error=error, hour=start,
+        at="", count=0, earlier="", later="", beside="", store=archive.store.url.rstrip("/"),
+    )  # fmt: skip
 
 
 def _address(place: TopicPartition, offset: int) -> str:
     return f"{place.topic}+{place.partition}@{offset}"
 
 
-def _records(
-    archive_snapshots: ArchiveSnapshots, archive: Archive, place: TopicPartition, offset: int, count: int
-) -> Iterator[ShownRecord]:
-    for batch in Lookup(archive_snapshots.open(archive).ledger, place).records(offset, count):
-        yield from map(ShownRecord.of, json_lines(batch, place).splitlines())
+def _records(archive: Archive, place: TopicPartition, offset: int, count: int) -> Iterator[ShownRecord]:
+    for batch, entries in Lookup(open_for_page(archive).ledger, place).located(offset, count):
+        for line, entry in zip(json_lines(batch, place).splitlines(), entries, strict=True):
+            yield _stored(line, entry)
+
+
+def _stored(line: bytes, entry: ObjectEntry | None) -> ShownRecord:
+    """Return a record with the object that has it."""
+    record = ShownRecord.of(line)
+    if entry is None:
+        return record
+    hour = next(iter(entry.hours)) if len(entry.hours) == 1 else None
+    return record._replace(key=entry.key, hour=None if hour is None else hour_start(hour))
 
 
 def _letters_address(entry: ObjectEntry) -> str:
@@ -121,20 +133,18 @@ def _print_command(archive: Archive, key: str) -> str:
     return shlex.join(["airflow", "archive", "print", f"{archive.store.url.rstrip('/')}/{key}"])
 
 
-def _letters(archive_snapshots: ArchiveSnapshots, archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
+def _letters(archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:
     """Yield the letters in the beginning of an object."""
-    head = archive_snapshots.open(archive).store.read(entry.key, 0, _READ)
+    head = open_for_page(archive).store.read(entry.key, 0, _READ)
     if head is None:
         raise ConfigError(f"{entry.key} is missing")
-    yield from map(ShownRecord.of, first_lines(head, _TEXT))
+    yield from (_stored(line, entry) for line in first_lines(head, _TEXT))
 
 
-def _letters_at(
-    archive_snapshots: ArchiveSnapshots, archive: Archive, entry: ObjectEntry, offset: int
-) -> list[ShownRecord]:
+def _letters_at(archive: Archive, entry: ObjectEntry, offset: int) -> list[ShownRecord]:
     """Return the letters at an offset; none if they are not in the beginning of the object."""
     try:
-        letters = _letters(archive_snapshots, archive, entry)
+        letters = _letters(archive, entry)
         return list(islice((letter for letter in letters if letter.offset == offset), RECORDS))
     except ArchiverError:
         return []

@@ -12,10 +12,9 @@ from prometheus_client.registry import Collector
 
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.metadata.airflow_health import Services, services
-from kafka_archiver.orchestration.page.access import MaybeUser, has_token, visible
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.access import MaybeUser, PageSnapshots, has_token, visible
 from kafka_archiver.state.health import verdict_of
-from kafka_archiver.state.health.plugins import checks_of
+from kafka_archiver.state.health.judge import checks_of
 from kafka_archiver.state.overview import LastAudit, LastRun, Snapshot
 from kafka_archiver.state.overview.incomplete import RECENT
 
@@ -41,25 +40,22 @@ class _Gauge(NamedTuple):
     value: Callable[[Sample], float | None]
 
 
-def metrics_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
-    """Return the route of metrics."""
-    router = APIRouter()
+router = APIRouter()
 
-    @router.get("/metrics")
-    def metrics(request: Request, user: MaybeUser) -> Response:
-        """Expose the archives that the caller may know of: with the token all, else those whose DAGs the user sees."""
-        archives, token = archive_snapshots.archives(), has_token(request)
-        if not token and user is None:
-            raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
-        names = sorted(archives.valid if token or user is None else visible(user, archives.valid))
-        snapshots = archive_snapshots.current(names, PATIENCE)
-        chosen = {name: archives.valid[name] for name in names}
-        errors = len(archives.errors) if token else None
-        faulty = {name for name in names if archive_snapshots.fault(name)}
-        text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty, services() if token else None)
-        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
-    return router
+@router.get("/metrics")
+def metrics(request: Request, user: MaybeUser, archive_snapshots: PageSnapshots) -> Response:
+    """Expose the archives that the caller may know of: with the token all, else those whose DAGs the user sees."""
+    archives, token = archive_snapshots.archives(), has_token(request)
+    if not token and user is None:
+        raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
+    names = sorted(archives.valid if token or user is None else visible(user, archives.valid))
+    snapshots = archive_snapshots.current(names, PATIENCE)
+    chosen = {name: archives.valid[name] for name in names}
+    errors = len(archives.errors) if token else None
+    faulty = {name for name in names if archive_snapshots.fault(name)}
+    text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty, services() if token else None)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def exposition(

@@ -16,10 +16,9 @@ from kafka_archiver.model.plan import Content
 from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.triggering import note
-from kafka_archiver.orchestration.page.access import RECORDS_SETTING, MaybeUser, may_declare, shows_records
-from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, ArchiveSnapshots
+from kafka_archiver.orchestration.page.access import RECORDS_SETTING, PageSnapshots, Visitor, may_declare, shows_records
+from kafka_archiver.orchestration.page.archives import BROKER_SECONDS, open_for_page
 from kafka_archiver.orchestration.page.render import render
-from kafka_archiver.orchestration.page.views import visitor
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.registry import names as formats
 from kafka_archiver.state.key_preview import PreviewedObject, preview_keys
@@ -84,48 +83,44 @@ def _some(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: values[key] for key in keys if key in values}
 
 
-def new_archive_router(archive_snapshots: ArchiveSnapshots) -> APIRouter:
-    """Return the route of the form."""
-    router = APIRouter()
+router = APIRouter()
 
-    @router.get("/new")
-    def new_archive(request: Request, user: MaybeUser, look: str = "") -> Response:
-        """Show the form, and the YAML once it is filled."""
-        who = visitor(request, user)
-        if not may_declare(who):
-            raise HTTPException(403, "Who may edit and trigger all DAGs may declare an archive here; you may not")
-        filled = _form(request)
-        topics, silent = _topics(filled.kafka) if "kafka" in request.query_params else (None, "")
-        text = yaml_of(filled) if filled.is_filled else ""
-        archive, error = _parsed(text, filled.name) if text else (None, None)
-        if archive and archive.archive in archive_snapshots.archives().valid:
-            error = ConfigError(f"there is an archive {archive.archive} already; give this one another name")
-        previewed: Sequence[PreviewedObject] = ()
-        unseen = ""
-        if archive and look:
-            previewed, unseen = _preview(archive_snapshots, archive, who.get_name())
-        return render(
-            request,
-            "new.html",
-            form=filled,
-            topics=topics,
-            boxes=BOXES,
-            silent=silent,
-            text=text,
-            archive=archive,
-            error=error,
-            faults_of_yaml=error.faults if isinstance(error, FaultyYamlError) else (),
-            look=bool(look),
-            previewed=previewed,
-            unseen=unseen,
-            folder=config_folder(),
-            layouts=LAYOUTS,
-            decoders=DECODERS,
-            formats=formats(),
-            contents=get_args(Content),
-        )
 
-    return router
+@router.get("/new")
+def new_archive(request: Request, who: Visitor, archive_snapshots: PageSnapshots, look: str = "") -> Response:
+    """Show the form, and the YAML once it is filled."""
+    if not may_declare(who):
+        raise HTTPException(403, "Who may edit and trigger all DAGs may declare an archive here; you may not")
+    filled = _form(request)
+    topics, silent = _topics(filled.kafka) if "kafka" in request.query_params else (None, "")
+    text = yaml_of(filled) if filled.is_filled else ""
+    archive, error = _parsed(text, filled.name) if text else (None, None)
+    if archive and archive.archive in archive_snapshots.archives().valid:
+        error = ConfigError(f"there is an archive {archive.archive} already; give this one another name")
+    previewed: Sequence[PreviewedObject] = ()
+    unseen = ""
+    if archive and look:
+        previewed, unseen = _preview(archive, who.get_name())
+    return render(
+        request,
+        "new.html",
+        form=filled,
+        topics=topics,
+        boxes=BOXES,
+        silent=silent,
+        text=text,
+        archive=archive,
+        error=error,
+        faults_of_yaml=error.faults if isinstance(error, FaultyYamlError) else (),
+        look=bool(look),
+        previewed=previewed,
+        unseen=unseen,
+        folder=config_folder(),
+        layouts=LAYOUTS,
+        decoders=DECODERS,
+        formats=formats(),
+        contents=get_args(Content),
+    )
 
 
 def _form(request: Request) -> DeclarationForm:
@@ -154,12 +149,12 @@ def _parsed(text: str, name: str) -> tuple[Archive | None, ConfigError | None]:
     return archive, None
 
 
-def _preview(archive_snapshots: ArchiveSnapshots, archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
+def _preview(archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str]:
     """Return the objects of the newest records, or why none are shown."""
     if not shows_records(archive):
         return (), f"Records are not read here; {RECORDS_SETTING} decides it"
     note("archiver_look", dag_id(archive.archive), who, topics=archive.source.topics, of="a new archive")
     try:
-        return preview_keys(archive_snapshots.open(archive)), ""
+        return preview_keys(open_for_page(archive)), ""
     except ArchiverError as error:
         return (), str(error)

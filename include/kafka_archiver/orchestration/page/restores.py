@@ -8,15 +8,14 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from kafka_archiver.messages.advice import dag_id, restore_dag_id
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun
-from kafka_archiver.orchestration.page.access import MaybeUser, may_act
-from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
+from kafka_archiver.orchestration.page.access import ShownArchive, Visitor, may_act
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import Consent
-from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.restore_fields import FIRST, conf_of_fields, sections
 from kafka_archiver.orchestration.page.submitted import SubmittedForm, own_fields
-from kafka_archiver.orchestration.page.views import EVERY, forms_of, freshness, require_visible, visitor
+from kafka_archiver.orchestration.page.views import EVERY, forms_of, freshness
 from kafka_archiver.state.restores import RestoreSummary
 
 _AT_WORK = ("queued", "running")
@@ -55,59 +54,52 @@ def rows_of_restores(summaries: Sequence[RestoreSummary], runs: Iterable[Restore
     return [*unplanned, *(RestoreRow(each.restore, each, last.get(each.restore)) for each in summaries)]
 
 
-def restores_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
-    """Return the route of an archive's restores."""
-    router = APIRouter()
+router = APIRouter()
 
-    @router.get("/archives/{name}/restores")
-    def restores(request: Request, user: MaybeUser, name: str, started: str = "") -> Response:
-        """Show the last restores of an archive, and the form."""
-        who = visitor(request, user)
-        require_visible(archive_snapshots, who, name)
-        answer = details.restores(name)
-        known = answer.value if answer else None
-        return render(
-            request,
-            "restores.html",
-            every=EVERY,
-            name=name,
-            dag=restore_dag_id(name),
-            started=started,
-            rows=rows_of_restores(known.ledger.restores, known.runs) if known else None,
-            more=known.ledger.more if known else 0,
-            sections=sections(known.topics if known else ()),
-            first=FIRST,
-            error=answer.error if answer else None,
-            **freshness(answer),
-            **forms_of(who, name),
-        )
 
-    @router.get("/archives/{name}/restores/question")
-    def question(request: Request, user: MaybeUser, name: str) -> Response:
-        """Show what a restore with the fields of the address would write, and ask for consent."""
-        who = visitor(request, user)
-        require_visible(archive_snapshots, who, name)
-        if not (may_act(who, dag_id(name)) and may_act(who, restore_dag_id(name))):
-            raise HTTPException(403, f"You may not trigger {restore_dag_id(name)}")
-        form = SubmittedForm(request.query_params.multi_items())
-        try:
-            answer = details.restore_effects(name, conf_of_fields(form))
-        except ConfigError as error:
-            raise HTTPException(422, str(error)) from None
-        effects = answer.value if answer else None
-        at = f"{base_path(request)}/archives/{name}"
-        return render(
-            request,
-            "confirm.html",
-            name=name,
-            action="restore",
-            back=at,
-            at=at,
-            fields=own_fields(form),
-            consent=Consent("Restore this to Kafka?", *effects) if effects else None,
-            error=answer.error if answer else None,
-            steps=buttons_of(name, answer.actions) if answer else (),
-            **forms_of(who, name),
-        )
+@router.get("/archives/{name}/restores")
+def restores(
+    request: Request, who: Visitor, archive: ShownArchive, details: PageDetails, started: str = ""
+) -> Response:
+    """Show the last restores of an archive, and the form."""
+    name, answer = archive.archive, details.restores(archive.archive)
+    known = answer.value
+    return render(
+        request,
+        "restores.html",
+        every=EVERY,
+        dag=restore_dag_id(name),
+        started=started,
+        rows=rows_of_restores(known.ledger.restores, known.runs) if known else None,
+        more=known.ledger.more if known else 0,
+        sections=sections(known.topics if known else ()),
+        first=FIRST,
+        **freshness(answer),
+        **forms_of(who, name),
+    )
 
-    return router
+
+@router.get("/archives/{name}/restores/question")
+def question(request: Request, who: Visitor, archive: ShownArchive, details: PageDetails) -> Response:
+    """Show what a restore with the fields of the address would write, and ask for consent."""
+    name = archive.archive
+    if not (may_act(who, dag_id(name)) and may_act(who, restore_dag_id(name))):
+        raise HTTPException(403, f"You may not trigger {restore_dag_id(name)}")
+    form = SubmittedForm(request.query_params.multi_items())
+    try:
+        answer = details.restore_effects(name, conf_of_fields(form))
+    except ConfigError as error:
+        raise HTTPException(422, str(error)) from None
+    at = f"{base_path(request)}/archives/{name}"
+    return render(
+        request,
+        "confirm.html",
+        action="restore",
+        back=at,
+        at=at,
+        fields=own_fields(form),
+        consent=Consent("Restore this to Kafka?", *answer.value) if answer.value else None,
+        error=answer.error,
+        steps=buttons_of(name, answer.actions),
+        **forms_of(who, name),
+    )

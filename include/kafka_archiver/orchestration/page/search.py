@@ -14,6 +14,7 @@ from kafka_archiver.state.overview import Snapshot
 
 _HOUR = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d)(?::\d\d){0,2}(?:Z|\+00:00| ?UTC)?")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAG_RUN = re.compile(r"[a-z_]+__\d{4}-\d\d-\d\dT\S+")
 
 
 class Target(NamedTuple):
@@ -42,7 +43,7 @@ def target_of(text: str, archives: Collection[str]) -> Target | None:
 
 
 def _target(text: str) -> Target | None:
-    for read in (_hour, _day, _record, _object, _run):
+    for read in (_hour, _day, _record, _object, _dag_run, _run):
         try:
             if target := read(text):
                 return target
@@ -75,6 +76,11 @@ def _object(text: str) -> Target | None:
     """Return the first records of an object's chunk."""
     name = split_object_key(text)
     return _record(f"{name.topic}+{name.partition}@{name.start}") if name else None
+
+
+def _dag_run(text: str) -> Target | None:
+    """Return a run by the name that Airflow gives it."""
+    return Target(f"DAG run {text}", f"/dag-runs/{quote(text, safe='')}") if _DAG_RUN.fullmatch(text) else None
 
 
 def _run(text: str) -> Target:

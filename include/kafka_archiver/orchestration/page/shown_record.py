@@ -17,7 +17,7 @@ _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 class ShownRecord(NamedTuple):
     """One record. `place`: topic, partition and offset; empty if the line lacks one. `moment`: None if it has no usable
     time. `error`: why it is a dead letter. `fields`: the other parts by name; `value`: its value, in lines; `note`: of
-    which kind it is.
+    which kind it is. `key`: of the object that has it; `hour`: to which all records of that object belong.
     """
 
     place: str = ""
@@ -27,6 +27,8 @@ class ShownRecord(NamedTuple):
     fields: tuple[tuple[str, str], ...] = ()
     value: str = ""
     note: str = ""
+    key: str = ""
+    hour: datetime | None = None
 
     @classmethod
     def of(cls, line: bytes) -> Self:

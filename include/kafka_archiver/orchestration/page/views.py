@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from airflow.api_fastapi.app import get_auth_manager
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, RedirectResponse
 
@@ -18,7 +17,10 @@ from kafka_archiver.model.manifest import FATES
 from kafka_archiver.model.reasons import split_reason
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import (
-    MaybeUser,
+    PageSnapshots,
+    ShownArchive,
+    Visitor,
+    csrf_token,
     may_act,
     may_declare,
     may_edit,
@@ -32,8 +34,7 @@ from kafka_archiver.orchestration.page.buttons import buttons_of, steps_of
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
-from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import FIRST_DAY, YEAR_DAYS, Details, Lookup, window
+from kafka_archiver.orchestration.page.details import FIRST_DAY, YEAR_DAYS, Lookup, PageDetails, window
 from kafka_archiver.orchestration.page.render import HERE, base_path, render
 from kafka_archiver.orchestration.page.search import Target, archives_with, target_of
 from kafka_archiver.state.coverage import HourDetail
@@ -105,171 +106,167 @@ class ArchiveRow(NamedTuple):
         return next(bad, None)
 
 
-def pages_router(archive_snapshots: ArchiveSnapshots, details: Details) -> APIRouter:
-    """Return the routes of the pages."""
-    router = APIRouter()
+router = APIRouter()
 
-    @router.get("/")
-    def archives(request: Request, user: MaybeUser, q: str = "", state: str = "", page: int = 1) -> Response:
-        """Show all archives that the user may see, those with problems first; or lead to what is looked for."""
-        who, known = visitor(request, user), archive_snapshots.archives()
-        archives = {name: known.valid[name] for name in visible(who, known.valid)}
-        target = target_of(q, archives)
-        matching = set(_having(archive_snapshots, target, archives) if target else _named(q, archives))
-        if target and len(matching) == 1:
-            return RedirectResponse(f"{base_path(request)}/archives/{quote(*matching)}{target.path}", 303)
-        rows = rows_of(archive_snapshots, archives)
-        counted = Counter(row.word for row in rows)
-        chosen = [row for row in rows if row.name in matching and state in ("", row.word)]
-        pages = max(-(-len(chosen) // ROWS), 1)
-        page = min(max(page, 1), pages)
-        shown = chosen[(page - 1) * ROWS : page * ROWS]
-        archive_snapshots.snapshots([row.name for row in shown], near=ON_SCREEN)
-        return render(
-            request,
-            "list.html",
-            every=EVERY,
-            rows=shown,
-            counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
-            total=len(rows),
-            target=target,
-            errors=known.errors if sees_errors(who) else (),
-            may_declare=may_declare(who),
-            query=q,
-            state=state,
-            page=page,
-            pages=pages,
-        )
 
-    @router.get("/archives/{name}")
-    def archive(
-        request: Request,
-        user: MaybeUser,
-        name: str,
-        last: date | None = None,
-        started: str = "",
-        dag: str = "",
-        unpaused: str = "",
-        accepted: str = "",
-    ) -> Response:
-        """Show one archive: its state, its hours, its runs, and its actions."""
-        who = visitor(request, user)
-        declared = require_visible(archive_snapshots, who, name)
-        today = datetime.now(UTC).date()
-        shown, earlier, later = window(last or today, today)
-        answer = details.of(name, shown)
-        detail = answer.value if answer else None
-        # Figures, cards and hours are of one look; until there is one, the list's figures are shown without hours.
-        snapshot = detail.snapshot if detail else archive_snapshots.known(name)
-        row = ArchiveRow(name, snapshot, archive_snapshots.checks(declared, snapshot, datetime.now(UTC)))
-        unread = detail.unread if detail else ""
-        return render(
-            request,
-            "archive.html",
-            every=EVERY,
-            name=name,
-            archive=declared,
-            dag=dag_id(name),
-            word=row.word,
-            checks=row.checks,
-            snapshot=row.snapshot,
-            **freshness(answer),
-            cards=cards(row.snapshot, row.checks),
-            explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
-            detail=detail,
-            looks=shows_records(declared) and may_act(who, dag_id(name)),
-            example=f"{(declared.source.topics or ('topic',))[0]}+0@12345",
-            wrong_file=archive_snapshots.wrong_files(name),
-            at_work=_at_work(detail.facts.runs) if detail else [],
-            charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
-            unread=unread,
-            unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
-            earlier=earlier,
-            later=later,
-            started=started,
-            unpaused=unpaused if unpaused in (dag_id(name), f"audit_{name}") else "",
-            accepted=accepted[:400],
-            started_dag=dag if dag in (dag_id(name), f"audit_{name}") else dag_id(name),
-            started_backfill=started.startswith("backfill "),
-            damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
-            choices=choices(),
-            **forms_of(who, name),
-        )
+@router.get("/")
+def archives(
+    request: Request, who: Visitor, archive_snapshots: PageSnapshots, q: str = "", state: str = "", page: int = 1
+) -> Response:
+    """Show all archives that the user may see, those with problems first; or lead to what is looked for."""
+    known = archive_snapshots.archives()
+    archives = {name: known.valid[name] for name in visible(who, known.valid)}
+    target = target_of(q, archives)
+    matching = set(_having(archive_snapshots, target, archives) if target else _named(q, archives))
+    if target and len(matching) == 1:
+        return RedirectResponse(f"{base_path(request)}/archives/{quote(*matching)}{target.path}", 303)
+    rows = rows_of(archive_snapshots, archives)
+    counted = Counter(row.word for row in rows)
+    chosen = [row for row in rows if row.name in matching and state in ("", row.word)]
+    pages = max(-(-len(chosen) // ROWS), 1)
+    page = min(max(page, 1), pages)
+    shown = chosen[(page - 1) * ROWS : page * ROWS]
+    archive_snapshots.snapshots([row.name for row in shown], near=ON_SCREEN)
+    return render(
+        request,
+        "list.html",
+        every=EVERY,
+        rows=shown,
+        counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
+        total=len(rows),
+        target=target,
+        errors=known.errors if sees_errors(who) else (),
+        may_declare=may_declare(who),
+        query=q,
+        state=state,
+        page=page,
+        pages=pages,
+    )
 
-    @router.get("/archives/{name}/year")
-    def year(request: Request, user: MaybeUser, name: str, last: date | None = None) -> Response:
-        """Show the days of a year, each with the state of its worst hour."""
-        require_visible(archive_snapshots, visitor(request, user), name)
-        today = datetime.now(UTC).date()
-        shown = max(min(last or today, today), FIRST_DAY + timedelta(days=YEAR_DAYS))
-        answer = details.year(name, shown)
-        return render(
-            request,
-            "year.html",
-            name=name,
-            coverage=answer.value if answer else None,
-            error=answer.error if answer else None,
-            **freshness(answer),
-            earlier=shown - timedelta(days=YEAR_DAYS),
-            later=min(shown + timedelta(days=YEAR_DAYS), today) if shown < today else None,
-        )
 
-    @router.get("/archives/{name}/hours/{hour}")
-    def hour(request: Request, user: MaybeUser, name: str, hour: str) -> Response:
-        """Show one hour's proof."""
-        who = visitor(request, user)
-        declared = require_visible(archive_snapshots, who, name)
-        start = require_hour(hour)
-        answer = details.hour(name, to_hour(start))
-        value = answer.value if answer else None
-        return render(
-            request,
-            "hour.html",
-            name=name,
-            dag=dag_id(name),
-            start=start,
-            neighbours=_neighbours(start, datetime.now(UTC)),
-            detail=value,
-            **freshness(answer),
-            error=answer.error if answer else None,
-            store=declared.store.url,
-            looks=shows_records(declared) and may_act(who, dag_id(name)),
-            **_reason_of(name, value),
-            fates=FATES,
-            has_schedule=declared.schedule is not None,
-            dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
-            **forms_of(who, name),
-        )
+@router.get("/archives/{name}")
+def archive(
+    request: Request,
+    who: Visitor,
+    declared: ShownArchive,
+    archive_snapshots: PageSnapshots,
+    details: PageDetails,
+    name: str,
+    last: date | None = None,
+    started: str = "",
+    dag: str = "",
+    unpaused: str = "",
+    accepted: str = "",
+) -> Response:
+    """Show one archive: its state, its hours, its runs, and its actions."""
+    today = datetime.now(UTC).date()
+    shown, earlier, later = window(last or today, today)
+    answer = details.of(name, shown)
+    detail = answer.value
+    # Figures, cards and hours are of one look; until there is one, the list's figures are shown without hours.
+    snapshot = detail.snapshot if detail else archive_snapshots.known(name)
+    row = ArchiveRow(name, snapshot, archive_snapshots.checks(declared, snapshot, datetime.now(UTC)))
+    unread = detail.unread if detail else ""
+    return render(
+        request,
+        "archive.html",
+        every=EVERY,
+        archive=declared,
+        dag=dag_id(name),
+        word=row.word,
+        checks=row.checks,
+        snapshot=row.snapshot,
+        **freshness(answer),
+        cards=cards(row.snapshot, row.checks),
+        explained=_explained(detail.facts.runs, row.snapshot) if detail else set(),
+        detail=detail,
+        looks=shows_records(declared) and may_act(who, dag_id(name)),
+        example=f"{(declared.source.topics or ('topic',))[0]}+0@12345",
+        wrong_file=archive_snapshots.wrong_files(name),
+        at_work=_at_work(detail.facts.runs) if detail else [],
+        charts=charts_of(detail.coverage, detail.facts.runs) if detail else [],
+        unread=unread,
+        unread_is_shown=bool(unread and row.snapshot and row.snapshot.error and not row.snapshot.ledger_read),
+        earlier=earlier,
+        later=later,
+        started=started,
+        unpaused=unpaused if unpaused in (dag_id(name), f"audit_{name}") else "",
+        accepted=accepted[:400],
+        started_dag=dag if dag in (dag_id(name), f"audit_{name}") else dag_id(name),
+        started_backfill=started.startswith("backfill "),
+        damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
+        choices=choices(),
+        **forms_of(who, name),
+    )
 
-    @router.get("/archives/{name}/plan")
-    def plan(request: Request, user: MaybeUser, name: str) -> Response:
-        """Show what a run would do that is triggered now."""
-        who = visitor(request, user)
-        require_visible(archive_snapshots, who, name)
-        answer = details.plan(name)
-        value = answer.value.preview if answer and answer.value else None
-        actions = (*(answer.actions if answer else ()), *(value.actions if value else ()))
-        return render(
-            request,
-            "plan.html",
-            name=name,
-            preview=value,
-            due=answer.value.due if answer and answer.value else None,
-            **freshness(answer),
-            error=answer.error if answer else None,
-            steps=buttons_of(name, dict.fromkeys(actions)),
-            **forms_of(who, name),
-        )
 
-    @router.get("/static/{name}")
-    def static(name: str) -> Response:
-        """Return styles and script; they say nothing of any archive."""
-        if name not in _STATIC:
-            raise HTTPException(404)
-        file: Path = HERE / "static" / name
-        return FileResponse(file, media_type=_STATIC[name], headers={"Cache-Control": "max-age=300"})
+@router.get("/archives/{name}/year")
+def year(request: Request, archive: ShownArchive, details: PageDetails, last: date | None = None) -> Response:
+    """Show the days of a year, each with the state of its worst hour."""
+    today = datetime.now(UTC).date()
+    shown = max(min(last or today, today), FIRST_DAY + timedelta(days=YEAR_DAYS))
+    answer = details.year(archive.archive, shown)
+    return render(
+        request,
+        "year.html",
+        name=archive.archive,
+        coverage=answer.value,
+        **freshness(answer),
+        earlier=shown - timedelta(days=YEAR_DAYS),
+        later=min(shown + timedelta(days=YEAR_DAYS), today) if shown < today else None,
+    )
 
-    return router
+
+@router.get("/archives/{name}/hours/{hour}")
+def hour(
+    request: Request, who: Visitor, declared: ShownArchive, details: PageDetails, name: str, hour: str
+) -> Response:
+    """Show one hour's proof."""
+    start = require_hour(hour)
+    answer = details.hour(name, to_hour(start))
+    value = answer.value
+    return render(
+        request,
+        "hour.html",
+        dag=dag_id(name),
+        start=start,
+        neighbours=_neighbours(start, datetime.now(UTC)),
+        detail=value,
+        **freshness(answer),
+        store=declared.store.url,
+        looks=shows_records(declared) and may_act(who, dag_id(name)),
+        **_reason_of(name, value),
+        fates=FATES,
+        has_schedule=declared.schedule is not None,
+        dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
+        **forms_of(who, name),
+    )
+
+
+@router.get("/archives/{name}/plan")
+def plan(request: Request, who: Visitor, archive: ShownArchive, details: PageDetails) -> Response:
+    """Show what a run would do that is triggered now."""
+    name, answer = archive.archive, details.plan(archive.archive)
+    value = answer.value.preview if answer.value else None
+    actions = (*answer.actions, *(value.actions if value else ()))
+    return render(
+        request,
+        "plan.html",
+        preview=value,
+        due=answer.value.due if answer.value else None,
+        **freshness(answer),
+        steps=buttons_of(name, dict.fromkeys(actions)),
+        **forms_of(who, name),
+    )
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """Return styles and script; they say nothing of any archive."""
+    if name not in _STATIC:
+        raise HTTPException(404)
+    file: Path = HERE / "static" / name
+    return FileResponse(file, media_type=_STATIC[name], headers={"Cache-Control": "max-age=300"})
 
 
 def _having(archive_snapshots: ArchiveSnapshots, target: Target, archives: dict[str, Archive]) -> Iterable[str]:
@@ -312,28 +309,6 @@ def require_hour(text: str) -> datetime:
         raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
 
 
-def require_visible(archive_snapshots: ArchiveSnapshots, user: Any, name: str) -> Archive:
-    """Return the archive.
-
-    :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
-    """
-    archive = archive_snapshots.archives().valid.get(name)
-    if archive is None or not visible(user, [name]):
-        raise HTTPException(404, "There is no such archive, or you may not see it")
-    return archive
-
-
-def visitor(request: Request, user: Any) -> Any:
-    """Return the user; a stranger is sent to Airflow's login.
-
-    :raises HTTPException: 303 to the login.
-    """
-    if user is None:
-        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
-    return user
-
-
 def _neighbours(start: datetime, moment: datetime) -> list[tuple[str, datetime]]:
     """Return the hours before and after this one, as far as there are any."""
     step, first = timedelta(hours=1), datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC)
@@ -359,9 +334,9 @@ def _explained(runs: Iterable[DagRun], snapshot: Snapshot | None) -> set[str]:
     return {run.run_id for run in runs if explains_failure(snapshot, run)}
 
 
-def freshness(answer: Lookup[Any] | None) -> dict[str, Any]:
-    """Return how old an answer is, and whether a fresh one is on its way."""
-    return {"as_of": answer and answer.at, "awaited": bool(answer and answer.awaited)}
+def freshness(answer: Lookup[Any]) -> dict[str, Any]:
+    """Return how old an answer is, whether a fresh one is on its way, and why there is none."""
+    return {"as_of": answer.at, "awaited": answer.awaited, "error": answer.error}
 
 
 def forms_of(user: Any, name: str) -> dict[str, Any]:
@@ -374,4 +349,4 @@ def forms_of(user: Any, name: str) -> dict[str, Any]:
         *["restore"] * (may and may_act(user, restore_dag_id(name))),
     ]
     allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)
-    return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}
+    return {"name": name, "may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}

@@ -41,7 +41,8 @@ def package_of(root: Path) -> bytes:
     sources = (file for file in root.rglob("*.py") if not left_out & {*file.parents})
     modules = _with_compiled(root.parent, sources)
     zipped = io.BytesIO()
-    _write_zip(zipped, chain(modules, _sources_in_c(root)))
+    data = ((_name(file, root.parent), file.read_bytes()) for file in sorted((root / "records").rglob("*.json")))
+    _write_zip(zipped, chain(modules, data, _sources_in_c(root)))
     return zipped.getvalue()
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from airflow.utils.cli import action_cli
+
+from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.foreign_text import in_one_line
 from kafka_archiver.orchestration.terminal.stdout import data_stream, for_data_alone, say
@@ -159,3 +162,17 @@ def report_errors(function: Callable[[Namespace], None]) -> Callable[[Namespace]
             raise SystemExit(1) from error
 
     return command
+
+
+def in_audit_log(command: Callable[[Namespace], Any]) -> Callable[[Namespace], Any]:
+    """Return a command that Airflow's audit log has: who called it when, with which arguments, for which archive."""
+    # A command that needs no database does not fail for want of it.
+    logged = action_cli(check_db=False)(command)  # type: ignore[no-untyped-call]
+
+    @functools.wraps(command)
+    def call(args: Namespace) -> Any:
+        if archive := getattr(args, "archive", None):
+            args.dag_id = dag_id(archive)
+        return logged(args)
+
+    return call

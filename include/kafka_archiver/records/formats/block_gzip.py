@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 from pydantic import Field
 
 from kafka_archiver.records.formats.jsonl import JsonLines
-from kafka_archiver.records.formats.shared.codecs import libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import known_bytes_of, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ class BlockGzip:
     options = BlockGzipOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     # Of one member: those of `jsonl`.
-    known: ClassVar[Mapping[str, str]] = {
-        "gzip-record": "ddee4474308b5bf0f072ed2ec16f4c7a",
-        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("block_gzip")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 from pydantic import Field
 
-from kafka_archiver.records.formats.shared.codecs import extensions, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
@@ -42,16 +42,7 @@ class TextFormat:
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = TextOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
-    known: ClassVar[Mapping[str, str]] = {
-        "brotli-value": "fed254b640174a472f9762d981252403",
-        "bzip2-value": "080edd5a180897d8d4ebe9c69d8d72b1",
-        "deflate-value": "104d48d057b1f79c319651b1885544d3",
-        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
-        "lz4-value": "fc1708648deb9e5a08039c6f49c27bfd",
-        "none-value": "df7257d995756f2713d5e1173e14ff61",
-        "snappy-value": "7a67892b24bee703dde93ed37d2d51c2",
-        "zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("text")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

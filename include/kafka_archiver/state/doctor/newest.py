@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from kafka_archiver.config import Archive
-from kafka_archiver.kafka.cluster import Cluster, Topic
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.model.plan import Chunk, PartitionPlan
 

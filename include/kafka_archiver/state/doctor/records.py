@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from kafka_archiver.config import Archive
-from kafka_archiver.kafka.cluster import Cluster, Topic
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.plan import Settings

@@ -4,8 +4,9 @@ It uses the planner's own functions (look, policies), so it shows exactly what w
 """
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from kafka_archiver.context.archive_context import Context
@@ -14,6 +15,7 @@ from kafka_archiver.messages.actions import command
 from kafka_archiver.messages.advice import meanings, once, run_now, validate
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.findings import Finding, problem, warning
+from kafka_archiver.model.marks import Mark
 from kafka_archiver.model.plan import PartitionPlan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.beginnings import beginnings_or_errors, policy_errors
@@ -28,10 +30,13 @@ from kafka_archiver.planning.survey import (
 )
 from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
-from kafka_archiver.state.status.open_transactions import of_transactions
 from kafka_archiver.state.status.running import of_runs
 from kafka_archiver.state.status.standing import Standing, of_records, run_at_place, split_accepted
+from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import Range, TopicPartition
+
+# Brokers end a transaction after a quarter of an hour, where nobody has told them otherwise.
+TOO_LONG = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -205,3 +210,30 @@ def _other_cluster(context: Context, line: Line) -> Iterator[Finding]:
 
 def _name(policy: str) -> str:
     return policy.replace("_", " ")
+
+
+def of_transactions(partitions: Iterable[PartitionState], marks: Iterable[Mark], moment: datetime) -> Iterator[Finding]:
+    """Yield the transactions that were open when a planner looked, longer ago than they should be, and still are.
+
+    :param marks: what planners saw, and no run has yet.
+    """
+    open_offsets: dict[TopicPartition, list[tuple[int, datetime]]] = {}
+    for mark in marks:
+        for topic, partition, _, offset in mark.high:
+            open_offsets.setdefault(TopicPartition(topic, partition), []).append((offset, mark.as_of))
+    for state in partitions:
+        waiting = [as_of for offset, as_of in open_offsets.get(state.name, ()) if state.log_end < offset <= state.high]
+        if waiting and moment - min(waiting) > TOO_LONG:
+            yield _held_back(state, min(waiting))
+
+
+def _held_back(state: PartitionState, since: datetime) -> Finding:
+    name = state.name
+    return problem(
+        "open transaction",
+        f"a transaction that was open at {isoformat(since)} still holds back {state.high - state.log_end:,} offsets of "
+        f"{name} from {state.log_end} on: no run may read them, no hour closes, and retention may be faster. Brokers "
+        "should end one after `transaction.timeout.ms`; one that has no producer any more hangs for ever",
+        command(state.tools.describe_producers(*name)),
+        command(state.tools.abort_transaction(*name, state.log_end)),
+    )

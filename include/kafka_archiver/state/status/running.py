@@ -20,6 +20,7 @@ from kafka_archiver.messages.advice import (
 from kafka_archiver.messages.errors import SILENCE
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.model.findings import Finding, problem, warning
+from kafka_archiver.model.object_keys import interval_of
 from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, TaskFailure
 from kafka_archiver.state.status.standing import FAILED_REQUEST_NAME
 from kafka_archiver.values.documents import isoformat
@@ -70,10 +71,7 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
     def settled(run: DagRun) -> bool:
         early = run.failure is not None and run.failure.task != TASKS[-1]
         return (
-            early
-            and bool(run.works)
-            and not run.replays
-            and left.isdisjoint(name.partition("+")[0] for name in run.works)
+            early and bool(run.works) and not run.replays and left.isdisjoint(interval_of(name) for name in run.works)
         )
 
     runs = (

@@ -10,6 +10,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.complete_hours import Verdict
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Commit, Manifest
+from kafka_archiver.model.object_keys import interval_of
 from kafka_archiver.model.proof import HourProof
 from kafka_archiver.planning.partition_state import PartitionState
 from kafka_archiver.state.status.condition import condition, observe, waits
@@ -122,15 +123,19 @@ class HourStatus(Value):
     """One hour. `status` is None when no run has looked at it yet; `dead_letters`: records, not objects."""
 
     hour_start: UtcTime
-    status: Verdict | None
-    rows: int
-    bytes: int
-    objects: int
-    late_rows: int
+    status: Verdict | None = None
+    rows: int = 0
+    bytes: int = 0
+    objects: int = 0
+    late_rows: int = 0
     dead_letters: int
-    complete_as_of: UtcTime | None
-    closed_by: str | None
-    reason: str | None
+    complete_as_of: UtcTime | None = None
+    closed_by: str | None = None
+    reason: str | None = None
+
+
+# What the status of an hour has of its proof.
+_OF_PROOF = {"status", "rows", "bytes", "objects", "late_rows", "complete_as_of", "closed_by", "reason"}
 
 
 def last_hours(context: Context, count: int, moment: datetime) -> list[HourStatus]:
@@ -154,20 +159,13 @@ def _runs_since(context: Context, hour: int, proofs: Iterable[HourProof | None])
             break
         plans.append(plan)
     touched = {run for p in proofs if p for run in (p.changed_by, p.closed_by, *(c.run for c in p.runs)) if run}
-    intervals = {run.partition("+")[0] for run in (*touched, *(p.run for p in plans))}
+    intervals = {interval_of(run) for run in (*touched, *(p.run for p in plans))}
     return [run for interval in sorted(intervals) if (run := context.ledger.last_committed(interval))]
 
 
 def _hour(hour: int, proof: HourProof | None, manifests: list[Manifest]) -> HourStatus:
     return HourStatus(
         hour_start=hour_start(hour),
-        status=proof.status if proof else None,
-        rows=proof.rows if proof else 0,
-        bytes=proof.bytes if proof else 0,
-        objects=proof.objects if proof else 0,
-        late_rows=proof.late_rows if proof else 0,
         dead_letters=sum(o.rows_in(hour) for m in manifests for o in m.dead_letters),
-        complete_as_of=proof.complete_as_of if proof else None,
-        closed_by=proof.closed_by if proof else None,
-        reason=proof.reason if proof else None,
+        **(proof.model_dump(include=_OF_PROOF) if proof else {}),
     )

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from kafka_archiver.model.adopted import AdoptedObject, Known, ReadObject
 
+# What reading an object has told of more than its offsets.
+_SHARED = {*ReadObject.model_fields} & {*AdoptedObject.model_fields}
+
 
 def placed(chain: Iterable[ReadObject]) -> Iterator[AdoptedObject]:
     """Yield the objects of a chain with what is known of their rows' offsets.
@@ -51,24 +54,8 @@ def _placed(item: ReadObject, before: int | None, after: int | None) -> AdoptedO
 
 
 def _object(item: ReadObject, offsets: Known, first: int, last: int, has_offsets: bool = False) -> AdoptedObject:
-    return AdoptedObject(
-        key=item.key,
-        topic=item.topic,
-        partition=item.partition,
-        format=item.format,
-        codec=item.codec,
-        rows=item.rows,
-        bytes=item.bytes,
-        checksum=item.checksum,
-        etag=item.etag,
-        first_offset=first,
-        last_offset=last,
-        offsets=offsets,
-        has_offsets=has_offsets,
-        counts=item.counts,
-        min_timestamp=item.min_timestamp,
-        max_timestamp=item.max_timestamp,
-    )
+    shared = item.model_dump(include=_SHARED)
+    return AdoptedObject(first_offset=first, last_offset=last, offsets=offsets, has_offsets=has_offsets, **shared)
 
 
 def copy_of(item: AdoptedObject, other: AdoptedObject) -> str | None:

@@ -29,9 +29,9 @@ from kafka_archiver.planning.topic_claims import claim_topics, require_unclaimed
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.data_keys import with_data_key
-from kafka_archiver.work.plan.changed_code import replan_changed
 from kafka_archiver.work.plan.fill import Fill, ranges_to_fill
 from kafka_archiver.work.planned_work import PlannedWork, describe_plan, prepare_work
+from kafka_archiver.work.rebuild import replan_changed
 
 log = logging.getLogger(__name__)
 Origin = Literal["scheduled", "manual", "backfill"]

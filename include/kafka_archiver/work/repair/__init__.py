@@ -7,8 +7,7 @@ from kafka_archiver.context.line import read_line, tidy_line
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.work.planned_work import PlannedWork, prepare_work
 from kafka_archiver.work.repair.derived_documents import derive_documents
-from kafka_archiver.work.repair.given_up_offsets import give_up_offsets
-from kafka_archiver.work.repair.lost_objects import record_lost
+from kafka_archiver.work.repair.lost_objects import give_up_offsets, record_lost
 from kafka_archiver.work.repair.recheck import recheck_objects
 from kafka_archiver.work.repair.repairs import Repairs, find_repairs
 from kafka_archiver.work.repair.restored_documents import restore_document

@@ -12,13 +12,12 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Manifest, ObjectEntry
-from kafka_archiver.model.object_keys import audit_document
+from kafka_archiver.model.object_keys import audit_document, interval_of
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.repair.repairs import THREADS
 
 log = logging.getLogger(__name__)
 # How often the report is read again when another process was faster.
@@ -35,7 +34,7 @@ def recheck_objects(context: Context, runs: Collection[str]) -> tuple[Report, in
     :returns: the report as it is now, and how many objects it no longer has; None if it has nothing to look at.
     :raises TransientError: others were faster at every try.
     """
-    key, intervals = audit_document(context.archive.archive), {_interval_of(run) for run in runs}
+    key, intervals = audit_document(context.archive.archive), {interval_of(run) for run in runs}
     for _ in range(TRIES):
         if (before := context.store.version(key)) is None:
             return None
@@ -44,7 +43,7 @@ def recheck_objects(context: Context, runs: Collection[str]) -> tuple[Report, in
         except DocumentError:
             # Only another audit can replace it.
             return None
-        wrong = [f for f in report.damage if f.kind in OBJECT_DAMAGE and _interval_of(f.run) in intervals]
+        wrong = [f for f in report.damage if f.kind in OBJECT_DAMAGE and interval_of(f.run) in intervals]
         if not wrong:
             return None
         whole = _whole_objects(context, wrong)
@@ -71,21 +70,17 @@ def _without_whole(report: Report, wrong: Collection[Finding], whole: Collection
     return report.model_copy(update={"findings": left, "verdict": verdict(left), "mended": mended})
 
 
-def _interval_of(run: str | None) -> str:
-    return (run or "").partition("+")[0]
-
-
 def _whole_objects(context: Context, wrong: Collection[Finding]) -> set[str]:
     """Return the keys of the objects that are whole, or need not be there any more."""
     keys: dict[str, set[str]] = defaultdict(set)
     for finding in wrong:
-        keys[_interval_of(finding.run)].add(finding.subject)
+        keys[interval_of(finding.run)].add(finding.subject)
     numbers: list[int] = []
     present, gone = set[str](), set[str]()
     for plan, manifest in _effective_documents(context, keys):
         here = sorted(keys[plan.interval.id])
         entries = {o.key: o for o in manifest.stored if o.key in here}
-        answers = each(partial(_is_right, context.store, entries), here, THREADS)
+        answers = each(partial(_is_right, context.store, entries), here)
         right = {key for key, is_right in zip(here, answers, strict=True) if is_right}
         numbers.append(plan.number)
         present |= right & entries.keys()

@@ -3,25 +3,25 @@
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Report
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.manifest import Manifest, ObjectEntry
-from kafka_archiver.model.object_keys import split_run_document
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.object_keys import interval_of, split_run_document
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.values.threads import each
+from kafka_archiver.values.threads import refused
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters
 from kafka_archiver.work.repair.restored_documents import DocumentSources
 from kafka_archiver.work.repair.sidecars import sidecar_bytes
 
-THREADS = 16
 _DERIVED_KINDS = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
 Objects = Mapping[str, tuple[ObjectEntry, ...]]
 
@@ -74,7 +74,7 @@ def find_repairs(context: Context, report: Report, given_up: Collection[str] = (
     unsound = _unsound_intervals(report, unreadable)
     mended = {*derived, *restored}
     # No run can write an adopted object again.
-    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or not f.run or _interval_of(f.run) in unsound]
+    blocking = [f for f in report.damage if f.kind not in OBJECT_DAMAGE or not f.run or interval_of(f.run) in unsound]
     left = tuple(f for f in blocking if f.subject not in mended)
     line = _sound_line(context, unsound)
     anew = dict(_unfinishable(context, line))
@@ -121,11 +121,7 @@ def _unsound_intervals(report: Report, derived: Collection[str]) -> set[str]:
     """
     places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECT_DAMAGE}
-    return {_interval_of(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
-
-
-def _interval_of(run: str | None) -> str:
-    return (run or "").partition("+")[0]
+    return {interval_of(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
 
 
 def _sound_line(context: Context, unsound: Collection[str]) -> Line:
@@ -152,7 +148,7 @@ def _damaged_promises(context: Context, report: Report, unsound: Collection[str]
             finding.severity != "problem"
             or finding.kind not in OBJECT_DAMAGE
             or run is None
-            or _interval_of(run) in unsound
+            or interval_of(run) in unsound
         ):
             continue
         if run not in manifests:
@@ -173,14 +169,8 @@ def _damaged_of_unfinished(context: Context, line: Line, anew: Mapping[str, str]
         plan = waiting.plan
         if waiting.is_open and waiting.outcome is None and plan.run not in anew:
             manifest = context.ledger.manifest(plan.run)
-            yield from ((plan, entry) for entry in _missing_objects(context, manifest) if manifest)
-
-
-def _missing_objects(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
-    def check_one(entry: ObjectEntry) -> ObjectEntry | None:
-        return None if is_there(context.store, entry) else entry
-
-    return [o for o in each(check_one, manifest.stored if manifest else (), THREADS) if o]
+            stored = manifest.stored if manifest else ()
+            yield from ((plan, entry) for entry in refused(partial(is_there, context.store), stored))
 
 
 def _is_in_letters(context: Context, plan: Plan, entry: ObjectEntry) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, TransientError
@@ -204,6 +205,31 @@ def translate_groups(
         taken_from=then.taken_from,
         groups=mover.move(then.stood),
     )
-    if not mover.dry_run and not ledger.put_restore_groups(report, before):
+    if not mover.dry_run and not ledger.replace_of_restore(report, before):
         raise TransientError("another process moves the groups of this restore at the same moment; try again")
     return report
+
+
+def move_groups(
+    ledger: Ledger,
+    plan: RestorePlan,
+    target: Mapping[str, str],
+    patterns: Sequence[str],
+    source: Mapping[str, str] | None = None,
+    replace: bool = False,
+    dry_run: bool = False,
+) -> GroupsReport:
+    """Put groups behind the last restored record that each had read.
+
+    :param target: client properties. :param patterns: for whole names of groups.
+    :param source: client properties of the source, if it still runs; None: the last snapshot in the archive's plans.
+    :raises ConfigError: the restore is not verified, or nothing says where these groups stood.
+    """
+    offsets = verified_map(ledger, plan)
+    if source:
+        asked = Cluster(source)
+        places = asked.offsets_of_groups(patterns, plan.selection.topics)
+        stood = groups_of_cluster(ledger, plan.through, asked.cluster_id(), places)
+    else:
+        stood = snapshot_of_groups(ledger, plan.through, patterns)
+    return translate_groups(ledger, GroupMover(Cluster(target), plan, offsets, replace, dry_run), stood)

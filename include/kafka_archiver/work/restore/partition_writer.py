@@ -14,12 +14,19 @@ from kafka_archiver.messages.errors import PermanentError, TransientError, Uncer
 from kafka_archiver.model.restore import RestorePlan, TargetTopic
 from kafka_archiver.model.restore_progress import Place, RestoreProgress
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.restore.comparison import first_difference, shown, target_offsets
 from kafka_archiver.work.restore.digests import payload_bytes
 from kafka_archiver.work.restore.lane import Lane, LaneBatch
 from kafka_archiver.work.restore.pace import Pace
-from kafka_archiver.work.restore.rows import LaneRows, cut, first_place, last_place
-from kafka_archiver.work.restore.tally import Tally
+from kafka_archiver.work.restore.rows import (
+    LaneRows,
+    Tally,
+    cut,
+    first_difference,
+    first_place,
+    last_place,
+    shown,
+    target_offsets,
+)
 from kafka_archiver.work.restore.target import Target, Writer
 
 log = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
-from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.first_records import LogEnd
+from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.model.restore import (

@@ -1,13 +1,16 @@
-"""The records of a lane, taken a few at a time: to compare them with a log, and to send them."""
+"""The records of a lane, taken a few at a time: to compare them with a log, to send them, and to count them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
-from kafka_archiver.model.restore_progress import Place
-from kafka_archiver.work.restore.digests import payload_bytes
+from kafka_archiver.model.restore_progress import Place, RestoreProgress
+from kafka_archiver.values.columns import column
+from kafka_archiver.work.restore.digests import RunningDigest, payload_bytes
 from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
 
 
@@ -73,3 +76,81 @@ def first_place(batch: LaneBatch) -> Place:
 def last_place(batch: LaneBatch) -> Place:
     """Return the place of a batch's last record."""
     return Place(batch.source, int(offsets_of(batch.records)[-1]))
+
+
+@dataclass
+class Tally:
+    """A restore's progress that still grows. `place`: of the next record; the others as of `RestoreProgress`."""
+
+    plan: str
+    place: Place
+    records: int
+    bytes: int
+    digest: RunningDigest
+
+    @classmethod
+    def of(cls, progress: RestoreProgress) -> Self:
+        """Return the tally that goes on behind a progress."""
+        return cls(progress.plan, progress.place, progress.records, progress.bytes, RunningDigest(progress.digest))
+
+    def add(self, batch: LaneBatch, size: int) -> None:
+        """Add some records of so many bytes."""
+        last = last_place(batch)
+        self.place = Place(last.source, last.offset + 1)
+        self.records += batch.records.num_rows
+        self.bytes += size
+        self.digest.add(batch.records)
+
+    @property
+    def progress(self) -> RestoreProgress:
+        """The progress so far."""
+        return RestoreProgress(
+            plan=self.plan,
+            source=self.place.source,
+            offset=self.place.offset,
+            records=self.records,
+            bytes=self.bytes,
+            digest=self.digest.text if self.records else "",
+        )
+
+
+_COMPARED = ("key", "value", "headers", "timestamp")
+
+
+def first_difference(
+    target: pa.RecordBatch, archive: pa.RecordBatch, own_times: bool = False
+) -> tuple[int, str] | None:
+    """Return the row and the column of the first difference of equally many records; None: they are equal.
+
+    :param own_times: the target's broker sets the timestamps.
+    """
+    compared = _COMPARED[:-1] if own_times else _COMPARED
+    differing = [name for name in compared if not target.column(name).equals(archive.column(name))]
+    if not differing:
+        return None
+    rows = {name: _first_row(target.column(name), archive.column(name)) for name in differing}
+    name = min(rows, key=lambda name: rows[name])
+    return rows[name], name
+
+
+def _first_row(left: pa.Array, right: pa.Array) -> int:
+    low, high = 0, len(left)
+    # The first `low` rows are equal, the first `high` are not.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if left.slice(low, middle - low).equals(right.slice(low, middle - low)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def shown(target: pa.RecordBatch, archive: LaneBatch, row: int, name: str) -> str:
+    """Return the two different values, shortened, for a message."""
+    here, there = (records.column(name)[row].as_py() for records in (target, archive.records))
+    return f"{str(here)[:80]} instead of {str(there)[:80]}"
+
+
+def target_offsets(batch: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Return the offsets of the target's records."""
+    return column(batch, "offset")

@@ -204,7 +204,7 @@ class SchemaRegistration:
             )
 
     def _keep(self, document: RestoreSchemas) -> RestoreSchemas:
-        if not self.ledger.put_restore_schemas(document, self.stored):
+        if not self.ledger.replace_of_restore(document, self.stored):
             raise TransientError("another process registers the schemas of this restore at the same moment; try again")
         self.stored = self.ledger.restore_schemas(self.restore)
         return document

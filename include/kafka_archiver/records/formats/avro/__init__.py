@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from pydantic import Field
-
-from kafka_archiver.values.documents import Value
+from kafka_archiver.records.formats.shared.codecs import known_bytes_of
+from kafka_archiver.values.documents import Value, unwritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +28,7 @@ _MAKERS: Mapping[str, tuple[str, ...]] = {
 class AvroOptions(Value):
     """`index`: the object has an index of its blocks beside it."""
 
-    # Not written if there is none: such a plan keeps its earlier bytes.
-    index: bool = Field(default=False, exclude_if=lambda index: not index)
+    index: bool = unwritten(False)
 
 
 class Avro:
@@ -46,20 +44,7 @@ class Avro:
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = {
         codec: (*compressor, "orjson", "pyarrow") for codec, compressor in _MAKERS.items()
     }
-    known: ClassVar[Mapping[str, str]] = {
-        "bzip2-both": "2b38dbd7afc7517899e15b48b61d39ba",
-        "bzip2-record": "a1104544d42a53c9d9c74b722cc347ce",
-        "deflate-both": "7bf7704ef1c3366991d969de4130184e",
-        "deflate-record": "9cfa5caf078582611e1a70b362e296fe",
-        "gzip-both": "7bf7704ef1c3366991d969de4130184e",
-        "gzip-record": "9cfa5caf078582611e1a70b362e296fe",
-        "none-both": "0de68d8b50e5b520ac183c8e41f688b0",
-        "none-record": "4e12be970b5111fab805cc885dfc872d",
-        "snappy-both": "305192d8ce8d8a2ca560c761f9aa00e2",
-        "snappy-record": "263bb034be9709f699f272d7ec79ce2a",
-        "zstd-both": "253ff7b687a9160ae09f2717577bc705",
-        "zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("avro")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

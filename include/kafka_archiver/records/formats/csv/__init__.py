@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from kafka_archiver.records.formats.shared.codecs import extensions, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
@@ -57,32 +57,7 @@ class Csv:
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = CsvOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    known: ClassVar[Mapping[str, str]] = {
-        "brotli-both": "8d0b7dd29f8058a01f8217511857d886",
-        "brotli-record": "ec32d273d5b1d0e15daa8c20ddaf9395",
-        "brotli-value": "02e562286689aefb4a1800699b84393e",
-        "bzip2-both": "3a55b16ebd102cd2b34b41cae3695265",
-        "bzip2-record": "c3d8c761abd5014db88861facfeca4de",
-        "bzip2-value": "a01b5a3238feefbdd9888a548a76d52d",
-        "deflate-both": "060ae2340814ef3114200ede4a72af0b",
-        "deflate-record": "9a70b342acd2d2db8117156bba88252e",
-        "deflate-value": "40871cd26e8997ff70a809392dfe1d90",
-        "gzip-both": "465f2eff32212e8bab4c3843b87eaf7d",
-        "gzip-record": "ebc42a682a6f3f2fcde5d430ebb0b70f",
-        "gzip-value": "de19d23e53ba8945220eaaea49a32b44",
-        "lz4-both": "6537a978e149692bcca454f543057bf6",
-        "lz4-record": "bb7eb37686a7d4d41c386ac665dbecaf",
-        "lz4-value": "c93392bdde7636062dd7b61ebef863ba",
-        "none-both": "ea20fd00c6050c7ef456eee11aea2c08",
-        "none-record": "ef1997b8ebe91dee8c22817ba1a4aa19",
-        "none-value": "e93bd238c62cb1859f9fc372265e2e45",
-        "snappy-both": "d1ad60ec45ecfb0ef345b7cc9e613820",
-        "snappy-record": "b04b464ee00d327b09ce0c4cf64d90a6",
-        "snappy-value": "45d69b628305c57c83ed5df517db0344",
-        "zstd-both": "d3faeae9e9e5d30f7736f6e952a2b119",
-        "zstd-record": "ea2a88913e618df867db04e74defa6fe",
-        "zstd-value": "bc2fabd0b0de5900575f426de0350177",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("csv")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

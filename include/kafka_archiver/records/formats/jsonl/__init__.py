@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from pydantic import Field
-
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.formats.shared.codecs import extensions, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
+from kafka_archiver.values.documents import Value, unwritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 class LineOptions(Value):
     """`index`: the object has an index beside it, and parts that are decompressed alone. Only with `codec: zstd`."""
 
-    # Not written if there is none: such a plan keeps its earlier bytes.
-    index: bool = Field(default=False, exclude_if=lambda index: not index)
+    index: bool = unwritten(False)
 
 
 class JsonLines:
@@ -37,32 +34,7 @@ class JsonLines:
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = LineOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    known: ClassVar[Mapping[str, str]] = {
-        "brotli-both": "f192a62a3e3bd688bd53e55aeb5577b1",
-        "brotli-record": "8e3179b734dd3d8e51ce47d6af5b02fc",
-        "brotli-value": "fed254b640174a472f9762d981252403",
-        "bzip2-both": "760f1bebc13122b04f95bc01971a3ae4",
-        "bzip2-record": "c6da4f4af3ab85548f77d1e9e1ce6de4",
-        "bzip2-value": "080edd5a180897d8d4ebe9c69d8d72b1",
-        "deflate-both": "b1954468a7a70b4d4d1fb91e450381f4",
-        "deflate-record": "d4154b33ac58ce9011383532df29e294",
-        "deflate-value": "104d48d057b1f79c319651b1885544d3",
-        "gzip-both": "c40a5f4a2b70b74069aea5b9baee89ee",
-        "gzip-record": "ddee4474308b5bf0f072ed2ec16f4c7a",
-        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
-        "lz4-both": "fdab6ff878cb97f74169f24df033fb3c",
-        "lz4-record": "9f50a65e34e2b34bad11d0f0684dc6d9",
-        "lz4-value": "fc1708648deb9e5a08039c6f49c27bfd",
-        "none-both": "ed45f17d1144de412d1f755982835ce3",
-        "none-record": "a0ad13b444a43a7eda0118297e673a61",
-        "none-value": "df7257d995756f2713d5e1173e14ff61",
-        "snappy-both": "e5bc31d7767ccad730f515536358a5f5",
-        "snappy-record": "dd5f074cf6c32f2d589782c37f9aedfe",
-        "snappy-value": "7a67892b24bee703dde93ed37d2d51c2",
-        "zstd-both": "6b5742a20663e9670e737af099e941ad",
-        "zstd-record": "64caa9a46a467a3b94314ec5ea6a8c8c",
-        "zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("jsonl")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

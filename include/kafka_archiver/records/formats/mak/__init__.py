@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
 
-from kafka_archiver.records.formats.shared.codecs import libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import known_bytes_of, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
@@ -67,11 +67,7 @@ class Mak:
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = MakOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    known: ClassVar[Mapping[str, str]] = {
-        "gzip-record": "50e8d9787019ededa2fc19270ab4c341",
-        "none-record": "583b5466a260c208b4897c9dcca88606",
-        "zstd-record": "8ae3409600fb852c3d5310cd041c84ff",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("mak")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

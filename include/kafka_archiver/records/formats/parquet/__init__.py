@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 
 from pydantic import Field
 
-from kafka_archiver.values.documents import Value
+from kafka_archiver.records.formats.shared.codecs import known_bytes_of
+from kafka_archiver.values.documents import Value, unwritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,9 +25,9 @@ class ParquetOptions(Value):
     `readers`: with `spark`, columns of types that Spark cannot read are text.
     """
 
-    row_group_rows: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda rows: rows is None)
-    bloom_filters: tuple[str, ...] = Field(default=(), exclude_if=lambda columns: not columns)
-    readers: Literal["all", "spark"] = Field(default="all", exclude_if=lambda readers: readers == "all")
+    row_group_rows: Annotated[int, Field(gt=0)] | None = unwritten(None)
+    bloom_filters: tuple[str, ...] = unwritten(())
+    readers: Literal["all", "spark"] = unwritten("all")
 
 
 class Parquet:
@@ -42,20 +43,7 @@ class Parquet:
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = ParquetOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
-    known: ClassVar[Mapping[str, str]] = {
-        "brotli-both": "582b9a96329838a24c02de27c5628de6",
-        "brotli-record": "baba3d4a616c0c3674ee1e5cb219c57b",
-        "gzip-both": "3194cb5a2ac4bbb254a5dcae8486a565",
-        "gzip-record": "adf4ca419e85e2731b85110db8920a04",
-        "lz4-both": "ed625089f014ca6bc18e259e05683e6b",
-        "lz4-record": "082c1a254d49163d3291546d4d938311",
-        "none-both": "615ccbcf7a8a93ebaa5f33c6c4085028",
-        "none-record": "4a1d777778c1492233310806fe185163",
-        "snappy-both": "37a4779661546a85982a62d410a92442",
-        "snappy-record": "856619394d874dd204d8641f65298f72",
-        "zstd-both": "6a42b66406834338f5a2c50f10abd9ed",
-        "zstd-record": "c47f3cce9012d408002cc5f472e68803",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("parquet")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

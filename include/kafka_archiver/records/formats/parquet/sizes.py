@@ -75,5 +75,5 @@ def _entries(values: pa.Array) -> pa.Array:
 def _width(kind: pa.DataType) -> int | None:
     """The bytes of a value; None: each has its own."""
     if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
-        return max(1, kind.bit_width // 8)
+        return max(1, int(kind.bit_width) // 8)
     return int(kind.byte_width) if pa.types.is_fixed_size_binary(kind) else None

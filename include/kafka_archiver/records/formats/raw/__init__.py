@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kafka_archiver.records.formats.shared.codecs import extensions, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
@@ -55,16 +55,7 @@ class BytesFormat:
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = BytesOptions
     libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
-    known: ClassVar[Mapping[str, str]] = {
-        "brotli-value": "f36c43a8261a7bee760a893d4a375b8a",
-        "bzip2-value": "fc7515083c0ab0f87ea261d19c197fcf",
-        "deflate-value": "5458ff4e411406e50dfb0b0ae5ee19c4",
-        "gzip-value": "ebd1311b6c58a42d95341a92d1d9c365",
-        "lz4-value": "552711f2c9ec4c578c7abf81a3bd97f1",
-        "none-value": "c875b77412c32f82a3c7483e2c02750a",
-        "snappy-value": "c219739b19225db98dbddf46c2b84699",
-        "zstd-value": "3d6ef9ff264503b8d0270daee0ea9b72",
-    }
+    known: ClassVar[Mapping[str, str]] = known_bytes_of("bytes")
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
