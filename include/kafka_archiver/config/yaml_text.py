@@ -35,7 +35,7 @@ class _Strict:
         for key_node, _ in node.value:
             if key_node.tag == _MERGE:
                 line = key_node.start_mark.line + 1
-                what = "a merge key (`<<`) is not supported; write its keys here, or give the whole value as an alias (`*name`)"
+                what = "a merge key (`<<`) is not supported; write its keys here, or give a whole value as `*name`"
                 raise FaultyYamlError([Fault(f"line {line}: {what}", line=line)])
             key = self.construct_object(key_node, deep=True)
             if key in keys:
