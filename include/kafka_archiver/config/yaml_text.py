@@ -58,7 +58,7 @@ def is_one_variable(text: str) -> bool:
     return re.fullmatch(rf"\$\{{{NAME}(:-{_DEFAULT})?\}}", text) is not None
 
 
-_STRING = "tag:yaml.org,2002:str"
+_STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 QUOTES = "\"'"
 # Levels that are no danger to the stack, and values that take no time.
 _SMALL = 5000
@@ -79,6 +79,10 @@ class _Strict:
     def construct_mapping(self: Any, node: yaml.MappingNode, deep: bool = False) -> Any:
         keys = set()
         for key_node, _ in node.value:
+            if key_node.tag == _MERGE:
+                line = key_node.start_mark.line + 1
+                what = "a merge key (`<<`) is not supported; write its keys here, or give a whole value as `*name`"
+                raise FaultyYamlError([Fault(f"line {line}: {what}", line=line)])
             key = self.construct_object(key_node, deep=True)
             if key in keys:
                 line = key_node.start_mark.line + 1

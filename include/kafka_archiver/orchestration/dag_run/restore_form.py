@@ -226,7 +226,7 @@ def _require_targets(names: Mapping[str, str]) -> None:
 
 
 def _number(key: str, number: int) -> int:
-    if number < 0:
+    if not 0 <= number < 1 << 63:
         raise ConfigError(f"{key}: expected a number from 0 on, found {number}")
     return number
 
