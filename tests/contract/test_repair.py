@@ -555,6 +555,28 @@ def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     assert lake.audit().findings == ()
 
 
+@pytest.mark.parametrize(
+    "change", [(b'"next": 6', b'"next": 7'), (b'"next": 6', b'"next": 5'), (b"id-of-orders", b"id-of-others")]
+)
+def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change: tuple[bytes, bytes]) -> None:
+    """By its `next`, a run would leave out an offset, and close the hour as complete."""
+    lake = lake_of_six(policies={"recreated_topic": "new_generation"})
+    key = progress_document(lake.name)
+    before = lake.store.get(key) or b""
+    assert change[0] in before
+    lake.store.put(key, before.replace(*change))
+    lake.logs[P0] = Range(0, 8)
+    for origin in ("scheduled", "backfill"):
+        with pytest.raises(
+            IntegrityError, match=r"the progress .* was changed: by run \w+, .* starts at 6 in generation 0"
+        ):
+            lake.run(7, origin)
+    assert repaired(lake).to_derive == (key,)
+    assert lake.store.get(key) == before
+    lake.run(7)
+    assert lake.manifest(hour(7).id).account["archived"] == 2
+
+
 @pytest.mark.parametrize("back", [1, 2, 3])
 def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
     lake = lake_of_six()

@@ -431,6 +431,10 @@ def test_show(call: Call, context: Context) -> None:
             "Archive orders has no run 20261120T090000Z. Its last runs: 20261120T02",
         ),
         (["show", "orders", "yesterday"], "RUN: expected a time like 2026-11-21T05:00:00Z, found 'yesterday'"),
+        (
+            ["show", "orders", "0001-01-01T00:00:00+14:00"],
+            "RUN: expected a time like 2026-11-21T05:00:00Z, found '0001-",
+        ),
         (["show", "nobody", "last"], "No archive 'nobody' in "),
     ],
 )

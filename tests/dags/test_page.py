@@ -41,10 +41,10 @@ from kafka_archiver.model.restore import (
 )
 from kafka_archiver.orchestration.cli.acknowledge import acknowledge
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.page import details, last_of
+from kafka_archiver.orchestration.page import details, documents
+from kafka_archiver.orchestration.page.access import csrf_token
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
-from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
@@ -487,7 +487,7 @@ def test_without_the_forms_own_token_nothing_is_done(
         kind
     ]
     if kind == "old":
-        monkeypatch.setattr("kafka_archiver.orchestration.page.csrf.GOOD", -1)
+        monkeypatch.setattr("kafka_archiver.orchestration.page.access.GOOD", -1)
     answer = client.post(DO + "run", data={"csrf": token}, headers=OURS)
     assert (answer.status_code, "open the page again" in answer.text) == (403, True)
     assert confs(session) == []
@@ -565,7 +565,7 @@ def test_the_list_s_figures_lead_to_what_is_behind_them(page: Page, monkeypatch:
         (None, "#figures", "#figures"),
         (letter, "/hours/2026-11-21T05#reasons", "/hours/2026-11-21T05/dead-letters?key=_dead_letter%2Fa%20b"),
     ):
-        monkeypatch.setattr(last_of, "_last_letters", lambda _, letters=letters: letters)
+        monkeypatch.setattr(documents, "_last_letters", lambda _, letters=letters: letters)
         assert client.get(f"{at}/dead-letters").headers["location"] == f"{at}{viewed}"
         assert page.user("user").get(f"{at}/dead-letters").headers["location"] == f"{at}{looked_at}"
     assert page.user(None).get(f"{at}/dead-letters").status_code == 404

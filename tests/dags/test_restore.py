@@ -93,6 +93,7 @@ def test_a_form_becomes_a_request() -> None:
         ({"headers": ["=v"]}, "headers: expected NAME or NAME=VALUE without NUL, found '=v'"),
         ({"allow": ["all"]}, "allow: expected values_only, rows, lost, timestamps, headers; found all"),
         ({"as_of": "noon"}, "as_of: expected a time like"),
+        ({"as_of": "0001-01-01T00:00:00+14:00"}, "as_of: expected a time like"),
     ],
 )
 def test_a_wrong_parameter_says_what_was_expected(params: dict[str, Any], message: str) -> None:

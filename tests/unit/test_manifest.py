@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, ObjectEntry, discrepancies, totals
-from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.model.plan import Chunk, PartitionPlan, Plan
+from tests.support import values
 from tests.support.values import FIVE, plans, runs
 
 pytestmark = pytest.mark.unit
@@ -55,7 +56,17 @@ def test_a_manifest_does_not_depend_on_who_finished_first(run: tuple[Plan, Manif
 @given(runs(), plans())
 def test_a_manifest_of_another_plan_is_told(run: tuple[Plan, Manifest], other: Plan) -> None:
     assume(other != run[0])
-    assert discrepancies(other, run[1])[0].startswith(f"the manifest is of plan {run[0].digest[:12]}, the ledger's is")
+    digests = run[0].digest[:12], other.digest[:12]
+    assert discrepancies(other, run[1]) == ["the manifest is of plan {}, the ledger's is {}".format(*digests)]
+
+
+def test_a_changed_plan_of_any_number_of_chunks_is_told_at_once() -> None:
+    state = {"topic": "t", "topic_id": "id", "partition": 0, "start": 0, "log_start": 0}
+    plans = [
+        values.plan(PartitionPlan.model_validate({**state, "end": end, "log_end": end, "ranges": ((0, end),)}))
+        for end in (9, (1 << 63) - 1)
+    ]
+    assert len(discrepancies(plans[1], Manifest.of(plans[0], (), ()))) == 1
 
 
 @few

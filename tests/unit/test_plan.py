@@ -74,8 +74,8 @@ def test_no_offset_can_be_planned_twice(ranges: Any, lost: Any) -> None:
         values.plan(partition(ranges=ranges, lost=lost))
 
 
-@pytest.mark.parametrize("wrong", [(5, 5), (6, 5), (-1, 5)])
-def test_a_planned_range_is_never_empty_or_negative(wrong: tuple[int, int]) -> None:
+@pytest.mark.parametrize("wrong", [(5, 5), (6, 5), (-1, 5), (5, 1 << 63)])
+def test_a_planned_range_is_never_empty_or_negative_or_no_offsets_of_kafkas(wrong: tuple[int, int]) -> None:
     with pytest.raises(ValidationError, match="an offset range needs 0 <= start < end"):
         partition(ranges=(wrong,))
 

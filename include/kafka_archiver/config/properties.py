@@ -73,6 +73,9 @@ def store_url(value: Any) -> Any:
     # An archive further up would take objects below these names for its own dead letters or documents.
     for name in RESERVED & {*value.split("/")}:
         raise _fault(f"a prefix without the segment `{name}`, which an archive further up uses itself")
+    # Servers and clients leave such folders out of a path, and then the next name is a bucket's.
+    if {".", ".."} & {*value.split("/")} or not value.isprintable():
+        raise _fault("a prefix without the segments `.` and `..`, and of printable characters")
     return value
 
 

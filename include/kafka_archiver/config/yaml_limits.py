@@ -54,7 +54,10 @@ def require_bounded(content: Any) -> None:
         if isinstance(value, dict):
             waiting += [(key, keys) for key in value]
             waiting += [(inner, (*keys, str(key)[:100])) for key, inner in value.items()]
-        elif isinstance(value, list | tuple | set):
+        elif isinstance(value, set):
+            # Its order differs from process to process.
+            raise ValueError(f"`{'.'.join(keys)}`: expected a list, found a set (!!set)")
+        elif isinstance(value, list | tuple):
             waiting += [(inner, (*keys, str(place))) for place, inner in enumerate(value)]
         elif fault := _fault(value):
             raise ValueError(f"`{'.'.join(keys)}`: {fault}")

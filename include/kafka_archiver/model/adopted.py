@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, Size, UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import Range
 
@@ -37,7 +37,7 @@ class AdoptedObject(Value):
     format: str
     codec: str
     rows: Annotated[int, Field(gt=0)]
-    bytes: Annotated[int, Field(gt=0)]
+    bytes: Size
     checksum: str
     etag: str
     first_offset: Count

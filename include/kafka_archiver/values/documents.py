@@ -36,7 +36,9 @@ def isoformat(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+# Of an object: 1 PiB, so that SQLite can add the sizes of thousands.
+Size = Annotated[int, Field(gt=0, le=1 << 50)]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(isoformat, return_type=str)]
 
 

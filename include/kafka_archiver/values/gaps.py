@@ -30,8 +30,8 @@ def _base64(text: str) -> str:
 
 def _proper(pair: tuple[int, int]) -> Range:
     start, end = pair
-    if not 0 <= start < end:
-        raise ValueError(f"an offset range needs 0 <= start < end, got [{start}, {end})")
+    if not 0 <= start < end < 1 << 63:
+        raise ValueError(f"an offset range needs 0 <= start < end < 2^63, got [{start}, {end})")
     return Range(start, end)
 
 

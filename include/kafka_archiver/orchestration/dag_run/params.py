@@ -141,4 +141,7 @@ def utc(text: str) -> datetime:
     :raises ValueError: it is not a time of RFC 3339.
     """
     moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("no such time in UTC") from error

@@ -3,7 +3,7 @@
 import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.cli.cli_config import Arg
@@ -40,7 +40,10 @@ def moment(text: str) -> datetime:
 
     try:
         time = parse(text)
-    except ValueError:
+        if isinstance(time, datetime):
+            time.astimezone(UTC)
+    # OverflowError: with its zone, it is before the year 1 or after 9999 in UTC.
+    except (ValueError, OverflowError):
         time = None
     # "P1D" and "2026-11-21/2026-11-22" parse too: as durations.
     if not isinstance(time, datetime):

@@ -12,6 +12,7 @@ from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
+from kafka_archiver.planning.changed_progress import refuse_changed_progress
 from kafka_archiver.planning.handover import check_handover, live_members_message
 from kafka_archiver.planning.interval_offsets import interval_offsets
 from kafka_archiver.planning.left_out import left_out, still_true, with_older
@@ -141,6 +142,8 @@ def _propose(
     expected = line.expected(context.ledger)
     observed = survey(context, line, expected)
     known = expected.by_name()
+    before = context.ledger.planned(line.last) if line.last else None
+    refuse_changed_progress(before, known)
     if origin != "backfill":
         check_handover(context, observed.states, known)
     assumed = None
@@ -153,7 +156,6 @@ def _propose(
         refuse_returned_logs(context, line.last, observed.states, known)
         partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
-    before = context.ledger.planned(line.last) if line.last else None
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older if o.holds_for(settings.time)}
     present = observed.at.latest or observed.at.earliest
     missing = left_out(partitions, known, asked, origin != "backfill", present)
