@@ -24,7 +24,7 @@ status: ## Show which services run
 demo: install ## Archive a generated stream by hour, kill the job once, backfill an hour, show the result
 	@$(VENV)/python -m scripts.demo
 
-test: install ## Run all tests, on real services of their own, in four processes
+test: install ## Run all tests, on real services of their own, in processes side by side
 	@$(VENV)/python -m scripts.suite
 
 attack: install ## Search with new random seeds for MINUTES (10) for what the tests' fixed seeds miss

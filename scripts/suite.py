@@ -1,7 +1,7 @@
 """python -m scripts.suite: all tests, in pytest processes side by side, and one line with their sum.
 
-The tests wait more than they work, so each share has its own process and its own services; four at once, so that two
-cores are busy and no test waits for long. One share has all tests that the others do not name: none can be forgotten.
+The tests wait more than they work, so each share has its own process and its own services; all begin at once, so that
+two cores are busy until the end. One share has all tests that the others do not name: none can be forgotten.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,8 +24,8 @@ def _integration(*names: str) -> list[str]:
     return [f"tests/integration/test_{name}.py" for name in names]
 
 
-# In the order of the beginning, and in each that of execution. Tests that start Airflow or a cluster come last: these
-# run to the end of the process. A path belongs to the share that names it most exactly.
+# In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process. A
+# path belongs to the share that names it most exactly.
 SHARES: Mapping[str, Sequence[str]] = {
     "rest": ["tests"],
     "page": [
@@ -38,11 +39,13 @@ SHARES: Mapping[str, Sequence[str]] = {
     ],
     "spark": [
         "tests/spark",
+        # They read with Spark, too: it is started once.
+        "tests/contract/test_csv.py",
+        "tests/contract/test_formats_read_by_others.py",
         *_integration("on_a_worker", "temporary_files", "memory", "crashes", "yarn", "timezones", "cluster"),
     ],
     "unit": ["tests/unit"],
 }
-AT_ONCE = 4
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
 _CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
 _COUNT = re.compile(r"(\d+) (failed|passed|skipped|errors?|xfailed|xpassed)\b")
@@ -90,31 +93,28 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
     """
     output.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    waiting, running = list(shares), dict[str, subprocess.Popen[bytes]]()
+    running, stopped = dict[str, subprocess.Popen[bytes]](), threading.Event()
     # On SIGINT, pytest stops its services. Ctrl-C reaches all processes; SIGTERM reaches only this one. The handler
     # comes first: a process in a shell's background ignores SIGINT, and so would its children.
     signal.signal(signal.SIGINT, lambda *_: None)
 
-    def start_some() -> None:
-        while waiting and sum(process.poll() is None for process in running.values()) < AT_ONCE:
-            name = waiting.pop(0)
-            with _file(output, name).open("wb") as file:
-                # No cache: the processes would overwrite each other's.
-                command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *shares[name]]
-                running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
-
     def stop(*_: object) -> None:
-        waiting.clear()
+        stopped.set()
         for process in running.values():
             process.send_signal(signal.SIGINT)
 
     signal.signal(signal.SIGTERM, stop)
-    print(f"{len(shares)} shares, {AT_ONCE} at once; their output is in {output}/*.txt", flush=True)
-    start_some()
+    print(f"{len(shares)} shares; their output is in {output}/*.txt", flush=True)
+    for name, arguments_of_share in shares.items():
+        if stopped.is_set():
+            break
+        with _file(output, name).open("wb") as file:
+            # No cache: the processes would overwrite each other's.
+            command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *arguments_of_share]
+            running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
     last_said = began
     while any(process.poll() is None for process in running.values()):
         time.sleep(0.2)
-        start_some()
         if time.monotonic() - last_said > _SAY_EVERY:
             last_said = time.monotonic()
             how_far = (f"{name} {_how_far(_file(output, name), process)}" for name, process in running.items())

@@ -17,8 +17,8 @@ from kafka_archiver.messages.advice import once, repair
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
 from kafka_archiver.orchestration.alerts import callbacks, deadline, reporting
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
-from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, state_to_report
 from kafka_archiver.orchestration.alerts.message import Message
+from kafka_archiver.orchestration.alerts.reporting import Incident, InVariables, state_to_report
 from kafka_archiver.orchestration.alerts.send import check_receiver
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, DAMAGE_LEFT, FIGURES

@@ -30,7 +30,7 @@ from kafka_archiver.orchestration.alerts import callbacks, send
 from kafka_archiver.orchestration.alerts import failed_run as failure_module
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
-from kafka_archiver.orchestration.alerts.incidents import Incident
+from kafka_archiver.orchestration.alerts.reporting import Incident
 from kafka_archiver.records.formats import resolve
 from kafka_archiver.store import open_store
 from kafka_archiver.values.intervals import Interval

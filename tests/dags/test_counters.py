@@ -8,8 +8,7 @@ from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsL
 from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 
-from kafka_archiver.orchestration.dag_run.counters import COUNTERS, emit
-from kafka_archiver.orchestration.dag_run.figures import Figures
+from kafka_archiver.orchestration.dag_run.figures import COUNTERS, Figures, emit
 from tests.support.receivers import Statsd
 from tests.support.waiting import until
 

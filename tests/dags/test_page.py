@@ -41,10 +41,10 @@ from kafka_archiver.model.restore import (
 )
 from kafka_archiver.orchestration.cli.acknowledge import acknowledge
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.page import details, last_of
+from kafka_archiver.orchestration.page import details, documents
+from kafka_archiver.orchestration.page.access import csrf_token
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
-from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.plugin import ArchiverPlugin
 from kafka_archiver.orchestration.submit.links import document_address
@@ -415,6 +415,7 @@ def test_a_finding_is_accepted_by_name_after_a_question_and_the_page_says_who(
     after = client.get(answer.headers["location"]).text
     assert "Accepted by some user at " in after
     assert ">Accept that there was no audit</button>" not in after
+    assert f"finding: {name}, why: no room for one</td>" in after
     assert confs(session) == []
     with session() as opened:
         [line] = opened.scalars(select(Log).where(Log.event == "archiver_acknowledge")).all()
@@ -486,7 +487,7 @@ def test_without_the_forms_own_token_nothing_is_done(
         kind
     ]
     if kind == "old":
-        monkeypatch.setattr("kafka_archiver.orchestration.page.csrf.GOOD", -1)
+        monkeypatch.setattr("kafka_archiver.orchestration.page.access.GOOD", -1)
     answer = client.post(DO + "run", data={"csrf": token}, headers=OURS)
     assert (answer.status_code, "open the page again" in answer.text) == (403, True)
     assert confs(session) == []
@@ -564,7 +565,7 @@ def test_the_list_s_figures_lead_to_what_is_behind_them(page: Page, monkeypatch:
         (None, "#figures", "#figures"),
         (letter, "/hours/2026-11-21T05#reasons", "/hours/2026-11-21T05/dead-letters?key=_dead_letter%2Fa%20b"),
     ):
-        monkeypatch.setattr(last_of, "_last_letters", lambda _, letters=letters: letters)
+        monkeypatch.setattr(documents, "_last_letters", lambda _, letters=letters: letters)
         assert client.get(f"{at}/dead-letters").headers["location"] == f"{at}{viewed}"
         assert page.user("user").get(f"{at}/dead-letters").headers["location"] == f"{at}{looked_at}"
     assert page.user(None).get(f"{at}/dead-letters").status_code == 404
@@ -1390,7 +1391,9 @@ def test_the_form_of_a_new_archive_gives_a_yaml_that_is_valid_and_writes_nothing
     assert page.stranger().get("/archiver/new").status_code == 303
     assert "no such connection" not in client.get("/archiver/new").text
     assert 'role="alert"' in client.get("/archiver/new?kafka=nothing").text
-    assert 'name="topics" value="orders"' in client.get("/archiver/new?kafka=kafka_default").text
+    empty = client.get("/archiver/new?kafka=kafka_default").text
+    assert ('name="topics" value="orders"' in empty, "is missing" in empty) == (True, False)
+    assert "is missing: Store, a topic." in client.get("/archiver/new?kafka=kafka_default&name=a").text
     form = {
         "kafka": "kafka_default", "topics": "orders", "name": "new", "url": "s3://bucket/lake", "layout": "fields",
         "fields": "value.country", "decode": "json", "schedule": "0 * * * *", "look": "1",
@@ -1419,7 +1422,7 @@ def test_the_form_of_a_new_archive_gives_a_yaml_that_is_valid_and_writes_nothing
     [
         ({"name": "orders"}, "there is an archive orders already"),
         ({"layout": "path", "path": "{nothing}"}, "store.layout"),
-        ({"start": "yesterday"}, "`source.start`"),
+        ({"start": "yesterday"}, "<code>source.start</code>"),
         ({"layout": "fields", "fields": "value.x"}, "value"),
         ({"url": "s3://${HOME}"}, "HOME"),
     ],

@@ -16,8 +16,8 @@ from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config.archives import read_archives
 from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.orchestration.alerts import reporting
-from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Message
+from kafka_archiver.orchestration.alerts.reporting import Incident
 from kafka_archiver.orchestration.dags import watchdog as dag_module
 from kafka_archiver.orchestration.dags import watchdog_dag, watchdog_looks
 from kafka_archiver.orchestration.dags.watchdog_looks import FOLDER, Memory, Watchdog
@@ -350,7 +350,7 @@ class TestDag:
             set=lambda key, value, **_: kept.__setitem__(key, value),
             delete=lambda key: kept.pop(key, None),
         )
-        for module in ("dags.watchdog_looks", "alerts.incidents"):
+        for module in ("dags.watchdog_looks", "alerts.reporting"):
             monkeypatch.setattr(f"kafka_archiver.orchestration.{module}.Variable", variable)
 
         def get_dag(dag: str) -> Any:

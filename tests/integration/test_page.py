@@ -550,6 +550,11 @@ def test_the_page_is_as_dark_as_airflow(visit: Any, scene: Scene) -> None:
     page.evaluate("localStorage.setItem('theme', 'dark')")
     page.reload()
     assert background() != light
+    page.goto(f"{scene.url}/plugin/archiver")
+    stripes = page.frame_locator("iframe[title=Archives]").locator("html")
+    airflows = "getComputedStyle(document.documentElement).getPropertyValue('--chakra-colors-bg-muted')"
+    stripe = stripes.evaluate("it => getComputedStyle(it).getPropertyValue('--subtle')")
+    assert (stripe, bool(stripe)) == (page.evaluate(airflows), True)
 
 
 def paths(scene: Scene) -> list[str]:

@@ -1,7 +1,7 @@
 """Draws the pictures of the docs: the page in five situations, on the real stack. Only with ARCHIVER_SCREENSHOTS.
 
-Each situation is one in which an operator looks: all is well, an hour is incomplete, the archive stands, a record, a
-restore.
+Each situation is one in which an operator looks: all is well, an hour is incomplete, the archive stands (also in
+Airflow's own view), a record, a restore.
 """
 
 import json
@@ -117,7 +117,10 @@ def test_the_pictures_of_the_docs(airflow: Airflow, kafka: Kafka, s3: S3, browse
         admin = AdminClient({"bootstrap.servers": brokers})
         [future] = admin.delete_records([TopicPartition(topic, 0, -1)]).values()
         future.result(30)
-        run(airflow, dag, "failed")
+        failed = run(airflow, dag, "failed")
+        page.goto(f"{site}/dags/{dag}/runs/{failed}")
+        expect(page.get_by_text("Upstream Failed").first).to_be_visible(timeout=60_000)
+        picture(page, "airflow", "tbody")
         open_page()
         reloaded(page, ".note.failing:has-text('lost offsets')")
         page.evaluate("document.querySelectorAll('#problems details').forEach((folded) => { folded.open = true; })")
@@ -133,10 +136,11 @@ def test_the_pictures_of_the_docs(airflow: Airflow, kafka: Kafka, s3: S3, browse
     airflow.remove_archive("orders")
 
 
-def run(airflow: Airflow, dag: str, state: str = "success", **conf: int) -> None:
-    """Trigger a run and wait for its end."""
+def run(airflow: Airflow, dag: str, state: str = "success", **conf: int) -> str:
+    """Trigger a run, wait for its end, and return its name."""
     name = airflow.trigger(dag, **conf)
     assert airflow.wait_for_runs(dag, len(airflow.runs(dag)))[name] == state, airflow.tasks(dag, name)
+    return name
 
 
 def ended(airflow: Airflow, page: Page, dag: str) -> None:

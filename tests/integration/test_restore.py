@@ -92,7 +92,7 @@ def test_what_is_restored_is_what_was_there(services: Services, source: str, com
     was = contents_of(of_both(brokers, source, compacted))
     assert contents_of(of_both(brokers, *copies)) == was
     # Of the same bytes once: that both clients see the same is below.
-    if store == STORES[0]:
+    if store == "both":
         assert contents_of(java_consumed(brokers, copies, sum(map(len, was.values())))) == was
 
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import parse_archive
-from kafka_archiver.orchestration.dag_run.counters import COUNTERS
+from kafka_archiver.orchestration.dag_run.figures import COUNTERS
 from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT

@@ -23,8 +23,8 @@ from kafka_archiver.kafka import cluster
 from kafka_archiver.model import marks, proof, settling
 from kafka_archiver.planning import interval_offsets, time_boundary
 from kafka_archiver.records.writer.finish_uploads import complete
-from kafka_archiver.work import close_hours, verify
-from kafka_archiver.work.archive import dead_letters, missing_objects, publish, replay
+from kafka_archiver.values import threads
+from kafka_archiver.work.archive import publish, replay
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3, S3Ports
@@ -39,12 +39,9 @@ def one_thread() -> Iterator[None]:
     with (
         patch.object(interval_offsets, "GUARD", 2),
         patch.object(time_boundary, "SMALL", 1),
-        patch.object(dead_letters, "THREADS", 1),
-        patch.object(missing_objects, "THREADS", 1),
+        patch.object(threads, "THREADS", 1),
         patch.object(publish, "complete", functools.partial(complete, threads=1)),
         patch.object(replay, "complete", functools.partial(complete, threads=1)),
-        patch.object(verify, "THREADS", 1),
-        patch.object(close_hours, "THREADS", 1),
         patch.object(settling, "LONG", 2),
         patch.object(proof, "PAGE", 2),
         patch.object(marks, "MARKS", 3),

@@ -44,7 +44,7 @@ def tiny(rows: int, headers: int) -> Iterator[pa.RecordBatch]:
 def peak(format_: str, codec: str, headers: int) -> int:
     """The bytes that writing needs more than what was there after the first records."""
     options: dict[str, Any] = {"format": format_, "codec": codec, "content": "record", "part_bytes": PART}
-    rows = 600_000 // (1 + headers) // 2000 * 2000
+    rows = 300_000 // (1 + headers) // 2000 * 2000
     write(chunk_of(0, 2000), tiny(2000, headers), new_store(), LIMITS, **options)
     discard: Any = Discard()
     with growth() as grown:

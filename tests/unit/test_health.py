@@ -12,8 +12,8 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.messages.actions import words
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.findings import Finding, Severity, problem, warning
-from kafka_archiver.state.health import VERDICTS, HealthCheck, judge, plugins, verdict_of
-from kafka_archiver.state.health.judge import STALE, TOO_OLD
+from kafka_archiver.state.health import VERDICTS, HealthCheck, judge, verdict_of
+from kafka_archiver.state.health.judge import STALE, TOO_OLD, _loaded, plugin_checks
 from kafka_archiver.state.overview import LastAudit, Snapshot
 from kafka_archiver.state.status import ArchiveStatus
 from kafka_archiver.state.status.step import PartitionStatus
@@ -195,19 +195,21 @@ def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypa
         SimpleNamespace(name="broken", value="a:broken", load=lambda: broken),
         SimpleNamespace(name="absent", value="a:absent", load=absent),
     ]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == "kafka_archiver.checks" else [])
-    plugins._loaded.cache_clear()
+    # The package has the function `judge` in the place of its module.
+    names = plugin_checks.__globals__
+    monkeypatch.setitem(names, "entry_points", lambda group: points if group == "kafka_archiver.checks" else [])
+    _loaded.cache_clear()
     try:
-        own_findings = plugins.plugin_checks(archive(), snapshot(), NOW)
+        own_findings = plugin_checks(archive(), snapshot(), NOW)
         assert {(c.kind, VERDICTS[c.severity], c.observed) for c in own_findings} == {
             ("quota", "failing", "orders is full at 12:05"),
             ("broken", "unknown", "zero division error: by zero"),
             ("absent", "unknown", "a:absent cannot be loaded: no module"),
         }
         ignoring = archive("health: {ignore: [quota, broken]}")
-        assert [c.kind for c in plugins.plugin_checks(ignoring, snapshot(), NOW)] == ["absent"]
+        assert [c.kind for c in plugin_checks(ignoring, snapshot(), NOW)] == ["absent"]
     finally:
-        plugins._loaded.cache_clear()
+        _loaded.cache_clear()
 
 
 def test_the_worst_verdict_counts() -> None:

@@ -62,7 +62,7 @@ def test_a_failed_run_that_another_settled_says_by_which_and_keeps_its_cause() -
 
 
 def run(forward: bool = True, works: tuple[str, ...] = (), end: datetime | None = SEVEN) -> FailedRun:
-    return FailedRun("scheduled__x", forward, end, works)
+    return FailedRun(forward, end, works)
 
 
 def done(

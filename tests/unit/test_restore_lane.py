@@ -22,6 +22,7 @@ from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.metered import Metered
 from kafka_archiver.reader.runs import Plans, runs_of_hours
 from kafka_archiver.records.formats.shared.records import COLUMNS
+from kafka_archiver.state.restores import last_restores
 from kafka_archiver.store import open_store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
@@ -274,7 +275,7 @@ def test_values_alone_are_refused_with_their_number_before_anything_is_frozen() 
     lake = lake_of({}, settings={"content": "value"})
     with pytest.raises(NotExactError, match="22 records cannot be restored exactly: the archive has only their values"):
         planned(lake, RestoreSelection(topics=("t",)))
-    assert lake.ledger.restores() == []
+    assert last_restores(lake.ledger).restores == ()
     plan = planned(lake, RestoreSelection(topics=("t",)), options=RestoreOptions(allow=("values_only",)))
     assert lanes(lake, plan)[T0] == [(0, offset) for offset in range(LAST)]
 

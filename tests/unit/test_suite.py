@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.stack.paths import ROOT
-from scripts.suite import AT_ONCE, SHARES, arguments
+from scripts.suite import SHARES, arguments
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.unit
@@ -105,14 +105,3 @@ def test_each_path_is_of_the_share_that_names_it_most_exactly() -> None:
         "a": ["t/a", "t/b/x.py"],
         "b": ["t/b", "--ignore=t/b/x.py"],
     }
-
-
-def test_a_share_begins_when_another_has_ended(tmp_path: Path) -> None:
-    process = start(tmp_path, *[WAITS] * AT_ONCE, PASSES)
-    until((tmp_path / "up").exists)
-    assert process.stdout is not None
-    until(lambda: f"share {AT_ONCE - 1} begins" in process.stdout.readline())  # type: ignore[union-attr]
-    assert not (tmp_path / "output" / f"share {AT_ONCE}.txt").exists()
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert not (tmp_path / "output" / f"share {AT_ONCE}.txt").exists()

@@ -24,26 +24,15 @@ def in_words(finding: Finding) -> str:
 
 
 def error(
-    kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice, run: str | None = None
-) -> Finding:
-    """Return a finding that makes the archive damaged, or stops the next run."""
-    return _finding("problem", kind, where, actual, expected, what_to_do, run)
-
-
-def warning(kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice) -> Finding:
-    """Return a finding that does not make the archive damaged."""
-    return _finding("warning", kind, where, actual, expected, what_to_do, None)
-
-
-def _finding(
-    severity: Severity,
     kind: str,
     where: str,
     actual: str,
     expected: str,
     what_to_do: str | Advice,
-    run: str | None,
+    run: str | None = None,
+    severity: Severity = "problem",
 ) -> Finding:
+    """Return a finding that makes the archive damaged, or stops the next run."""
     text, actions = what_to_do if isinstance(what_to_do, Advice) else (what_to_do, ())
     return Finding(
         kind=kind,
@@ -55,6 +44,11 @@ def _finding(
         actions=actions,
         run=run,
     )
+
+
+def warning(kind: str, where: str, actual: str, expected: str, what_to_do: str | Advice) -> Finding:
+    """Return a finding that does not make the archive damaged."""
+    return error(kind, where, actual, expected, what_to_do, severity="warning")
 
 
 _STORED: dict[Severity, str] = {"problem": "error", "warning": "warning"}
@@ -84,9 +78,9 @@ def from_stored(value: object) -> Finding:
     if not isinstance(value, dict) or not {"kind", "severity", "where"} <= set(value):
         raise ValueError("no finding: expected kind, severity, where, found, expected and what_to_do")
     severity: Severity = "problem" if value["severity"] == "error" else "warning"
-    texts = [str(value.get(name, "")) for name in ("kind", "where", "found", "expected")]
+    kind, where, actual, expected = (str(value.get(name, "")) for name in ("kind", "where", "found", "expected"))
     advice = Advice(str(value.get("what_to_do", "")), from_dicts(value.get("actions")))
-    return _finding(severity, texts[0], texts[1], texts[2], texts[3], advice, value.get("run"))
+    return error(kind, where, actual, expected, advice, value.get("run"), severity)
 
 
 StoredFinding = Annotated[Finding, BeforeValidator(from_stored), PlainSerializer(to_stored)]

@@ -44,10 +44,7 @@ Receivers = tuple[Receiver, ...]
 class Alerts(Section):
     """The receivers of alerts: ids of Airflow connections, or notifiers.
 
-    `on_failure`: a run failed for good. `on_retry`: a task failed and is tried again. The lists that are null are
-    `on_failure`: `on_recovery` (runs succeed again), `on_lag`, `on_late_hour`, `on_loss`, `on_audit` (damage found).
-    `max_lag_records`: more waiting offsets than this after a run are an alert. `max_age`: so is a last closed hour
-    that ended longer ago. Nothing is repeated by time: an incident is reported when it begins or changes, and its end.
+    Nothing is repeated by time: an incident is reported when it begins or changes, and its end.
     """
 
     on_failure: Receivers = ()

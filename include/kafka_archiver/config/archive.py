@@ -33,11 +33,7 @@ _TEXT_FORMATS = ("jsonl", "text", "csv", "raw")
 class Spark(Section):
     """The settings of the job's submission.
 
-    `memory_bytes`: how much one task buffers before it spills to local disk. `record_seconds`,
-    `record_memory_bytes`: how long decoders and mappers may take for a record, and how much memory; 0: no limit. A
-    record that exceeds one alone goes by `policies.bad_record`. `kubernetes_secret`: the Secret from which the
-    driver reads the endpoints on Kubernetes, in deploy mode `cluster`. `history_url`: the address of Spark's
-    history server, for a button in Airflow's UI.
+    `record_seconds`, `record_memory_bytes`: a record that exceeds one alone goes by `policies.bad_record`.
     """
 
     connection: ConnectionId = "spark_default"

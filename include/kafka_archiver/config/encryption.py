@@ -42,8 +42,7 @@ def _is_remote(name: str) -> str:
 class Client(Section):
     """Encryption before the store. The master key: the password of a connection, or a key of KMS or another service.
 
-    `encrypt`: false: new plans are not encrypted; the master key opens what earlier plans have encrypted.
-    `previous`: only after a change to KMS: the connection with the master key before.
+    Without `encrypt`, the master key opens what earlier plans have encrypted.
     """
 
     model_config = ConfigDict(extra="allow")

@@ -14,12 +14,7 @@ _SPAN = span("expected a time like 90m, 12h or 2d")
 
 
 class Health(Section):
-    """The limits of one archive.
-
-    `max_lag_records`: offsets that wait; null: no limit. `max_age`: since the end of the last closed hour; null: two
-    intervals of the schedule and an hour. `max_audit_age`: since the last audit; null: no limit. `ignore`: names of
-    checks that do not count.
-    """
+    """The limits of one archive."""
 
     max_lag_records: Annotated[int, Field(ge=0)] | None = None
     max_age: Annotated[timedelta | None, *_SPAN] = None

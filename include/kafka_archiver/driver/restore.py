@@ -47,7 +47,7 @@ def run(job: RestoreJob, endpoints: Endpoints) -> None:
     )
     ledger, cluster = work.ledger, Cluster(endpoints.kafka)
     plan = frozen_plan(ledger, job.restore)
-    require_cluster(plan, cluster)
+    require_cluster(plan, cluster.cluster_id())
     targets = plan.targets()
     context = spark_context(job.archive)
     groups = groups_of(plan, context.defaultParallelism)

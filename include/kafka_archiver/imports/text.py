@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from kafka_archiver.config.variables import NAME
+from kafka_archiver.config.yaml_text import NAME
 from kafka_archiver.imports.base import Draft, Imported, Keys, Kind, Note
 
 _TITLES: dict[Kind, str] = {

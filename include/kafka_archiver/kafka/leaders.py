@@ -6,7 +6,6 @@ and knows no newer topics and partitions. The other brokers do. So each broker i
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import confluent_kafka
@@ -16,8 +15,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from kafka_archiver.kafka.admin_requests import Asking
 from kafka_archiver.messages.errors import ArchiverError, TransientError
 from kafka_archiver.values.ranges import TopicPartition
+from kafka_archiver.values.threads import each
 
-_THREADS = 16
 # A broker that does not answer by then counts as one that names no leader.
 _SECONDS = 10.0
 View = Mapping[TopicPartition, int]
@@ -56,8 +55,7 @@ def leaders(
     :param nodes: all brokers of the cluster.
     """
     topics = sorted({name.topic for name in names})
-    with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
-        views = dict(zip(nodes, pool.map(lambda node: _view(properties, node, topics), nodes), strict=True))
+    views = dict(zip(nodes, each(lambda node: _view(properties, node, topics), nodes), strict=True))
     return {name: _majority(name, views) for name in names}
 
 
@@ -100,10 +98,7 @@ def ask_leaders(
     def answers_of(node: BrokerNode | None) -> Mapping[TopicPartition, Any]:
         return ask({**properties, "bootstrap.servers": node.address} if node else properties, by_node[node])
 
-    if not by_node:
-        return {}
-    with ThreadPoolExecutor(min(_THREADS, len(by_node))) as pool:
-        return {name: answer for answers in pool.map(answers_of, by_node) for name, answer in answers.items()}
+    return {name: answer for answers in each(answers_of, by_node) for name, answer in answers.items()}
 
 
 def nodes_of(description: Any) -> list[BrokerNode]:
@@ -120,8 +115,7 @@ def nodes_by_each(properties: Mapping[str, str], addresses: Sequence[str]) -> li
         except ArchiverError:
             return []
 
-    with ThreadPoolExecutor(min(_THREADS, len(addresses))) as pool:
-        return sorted({node for nodes in pool.map(nodes_by, addresses) for node in nodes})
+    return sorted({node for nodes in each(nodes_by, addresses) for node in nodes})
 
 
 def _asked(
@@ -152,14 +146,12 @@ def described(
     :param properties: librdkafka's client properties.
     """
     names = sorted(topics)
-    with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
-        return dict(zip(nodes, pool.map(lambda node: _describe(properties, node, names), nodes), strict=True))
+    return dict(zip(nodes, each(lambda node: _describe(properties, node, names), nodes), strict=True))
 
 
 def names_of(properties: Mapping[str, str], nodes: Sequence[BrokerNode]) -> set[str]:
     """Return the names of all topics that any broker knows."""
-    with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
-        return {name for names in pool.map(lambda node: _names(properties, node), nodes) for name in names}
+    return {name for names in each(lambda node: _names(properties, node), nodes) for name in names}
 
 
 def majority_of(topic: str, views: Mapping[BrokerNode, Described | None]) -> Any:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from kafka_archiver.ledger.documents import Documents, Stored
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.object_keys import restore_document, restores_prefix, split_restore_document
+from kafka_archiver.model.object_keys import restore_document
 from kafka_archiver.model.offset_map import OffsetMap
 from kafka_archiver.model.restore import RestorePage, RestorePlan, RestoreReport, RestoreSource
 from kafka_archiver.model.restored_groups import GroupsReport
@@ -71,11 +71,6 @@ class RestoreDocuments(Documents):
         """Replace a document of a restore that was read. Return False if another process was faster."""
         key = restore_document(self.archive, document.restore, _NAMES[type(document)])
         return self._replace(key, self._bytes(document), before)
-
-    def restores(self) -> list[str]:
-        """Return the names of all restores that have a plan. Lists the store: for reports only."""
-        places = (split_restore_document(self.archive, s.key) for s in self.store.list(restores_prefix(self.archive)))
-        return sorted(place[0] for place in places if place and place[1] == "plan")
 
     def _of_restore(self, kind: type[OfRestore], restore: str) -> Stored[OfRestore]:
         key = restore_document(self.archive, restore, _NAMES[kind])

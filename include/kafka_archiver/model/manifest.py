@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Whole hours since 1970 (null: without a usable time), and how many rows are of that hour.
 HourRows = tuple[int | None, Annotated[int, Field(gt=0)]]
 FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
+# A chunk of a plan: topic, partition, and its first offset.
+ChunkPlace = tuple[str, int, int]
 
 
 class ObjectEntry(Value):
@@ -70,6 +72,11 @@ class ObjectEntry(Value):
     def hours(self) -> Collection[int | None]:
         """The hours that its records may belong to."""
         return [hour for hour, _ in self.rows_by_hour] if self.rows_by_hour else hours_by_path(self.path)
+
+    @property
+    def place(self) -> ChunkPlace:
+        """The place of its chunk."""
+        return self.topic, self.partition, self.chunk_start
 
     def rows_in(self, hour: int | None) -> int:
         """Return the number of its rows of an hour."""
@@ -187,6 +194,11 @@ class ChunkAccount(Value):
         return {"archived": rows, "dead_lettered": self.dead_lettered}
 
     @property
+    def place(self) -> ChunkPlace:
+        """The place of its chunk."""
+        return self.topic, self.partition, self.start
+
+    @property
     def chunk(self) -> Chunk:
         """The chunk it accounts for."""
         return Chunk(
@@ -250,7 +262,7 @@ class Manifest(ArchiveDocument):
         written = sorted(objects, key=lambda o: o.key)
         own = [o for o in written if o.sidecar_of is None]
         lost = map(ChunkAccount.all_lost, plan.lost_chunks())
-        chunks = tuple(sorted([*accounts, *lost], key=lambda a: (a.topic, a.partition, a.start)))
+        chunks = tuple(sorted([*accounts, *lost], key=lambda a: a.place))
         return cls(
             archive=plan.archive,
             run=plan.run,
@@ -294,7 +306,7 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
         held_rows = by_chunk((o, o.rows) for o in objects)
         for account in manifest.chunks:
-            rows = held_rows.pop(_place(account), 0)
+            rows = held_rows.pop(account.place, 0)
             if rows != account.stored[fate]:
                 rows_of = "" if account.rows is None else f" in {account.stored[fate]} rows"
                 offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
@@ -310,14 +322,13 @@ def _lost(manifest: Manifest, shared: bool) -> Iterator[str]:
 
     :param shared: two lost objects may have rows of the same record.
     """
-    most, least = by_chunk((o, o.offsets) for o in manifest.lost_objects), dict[tuple[str, int, int], int]()
+    most, least = by_chunk((o, o.offsets) for o in manifest.lost_objects), dict[ChunkPlace, int]()
     for item in manifest.lost_objects:
-        place = (item.topic, item.partition, item.chunk_start)
-        least[place] = max(least.get(place, 0), item.offsets)
+        least[item.place] = max(least.get(item.place, 0), item.offsets)
     for account in manifest.chunks:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
-        sure = (least if shared else most).get(_place(account), 0)
-        if not sure <= account.lost - listed <= most.get(_place(account), 0):
+        sure = (least if shared else most).get(account.place, 0)
+        if not sure <= account.lost - listed <= most.get(account.place, 0):
             yield f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects"
 
 
@@ -336,17 +347,12 @@ def _sidecars(manifest: Manifest) -> Iterator[str]:
         yield from (f"a sidecar of {key}, which is not an object" for key in sorted(filter(None, having - keys)))
 
 
-def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[tuple[str, int, int], int]:
+def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[ChunkPlace, int]:
     """The sum over the objects of each chunk."""
-    sums: dict[tuple[str, int, int], int] = {}
+    sums: dict[ChunkPlace, int] = {}
     for item, number in counts:
-        place = (item.topic, item.partition, item.chunk_start)
-        sums[place] = sums.get(place, 0) + number
+        sums[item.place] = sums.get(item.place, 0) + number
     return sums
-
-
-def _place(account: ChunkAccount) -> tuple[str, int, int]:
-    return account.topic, account.partition, account.start
 
 
 class Claim(ArchiveDocument):

@@ -18,10 +18,9 @@ def without_lost(plan: Plan, before: Manifest) -> Manifest:
     fewer_letters = by_chunk((o, o.rows) for o in gone if is_dead_letter(o.key))
 
     def account(old: ChunkAccount) -> ChunkAccount:
-        place = (old.topic, old.partition, old.start)
         # Rows of one record may be in several lost objects: it is lost once.
-        gone, letters = min(fewer.get(place, 0), old.archived), fewer_letters.get(place, 0)
-        archived, rows = old.archived - gone, old.stored["archived"] - fewer_rows.get(place, 0)
+        gone, letters = min(fewer.get(old.place, 0), old.archived), fewer_letters.get(old.place, 0)
+        archived, rows = old.archived - gone, old.stored["archived"] - fewer_rows.get(old.place, 0)
         return old.model_copy(
             update={
                 "archived": archived,

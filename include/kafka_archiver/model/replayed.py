@@ -36,8 +36,8 @@ def manifest_of(plan: Plan, before: Manifest, intent: Intent) -> Manifest:
     :param before: the manifest of the run that it supersedes.
     :param intent: of the attempt that made everything visible: the new objects, and the accounts of their chunks.
     """
-    read = {(a.topic, a.partition, a.start): a for a in intent.chunks}
-    chunks = tuple(read.get((a.topic, a.partition, a.start), a) for a in before.chunks)
+    read = {a.place: a for a in intent.chunks}
+    chunks = tuple(read.get(a.place, a) for a in before.chunks)
     gone = {item.key for item in plan.letters}
     kept = [o for o in before.stored if o.key not in gone]
     # The plan's lost ranges are in the accounts of `before` already.

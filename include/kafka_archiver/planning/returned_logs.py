@@ -9,8 +9,6 @@ from kafka_archiver.planning.partition_state import Known, PartitionState
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.values.threads import each
 
-THREADS = 16
-
 
 def refuse_returned_logs(context: Context, last: int, states: Sequence[PartitionState], known: Known) -> None:
     """Refuse to archive a log from its start that an earlier generation has: its hours would have records twice.
@@ -31,7 +29,7 @@ def refuse_returned_logs(context: Context, last: int, states: Sequence[Partition
         return [*_reached(plan, changed.values())] if plan else []
 
     ends: dict[TopicPartition, tuple[int, str]] = {}
-    for some in each(reached, range(1, last + 1), THREADS):
+    for some in each(reached, range(1, last + 1)):
         for name, end, run in some:
             ends[name] = max(ends.get(name, (0, "")), (end, run))
     for name, (end, run) in ends.items():

@@ -288,10 +288,7 @@ def _has_repeats(account: ChunkAccount) -> bool:
 
 
 def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:
-    place = (entry.topic, entry.partition, entry.chunk_start)
-    return place == (account.topic, account.partition, account.start) and (
-        entry.first_offset <= offset <= entry.last_offset
-    )
+    return entry.place == account.place and (entry.first_offset <= offset <= entry.last_offset)
 
 
 def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int) -> Iterator[pa.RecordBatch]:

@@ -111,11 +111,11 @@ class Sink:
 
         :raises PermanentError: its libraries, or its mapper, would write other bytes.
         """
+        keep_freed_memory()
         sweep(self.limits.spill_directory)
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
         require_transforms(self.plan.settings, BatchOrigin(keys=self.job.keys))
         pass_over_modules()
-        keep_freed_memory()
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""

@@ -30,9 +30,7 @@ class WatchedArchive(Value):
     known. `report`: the key of the last audit's report.
     """
 
-    archive: str
     closed_until: UtcTime | None
-    since: UtcTime
     limit: timedelta | None
     lag: int | None = None
     lag_is_unknown: bool = False
@@ -78,9 +76,7 @@ def watch(
     is_late = limit is not None and age > limit
     waiting = lag() if is_paused and progress else None
     return WatchedArchive(
-        archive=archive.archive,
         closed_until=snapshot.closed_until,
-        since=since,
         limit=limit,
         lag=waiting,
         lag_is_unknown=bool(is_paused and progress and waiting is None),

@@ -110,7 +110,7 @@ class RepeatedRequests:
         # Not public: without it, botocore sends all requests.
         self._session: Any = getattr(getattr(client, "_endpoint", None), "http_session", None)
         self._parser = create_parser("rest-xml")
-        # False: a request of this kind cannot be repeated. A kind has the customer's key, which a KeyError would show.
+        # A kind has the customer's key, which a KeyError would show.
         self._forms: dict[Hashable, _Form | Literal[False]] = {}
         self._first = local()
         client.meta.events.register("before-send.s3", self._keep)
@@ -125,7 +125,7 @@ class RepeatedRequests:
         form = self._forms.get(kind)
         if form is None:
             answer, sent = self._watched(method, parameters)
-            self._forms[kind] = (sent is not None and self._form(operation, parameters, sent)) or False
+            self._forms[kind] = sent is not None and self._form(operation, parameters, sent)
             return answer
         if form:
             try:
@@ -161,23 +161,25 @@ class RepeatedRequests:
         if hasattr(self._first, "request"):
             self._first.request = request
 
-    def _form(self, operation: _Operation, values: Mapping[str, Any], sent: AWSPreparedRequest) -> _Form | None:
-        """Return the form of a request; None if it would not give the same request from these values."""
+    def _form(
+        self, operation: _Operation, values: Mapping[str, Any], sent: AWSPreparedRequest
+    ) -> "_Form | Literal[False]":
+        """Return the form of a request; False if it would not give the same request from these values."""
         headers = {name: _text(value) for name, value in sent.headers.items()}
         signed = _SIGNED.match(headers.get("Authorization", ""))
         try:
             credentials = self._credentials()
         except FAILURES:
             # The store has done it: its answer counts.
-            return None
+            return False
         if credentials is None or signed is None or headers.get("X-Amz-Content-SHA256") != _UNSIGNED:
-            return None
+            return False
         place = sent.url.partition("?")[0].removesuffix(quote(values["Key"], safe="/~"))
         kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_KEPT}
         form = _Form(sent.method, place, kept, Scope(*signed.groups()))
         again = form.request(operation, values, credentials, headers["X-Amz-Date"])
         same = again.headers["Authorization"] == headers["Authorization"] and _parts(again.url) == _parts(sent.url)
-        return form if same and ("Body" in values or again.body == (sent.body or b"")) else None
+        return form if same and ("Body" in values or again.body == (sent.body or b"")) else False
 
     def _repeat(self, method: str, operation: _Operation, form: _Form, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer, which may be an error; nothing without credentials."""

@@ -7,9 +7,11 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
+# Requests at the same time, if nobody says another number.
+THREADS = 16
 
 
-def each(action: Callable[[Item], Done], items: Iterable[Item], threads: int) -> list[Done]:
+def each(action: Callable[[Item], Done], items: Iterable[Item], threads: int | None = None) -> list[Done]:
     """The results of `action` in the order of the items. The first error stops the work and is raised.
 
     An executor's `map` would make one future per item, and a run may have millions of items.
@@ -29,8 +31,15 @@ def each(action: Callable[[Item], Done], items: Iterable[Item], threads: int) ->
                 failed = True
                 raise
 
-    with ThreadPoolExecutor(threads) as pool:
-        workers = [pool.submit(work) for _ in range(min(threads, len(waiting)))]
+    most = threads or THREADS
+    with ThreadPoolExecutor(most) as pool:
+        workers = [pool.submit(work) for _ in range(min(most, len(waiting)))]
     for worker in workers:
         worker.result()
     return [results[i] for i in range(len(waiting))]
+
+
+def refused(check: Callable[[Item], object], items: Iterable[Item]) -> list[Item]:
+    """The items for which `check` gives nothing that is true, in their order. Errors as of `each`."""
+    checked = list(items)
+    return [item for item, answer in zip(checked, each(check, checked), strict=True) if not answer]

@@ -5,7 +5,6 @@ The next attempt of a run aborts its uploads sooner: `records/writer/finish_uplo
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -17,10 +16,10 @@ from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import probe_prefix
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.values.threads import each
 from kafka_archiver.work.object_removal import close_intent
 
 log = logging.getLogger(__name__)
-THREADS = 16
 MINIMUM_AGE = timedelta(days=1)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -71,8 +70,7 @@ def remove_leftovers(ledger: Ledger, removable: Sequence[Leftover]) -> None:
             store.delete(item.key)
         log.info("removed %s%s", item.key, " (an upload)" if item.upload_id else "")
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(away, removable))
+    each(away, removable)
 
 
 def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
@@ -147,5 +145,4 @@ def _probes(ledger: Ledger, before: datetime) -> list[Leftover]:
 
 
 def _map_all(work: Callable[[Item], Sequence[Result]], items: Iterable[Item]) -> list[Result]:
-    with ThreadPoolExecutor(THREADS) as pool:
-        return [result for results in pool.map(work, items) for result in results]
+    return [result for results in each(work, items) for result in results]

@@ -6,7 +6,6 @@ writes the same. Nothing newer is overwritten. The verdict on an hour: `model/co
 
 import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
@@ -24,10 +23,10 @@ from kafka_archiver.model.settling import Settling
 from kafka_archiver.model.stretches import Stretch
 from kafka_archiver.values.intervals import hour_start
 from kafka_archiver.values.ranges import Range, merge
+from kafka_archiver.values.threads import each
 from kafka_archiver.work.object_removal import remove_objects, replaced_runs
 
 log = logging.getLogger(__name__)
-THREADS = 16
 # How often a proof, or the progress, is read again when another process was faster.
 TRIES = 20
 
@@ -85,9 +84,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
     for run, commit in effective:
         if commit and (outcome := context.ledger.settled(run)):
             hours = [hour for r in merge(Range(*r) for r in outcome.closed + outcome.changed) for hour in range(*r)]
-            with ThreadPoolExecutor(THREADS) as pool:
-                proofs = pool.map(context.ledger.hour, hours)
-            since = commit.committed_at
+            proofs, since = each(context.ledger.hour, hours), commit.committed_at
             changed += [ChangedHour(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
             if outcome.stretches:
                 stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in outcome.stretches)))
@@ -146,13 +143,8 @@ def _prove_hours(ledger: Ledger, change: Settling) -> list[HourProof]:
     hours = set(change.hours)
     if reach := change.reaches:
         hours |= {hour for hour in ledger.hours(reach) if change.may_change(hour)}
-    with ThreadPoolExecutor(THREADS) as pool:
-        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_hour_order))
-        return [proof for proof in proofs if proof]
-
-
-def _hour_order(hour: int | None) -> int:
-    return -1 if hour is None else hour
+    in_order = sorted(hours, key=lambda hour: -1 if hour is None else hour)
+    return [proof for proof in each(lambda hour: _prove_hour(ledger, hour, change), in_order) if proof]
 
 
 def _prove_hour(ledger: Ledger, hour: int | None, change: Settling) -> HourProof | None:

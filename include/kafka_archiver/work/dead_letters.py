@@ -32,7 +32,6 @@ from kafka_archiver.work.revision import (
 )
 
 log = logging.getLogger(__name__)
-THREADS = 16
 
 
 class HourRange(NamedTuple):
@@ -63,7 +62,7 @@ def runs_with_letters(context: Context, selection: Iterable[str] | HourRange | N
     """
     line = read_line(context)
     if selection is None or isinstance(selection, HourRange):
-        candidates = each(lambda n: _run_at(context, n), range(1, line.last + 1), THREADS)
+        candidates = each(lambda n: _run_at(context, n), range(1, line.last + 1))
         return [run for run in candidates if run and run.letters and (not selection or _has_letters_of(run, selection))]
     plans = {}
     for run in selection:
@@ -198,7 +197,7 @@ def forecast_replay(context: Context, lettered: RunWithLetters) -> ReplayForecas
     keys = {key: context.ledger.open_key(key) for key in {writer.data_key for writer in writers} if key}
     for chunk in lettered.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
-        mine = [as_dead_letters(o) for o in lettered.letters if (o.topic, o.partition, o.chunk_start) == place]
+        mine = [as_dead_letters(o) for o in lettered.letters if o.place == place]
         for batch in read_letters(context.store, chunk, mine, keys) if mine else ():
             for reason in pipelines[chunk.name].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:

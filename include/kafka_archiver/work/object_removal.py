@@ -13,7 +13,6 @@ from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each
 
 log = logging.getLogger(__name__)
-THREADS = 16
 TRIES = 20
 
 
@@ -28,7 +27,7 @@ def remove_objects(ledger: Ledger, run: str, kept: Collection[str] = ()) -> None
     keys = visible_keys(ledger, run, close_intent(ledger, run)) - set(kept)
     if plan:
         throw_away(ledger.store, ledger.written_as(plan))
-    refused = [error for error in each(partial(_delete, ledger.store), sorted(keys), THREADS) if error]
+    refused = [error for error in each(partial(_delete, ledger.store), sorted(keys)) if error]
     if refused:
         # They do no harm, and the archive goes on. The audit names them.
         log.warning("%d objects of run %s stay, which does not count any more: %s", len(refused), run, refused[0])

@@ -18,7 +18,6 @@ from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.threads import each
 
 log = logging.getLogger(__name__)
-THREADS = 16
 
 
 def verify(context: Context, runs: Sequence[str]) -> None:
@@ -75,7 +74,7 @@ def _damaged_objects(store: Store, manifest: Manifest) -> Iterator[str]:
             return None
         return f"{item.key}: expected {item.bytes} bytes with checksum {item.checksum}, found {comparison}"
 
-    yield from filter(None, each(check, manifest.stored, THREADS))
+    yield from filter(None, each(check, manifest.stored))
 
 
 def _unexplained_objects(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
@@ -92,4 +91,4 @@ def _unexplained_objects(store: Store, plan: Plan, manifest: Manifest) -> Iterat
 
     folders = sorted({key.rpartition("/")[0] + "/" for key in expected})
     # A folder may be in another one.
-    yield from dict.fromkeys(reason for reasons in each(look, folders, THREADS) for reason in reasons)
+    yield from dict.fromkeys(reason for reasons in each(look, folders) for reason in reasons)

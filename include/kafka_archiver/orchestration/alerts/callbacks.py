@@ -10,9 +10,8 @@ from kafka_archiver.messages.actions import from_dicts
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import state_texts
 from kafka_archiver.orchestration.alerts.failed_run import failed
-from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, IncidentReporter
+from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, Incident, IncidentReporter, InVariables
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import succeeded

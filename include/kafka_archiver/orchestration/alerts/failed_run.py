@@ -128,19 +128,10 @@ class FailedTask:
         return next_steps(self.actions, step, otherwise)
 
     def _fields(self) -> dict[str, Any]:
-        return {
-            "dag_id": self.dag_id,
-            "run_id": self.run_id,
-            "task": self.task,
-            "attempt": self.attempt,
-            "attempts": self.attempts,
-            "run": self.run,
-            "interval_start": isoformat(self.interval.start) if self.interval else None,
-            "interval_end": isoformat(self.interval.end) if self.interval else None,
-            "planned": self.planned,
-            "permanent": self.permanent,
-            "closed_until": isoformat(self.closed_until) if self.closed_until else None,
-        }
+        plain = ("dag_id", "run_id", "task", "attempt", "attempts", "run", "planned", "permanent")
+        start, end = (self.interval.start, self.interval.end) if self.interval else (None, None)
+        times = {"interval_start": start, "interval_end": end, "closed_until": self.closed_until}
+        return {name: getattr(self, name) for name in plain} | {n: at and isoformat(at) for n, at in times.items()}
 
 
 def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) -> FailedTask:

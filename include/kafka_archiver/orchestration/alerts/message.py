@@ -1,7 +1,6 @@
 """An alert as a value: its kind, its receivers, its form as mail, chat message and log line. Pure.
 
-The sentences of its title, which is the subject of a mail, and of the next steps: `state_texts`, `failed_run` and
-`watchdog_texts`.
+The sentences of its title, which is the subject of a mail, and of the next steps: `state_texts` and `failed_run`.
 """
 
 import html

@@ -12,7 +12,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from kafka_archiver.orchestration.metadata.database import FOLLOWING_SECONDS, UNFINISHED, retry_while_down
-from kafka_archiver.orchestration.metadata.follow import obstacles, report_failures
+from kafka_archiver.orchestration.metadata.start import obstacles, report_failures
 from kafka_archiver.values.documents import isoformat
 
 _POLL_SECONDS = 3

@@ -69,12 +69,12 @@ The exit code is 0, or 1 if the object is damaged or its key is not known; what 
 def print_object(args: Namespace) -> None:
     """Print the records as JSON lines: by the plan that wrote the object, or by what its file says."""
     from kafka_archiver.context.print_object import lines
-    from kafka_archiver.reader import by_key
+    from kafka_archiver.reader.chunks import written_lines
 
     out = data_stream().buffer
     by_plan = _by_plan(args.object)
     if by_plan:
-        out.writelines(by_key.lines(*by_plan))
+        out.writelines(written_lines(*by_plan))
         return
     adopted = _adopted_lines(args.object)
     if adopted:
@@ -127,10 +127,10 @@ def _key_of(own: Archive | None) -> FindKey:
 def _by_plan(name: str) -> tuple[Written, ObjectEntry] | None:
     """Return the run and the entry of an object of an archive; None: no archive has it in its ledger."""
     from kafka_archiver.orchestration.connections import open_ledger
-    from kafka_archiver.reader import by_key
+    from kafka_archiver.reader.chunks import written_at
 
     for archive, key in _places(name):
-        written = by_key.written_at(open_ledger(archive), key)
+        written = written_at(open_ledger(archive), key)
         if written:
             return written
     return None

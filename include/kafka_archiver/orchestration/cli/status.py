@@ -115,7 +115,7 @@ def show_status(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.folder import config_folder
     from kafka_archiver.orchestration.metadata.facts import facts_of
     from kafka_archiver.orchestration.metadata.undeclared import checks_of_file, undeclared_archives
-    from kafka_archiver.state.health.plugins import checks_of
+    from kafka_archiver.state.health.judge import checks_of
     from kafka_archiver.state.overview import take_snapshot
     from kafka_archiver.state.status import last_hours
 

@@ -7,9 +7,8 @@ from kafka_archiver.orchestration.connections.archive import (
     open_store,
     target_endpoints,
 )
-from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
+from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, registry_endpoint, target_registry
 from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets
-from kafka_archiver.orchestration.connections.schema_registry import registry_endpoint, target_registry
 
 __all__ = [
     "NamedConnection",

@@ -8,10 +8,9 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.stores import StoreType, store_of
-from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, target_endpoint
+from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, registry_endpoint, target_endpoint
 from kafka_archiver.orchestration.connections.keys import customer_key, master_keys, transform_keys
 from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
-from kafka_archiver.orchestration.connections.schema_registry import registry_endpoint
 
 if TYPE_CHECKING:
     # Imported late, because they load Kafka's and S3's clients, and Airflow parses DAGs all day.

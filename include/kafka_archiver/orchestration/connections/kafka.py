@@ -1,8 +1,11 @@
-"""librdkafka's properties for an archive's brokers, from a kafka connection or the mapping in its place."""
+"""Properties for an archive's brokers and its schema registry, from connections or the mappings in their places."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
+
+from airflow.sdk import Connection
 
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.java_properties import java_properties
@@ -68,3 +71,41 @@ def kafka_properties(settings: Mapping[str, Any], where: str) -> dict[str, str]:
             f"{where} has {fault} `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
         )
     return properties
+
+
+def registry_endpoint(archive: Archive) -> dict[str, str] | None:
+    """Return the properties of Confluent's registry clients; None for an archive without a registry.
+
+    :raises ConfigError: the connection is missing, of another type or incomplete.
+    """
+    source = archive.source.registry
+    if source is None:
+        return None
+    if not isinstance(source, str):
+        properties = {name: text(value) for name, value in source.items()}
+    else:
+        reference = NamedConnection(source, "source.registry", ("http",))
+        properties = _registry(find_connection(reference), str(reference))
+    return mask_secrets(properties)
+
+
+def target_registry(connection: str) -> dict[str, str]:
+    """Return the properties of a registry to which a restore registers schemas.
+
+    :raises ConfigError: the connection is missing, of another type or incomplete.
+    """
+    reference = NamedConnection(connection, "registry", ("http",))
+    return mask_secrets(_registry(find_connection(reference), str(reference)))
+
+
+def _registry(connection: Connection, where: str) -> dict[str, str]:
+    host = connection.host or ""
+    address = urlsplit(host if "://" in host else f"{connection.schema or 'http'}://{host}")
+    if not address.hostname:
+        raise ConfigError(f"{where} has no host; expected one like https://registry.example.com")
+    # The connection's port goes behind the host, before a path.
+    port = f":{connection.port}" if connection.port else ""
+    properties = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
+    if connection.login or connection.password:
+        properties["basic.auth.user.info"] = f"{connection.login or ''}:{connection.password or ''}"
+    return {**properties, **{name: text(value) for name, value in connection.extra_dejson.items()}}

@@ -1,4 +1,4 @@
-"""The figures of one DAG run, as a small value for XCom."""
+"""The figures of one DAG run, as a small value for XCom, and as metrics of Airflow's own."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from kafka_archiver.context.archive_context import Context
     from kafka_archiver.model.manifest import Manifest, ObjectEntry
     from kafka_archiver.work.close_hours import ClosedHours
+
+PREFIX = "kafka_archiver"
+# Sums over runs. A cleared task counts again, as Airflow's own counters do.
+COUNTERS = ("records", "objects", "bytes", "filtered", "dead_letters", "lost", "hours_closed")
 
 
 class Figures(Value):
@@ -135,3 +139,17 @@ def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> di
         "incomplete": tuple(sorted(hours)),
         "unsure_until": line.settled.unsure_until,
     }
+
+
+def emit(archive: str, figures: Figures) -> None:
+    """Count what a run has done, as statsd or OpenTelemetry, whatever Airflow is configured for.
+
+    Plain statsd has no tags, so the name has the archive too.
+    """
+    from airflow.sdk.observability import stats
+
+    name = stats.normalize_name_for_stats(archive.replace(".", "__"), log_warning=False)
+    for counter in COUNTERS:
+        number = getattr(figures, counter)
+        stats.incr(f"{PREFIX}.{counter}", number, tags={"archive": archive})
+        stats.incr(f"{PREFIX}.{name}.{counter}", number)

@@ -22,7 +22,6 @@ class FailedRun:
     `end`: the end of its interval, None for a run without one. `forward`: it archives new offsets.
     """
 
-    run_id: str
     forward: bool
     end: datetime | None
     works: tuple[str, ...]

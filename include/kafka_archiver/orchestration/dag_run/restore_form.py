@@ -6,7 +6,7 @@
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from airflow.sdk import Param
 
@@ -31,6 +31,10 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _CHANGES: tuple[Inexact, ...] = ("values_only", "rows", "lost", "timestamps", "headers")
 
 
+Kind: TypeAlias = Literal["flag", "choice", "several", "lines", "numbers", "number", "time", "text"]
+_DANGEROUS = frozenset({"append", "replace_groups", "allow"})
+
+
 class FormField(NamedTuple):
     """One parameter. `schema`: JSON Schema of its values. `text`: its description."""
 
@@ -40,6 +44,28 @@ class FormField(NamedTuple):
     title: str
     text: str
     section: str
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of field on a page for the values that the parameter takes."""
+        types, items = self.schema["type"], self.schema.get("items", {})
+        if types == "boolean":
+            return "flag"
+        if "array" in types:
+            return "several" if "enum" in items else "numbers" if items.get("type") == "integer" else "lines"
+        if "enum" in self.schema:
+            return "choice"
+        return "number" if "integer" in types else "time" if self.schema.get("format") == "date-time" else "text"
+
+    @property
+    def options(self) -> Sequence[str]:
+        """The choices, if it has some."""
+        return list(self.schema.get("enum") or self.schema.get("items", {}).get("enum") or ())
+
+    @property
+    def dangerous(self) -> bool:
+        """True if it lets the restore write what is not exact, or over what others have."""
+        return self.key in _DANGEROUS
 
 
 FIELDS: tuple[FormField, ...] = tuple(FormField(*field) for field in (

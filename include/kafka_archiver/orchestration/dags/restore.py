@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.dag_run.restore_form import KEYS, restore_para
 from kafka_archiver.orchestration.dag_run.xcoms import PLAN
 from kafka_archiver.orchestration.dags.archive import dags_of_kind, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
-from kafka_archiver.orchestration.submit.restore_operator import RestoreOperator, restore_of
+from kafka_archiver.orchestration.submit.operator import RestoreOperator, restore_of
 
 if TYPE_CHECKING:
     from kafka_archiver.ledger.ledger import Ledger

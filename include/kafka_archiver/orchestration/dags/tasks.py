@@ -65,12 +65,9 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         if other_runs := runs_in_the_middle(task_context["ti"]):
             log.info("waiting until %d other run(s) of this archive have closed their hours", other_runs)
             return PokeReturnValue(is_done=False)
-        if section := request["rebuild"]:
-            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, section).to_dict())
-        if section := request["dead_letters"]:
-            return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, section).to_dict())
-        if section := request["repair"]:
-            return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, section).to_dict())
+        for name, plan_again in (("rebuild", _rebuild), ("dead_letters", _replay_letters), ("repair", _repair)):
+            if section := request[name]:
+                return PokeReturnValue(is_done=True, xcom_value=plan_again(archive_now, section).to_dict())
         context = open_archive(archive_now)
         if section := request["fill"]:
             # The second before the trigger: a retry finds the same plan.
@@ -123,8 +120,7 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
-        from kafka_archiver.orchestration.dag_run.counters import emit
-        from kafka_archiver.orchestration.dag_run.figures import figures
+        from kafka_archiver.orchestration.dag_run.figures import emit, figures
         from kafka_archiver.orchestration.dag_run.note import succeeded
         from kafka_archiver.work import close_hours as step
         from kafka_archiver.work import commit as committing

@@ -23,10 +23,16 @@ from kafka_archiver.config.archives import Archives, WrongFileError, missing
 from kafka_archiver.config.last_known import last_known, receivers_of
 from kafka_archiver.messages.advice import WATCHDOG, audit_again, audit_dag_id, dag_id, repair
 from kafka_archiver.messages.errors import ArchiverError, error_in_words
-from kafka_archiver.orchestration.alerts import state_texts, watchdog_texts
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, state_to_report
+from kafka_archiver.orchestration.alerts import state_texts
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.reporting import IncidentReporter, MessageOf
+from kafka_archiver.orchestration.alerts.reporting import (
+    Incident,
+    IncidentReporter,
+    Incidents,
+    InVariables,
+    MessageOf,
+    state_to_report,
+)
 from kafka_archiver.orchestration.alerts.send import name_of
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dags.archive import archive_dag
@@ -129,18 +135,18 @@ class Watchdog:
         name, link = archive.archive, self._link
         incidents = self._incidents_of(name, archive.alerts)
         self._wrong_file(incidents, name, error)
-        incidents.report("gone", None, watchdog_texts.gone(name, "", link))
+        incidents.report("gone", None, state_texts.gone(name, "", link))
         if watched is None:
             return
         # A broker that does not answer ends no incident.
         if watched.paused or not watched.lag_is_unknown:
             incidents.report(
-                "paused", "paused" if watched.paused else None, watchdog_texts.paused(name, watched.paused, link)
+                "paused", "paused" if watched.paused else None, state_texts.paused(name, watched.paused, link)
             )
         if watched.limit is not None and (watched.late or watched.paused is None):
             incidents.report("late_hour", "late" if watched.late else None, self._late(archive, watched, watched.limit))
         unaudited = None if watched.damage else watched.audit
-        incidents.report("unaudited", "late" if unaudited else None, watchdog_texts.unaudited(name, unaudited, link))
+        incidents.report("unaudited", "late" if unaudited else None, state_texts.unaudited(name, unaudited, link))
         # The alerts of the audit itself know the findings better: told here is only what nobody was told, and the end.
         known = incidents.opened.get("audit")
         if watched.damage is None or known is None or known.untold:
@@ -188,7 +194,7 @@ class Watchdog:
         self._memory.files = sorted(unknown)
 
     def _wrong_file(self, incidents: "_OpenIncidents", name: str, error: str | None) -> None:
-        incidents.report("wrong_file", error, watchdog_texts.wrong_file(name, error or "", self._link))
+        incidents.report("wrong_file", error, state_texts.wrong_file(name, error or "", self._link))
 
     def _gone(self, archives: Archives, wrong: Collection[str]) -> list[str]:
         failures = []
@@ -206,7 +212,7 @@ class Watchdog:
                 continue
             incidents = self._incidents_of(name, self._last_alerts(name))
             self._wrong_file(incidents, name, None)
-            incidents.report("gone", "gone", watchdog_texts.gone(name, file, self._link))
+            incidents.report("gone", "gone", state_texts.gone(name, file, self._link))
         return failures
 
     def _folder(self, archives: Archives) -> bool:

@@ -59,8 +59,14 @@ def _entry(row: Log) -> AuditEntry:
 
 
 def _detail(extra: str | None) -> str:
-    parts = [f"{name}: {value}" for name, value in _values(extra).items() if value and name != "method"]
-    return shortened(", ".join(parts), _LONG)
+    return shortened(_words({name: value for name, value in _values(extra).items() if name != "method"}), _LONG)
+
+
+def _words(value: object) -> str:
+    """Return values with their names; none that are empty."""
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{name}: {_words(more)}" for name, more in value.items() if more)
 
 
 def _command(extra: str | None) -> str:

@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.dag_run.xcoms import ARCHIVE, CPU, FIGURES, PLAN, PROGRESS
 from kafka_archiver.orchestration.metadata.airflow_health import needs_no_login
 from kafka_archiver.orchestration.metadata.database import ENDED, UNFINISHED, reason_of_silence, xcoms
-from kafka_archiver.orchestration.metadata.follow import causes
+from kafka_archiver.orchestration.metadata.start import causes
 from kafka_archiver.state.status.facts import (
     TASKS,
     DagRun,

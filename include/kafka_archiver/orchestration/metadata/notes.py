@@ -89,7 +89,7 @@ def _failed_before(dag_run: "DagRun", session: "Session") -> Iterable["DagRun"]:
 
 def _value(run: "DagRun", work: Any) -> FailedRun:
     works = tuple(work["runs"]) if isinstance(work, dict) else ()
-    return FailedRun(run.run_id, _forward(run), run.data_interval_end or run.run_after, works)
+    return FailedRun(_forward(run), run.data_interval_end or run.run_after, works)
 
 
 def _forward(run: "DagRun") -> bool:

@@ -1,6 +1,7 @@
 """Who may see and do what: Airflow's own auth manager decides.
 
-Who may see an archive's DAG may see the archive; who may trigger the DAG may act, and look at records.
+Who may see an archive's DAG may see the archive; who may trigger the DAG may act, and look at records. Other sites
+cannot act: a browser sends Airflow's cookie with their requests, but not what `require_own_page` checks.
 """
 
 import hmac
@@ -9,11 +10,13 @@ import os
 from collections import defaultdict
 from collections.abc import Collection
 from typing import Annotated, TypeAlias
+from urllib.parse import urlsplit
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
+from airflow.api_fastapi.auth.tokens import get_signing_key
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.configuration import conf
 from airflow.models import DagModel
@@ -22,12 +25,16 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.utils.session import create_session
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import select
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 
+# Seconds for which a page's forms are good.
+GOOD = 12 * 3600
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
 # The variable with the token, or the Airflow connection with the token as its password.
 VARIABLE, CONNECTION = "ARCHIVER_METRICS_TOKEN", "archiver_metrics"
 _PREFIX = "bearer "
@@ -183,3 +190,42 @@ def _shown_archive(name: str, who: Visitor, archive_snapshots: PageSnapshots) ->
 
 # The archive that an address names, if this user may see it.
 ShownArchive: TypeAlias = Annotated[Archive, Depends(_shown_archive)]
+
+
+def csrf_token(user: BaseUser) -> str:
+    """Return the token that the forms of this user carry."""
+    return str(_serializer().dumps(user.get_id()))
+
+
+def require_own_page(request: Request, user: BaseUser, token: str) -> None:
+    """Check that a page of ours, made for this user, sent the request.
+
+    :raises HTTPException: 403: another site sent it, or the page is too old.
+    """
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+    if site not in (None, "same-origin") or (origin is None and site is None):
+        raise HTTPException(403, "Another site sent this request; open the page and try again")
+    if origin is not None and origin not in (allowed := _origins(request)):
+        raise HTTPException(
+            403,
+            f"This request comes from {origin}, and Airflow's pages are at {allowed[0]}. If this is your Airflow, "
+            "correct `base_url` in the section [api] of its configuration",
+        )
+    try:
+        mine = _serializer().loads(token, max_age=GOOD) == user.get_id()
+    except BadSignature:
+        mine = False
+    if not mine:
+        raise HTTPException(403, "This form is too old, or somebody else's; open the page again")
+
+
+def _serializer() -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(str(get_signing_key("api", "secret_key")), salt="archiver-page")
+
+
+def _origins(request: Request) -> list[str]:
+    """Return the origins of Airflow's own pages; never the request's Host where the configuration has an address."""
+    base = urlsplit(conf.get("api", "base_url", fallback="") or str(request.base_url))
+    port = f":{base.port}" if base.port else ""
+    local = [f"{base.scheme}://{host}{port}" for host in _LOCAL] if base.hostname in _LOCAL else []
+    return [f"{base.scheme}://{base.netloc}", *local]

@@ -18,12 +18,19 @@ from kafka_archiver.messages.errors import ArchiverError, ConfigError
 from kafka_archiver.model.acknowledged import checked_name
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
-from kafka_archiver.orchestration.page.access import PageSnapshots, User, may_act, may_edit, require_visible
+from kafka_archiver.orchestration.page.access import (
+    PageSnapshots,
+    User,
+    csrf_token,
+    may_act,
+    may_edit,
+    require_own_page,
+    require_visible,
+)
 from kafka_archiver.orchestration.page.actions import Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots, open_for_page
 from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.consent import Consent, question
-from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.submitted import SubmittedForm, own_fields
@@ -120,7 +127,7 @@ def _acknowledge(
     except ArchiverError as error:
         return _refusal(request, user, name, back, None, error)
     log.info("%s has accepted %s of archive %s from the page", who, finding, name)
-    note("archiver_acknowledge", dag_id(name), who, started=finding, conf={"note": form.get("note")})
+    note("archiver_acknowledge", dag_id(name), who, finding=finding, why=form.get("note"))
     return RedirectResponse(f"{back}?{urlencode({'accepted': finding})}", 303)
 
 

@@ -13,7 +13,6 @@ from kafka_archiver.orchestration.page import (
     action_routes,
     documents,
     health,
-    last_of,
     look_inside,
     metrics,
     new_archive,
@@ -26,7 +25,7 @@ from kafka_archiver.orchestration.page.render import HEADERS, base_path, render
 
 # In the order in which an address is looked up.
 _ROOMS = (
-    health, metrics, views, accounts, documents, last_of, new_archive, restores, look_inside, action_routes,
+    health, metrics, views, accounts, documents, new_archive, restores, look_inside, action_routes,
 )  # fmt: skip
 
 

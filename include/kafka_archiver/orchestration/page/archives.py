@@ -20,8 +20,7 @@ from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.undeclared import UndeclaredArchive, checks_of_file, undeclared_archives
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.state.health.judge import STALE
-from kafka_archiver.state.health.plugins import checks_of
+from kafka_archiver.state.health.judge import STALE, checks_of
 from kafka_archiver.state.overview import Snapshot, take_snapshot
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.store import Store
@@ -61,14 +60,11 @@ class ArchiveSnapshots:
             declared = self._read[2]
             if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
                 self._former = (time.monotonic(), undeclared_archives(declared))
-                known = {
-                    **declared.valid,
-                    **{name: former_archive.archive for name, former_archive in self._former[1].items()},
-                }
+                known = {*declared.valid, *self._former[1]}
                 self._cache.keep(known)
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
-            gone = {name: former_archive.archive for name, former_archive in self._former[1].items()}
-            return declared._replace(valid=dict(sorted({**declared.valid, **gone}.items())))
+            former = {name: entry.archive for name, entry in self._former[1].items()}
+            return declared._replace(valid=dict(sorted({**declared.valid, **former}.items())))
 
     def fault(self, name: str) -> UndeclaredArchive | None:
         """Return why no valid file declares the archive; None if one does."""

@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots, open_for_one_look, open_for_page
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.orchestration.page.restore_consent import Effects, restore_effects
+from kafka_archiver.orchestration.page.consent import Effects, restore_effects
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans

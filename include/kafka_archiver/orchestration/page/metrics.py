@@ -14,7 +14,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.metadata.airflow_health import Services, services
 from kafka_archiver.orchestration.page.access import MaybeUser, PageSnapshots, has_token, visible
 from kafka_archiver.state.health import verdict_of
-from kafka_archiver.state.health.plugins import checks_of
+from kafka_archiver.state.health.judge import checks_of
 from kafka_archiver.state.overview import LastAudit, LastRun, Snapshot
 from kafka_archiver.state.overview.incomplete import RECENT
 

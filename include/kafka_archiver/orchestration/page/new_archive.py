@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.advice import dag_id
-from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.messages.errors import ArchiverError, BadRecordError, ConfigError
 from kafka_archiver.messages.yaml_faults import FaultyYamlError
 from kafka_archiver.model.plan import Content
 from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
@@ -52,9 +52,10 @@ class DeclarationForm(NamedTuple):
     content: str = "value"
 
     @property
-    def is_filled(self) -> bool:
-        """True if there is enough for a YAML."""
-        return bool(self.name and self.topics and self.url)
+    def missing(self) -> list[str]:
+        """The titles of the fields without which there is no YAML."""
+        fields = {"Name": self.name, "Store": self.url, "a topic": self.topics}
+        return [title for title, value in fields.items() if not value]
 
 
 def yaml_of(form: DeclarationForm) -> str:
@@ -93,7 +94,7 @@ def new_archive(request: Request, who: Visitor, archive_snapshots: PageSnapshots
         raise HTTPException(403, "Who may edit and trigger all DAGs may declare an archive here; you may not")
     filled = _form(request)
     topics, silent = _topics(filled.kafka) if "kafka" in request.query_params else (None, "")
-    text = yaml_of(filled) if filled.is_filled else ""
+    text = "" if filled.missing else yaml_of(filled)
     archive, error = _parsed(text, filled.name) if text else (None, None)
     if archive and archive.archive in archive_snapshots.archives().valid:
         error = ConfigError(f"there is an archive {archive.archive} already; give this one another name")
@@ -105,6 +106,7 @@ def new_archive(request: Request, who: Visitor, archive_snapshots: PageSnapshots
         request,
         "new.html",
         form=filled,
+        missing=filled.missing if "name" in request.query_params else [],
         topics=topics,
         boxes=BOXES,
         silent=silent,
@@ -156,5 +158,8 @@ def _preview(archive: Archive, who: str) -> tuple[Sequence[PreviewedObject], str
     note("archiver_look", dag_id(archive.archive), who, topics=archive.source.topics, of="a new archive")
     try:
         return preview_keys(open_for_page(archive)), ""
+    except BadRecordError as error:
+        # The advice is about runs of a DAG that does not exist yet.
+        return (), error.message
     except ArchiverError as error:
         return (), str(error)

@@ -1,7 +1,7 @@
 """The form "Restore to Kafka": the parameters of the DAG that restores, as fields of a page. Pure."""
 
-from collections.abc import Collection, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Collection
+from typing import Any
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.params import utc
@@ -9,58 +9,25 @@ from kafka_archiver.orchestration.dag_run.restore_form import FIELDS, FormField
 from kafka_archiver.orchestration.page.submitted import SubmittedForm
 from kafka_archiver.values.documents import isoformat
 
-Kind: TypeAlias = Literal["flag", "choice", "several", "lines", "numbers", "number", "time", "text"]
 # Topics that are offered as boxes; more are a field of text.
 BOXES = 20
-# The section that is open at first, and the fields that look dangerous.
-FIRST, DANGEROUS = "Target", frozenset({"append", "replace_groups", "allow"})
+# The section that is open at first.
+FIRST = "Target"
 # Lines that are bytes of records: with their spaces, and cut at line feeds alone.
 _VERBATIM = frozenset({"keys", "headers"})
 
 
-class Field(NamedTuple):
-    """One field. `options`: its choices, if it has some."""
-
-    key: str
-    kind: Kind
-    title: str
-    text: str
-    options: Sequence[str] = ()
-
-    @property
-    def dangerous(self) -> bool:
-        """True if it lets the restore write what is not exact, or over what others have."""
-        return self.key in DANGEROUS
-
-
-def sections(topics: Collection[str]) -> list[tuple[str, list[Field]]]:
+def sections(topics: Collection[str]) -> list[tuple[str, list[FormField]]]:
     """Return the fields by section, in the order of the form.
 
     :param topics: those that the archive has.
     """
-    by_section: dict[str, list[Field]] = {}
+    by_section: dict[str, list[FormField]] = {}
     for field in FIELDS:
-        shown = Field(field.key, kind_of(field), field.title, field.text, _options(field))
         if field.key == "topics" and 0 < len(topics) <= BOXES:
-            shown = shown._replace(kind="several", options=sorted(topics))
-        by_section.setdefault(field.section, []).append(shown)
+            field = field._replace(schema={**field.schema, "items": {"type": "string", "enum": sorted(topics)}})
+        by_section.setdefault(field.section, []).append(field)
     return list(by_section.items())
-
-
-def kind_of(field: FormField) -> Kind:
-    """Return the kind of field for the values that a parameter takes."""
-    types, items = field.schema["type"], field.schema.get("items", {})
-    if types == "boolean":
-        return "flag"
-    if "array" in types:
-        return "several" if "enum" in items else "numbers" if items.get("type") == "integer" else "lines"
-    if "enum" in field.schema:
-        return "choice"
-    return "number" if "integer" in types else "time" if field.schema.get("format") == "date-time" else "text"
-
-
-def _options(field: FormField) -> Sequence[str]:
-    return tuple(field.schema.get("enum") or field.schema.get("items", {}).get("enum") or ())
 
 
 def conf_of_fields(form: SubmittedForm) -> dict[str, Any]:
@@ -73,7 +40,7 @@ def conf_of_fields(form: SubmittedForm) -> dict[str, Any]:
 
 
 def _value(field: FormField, form: SubmittedForm) -> Any:
-    kind, text = kind_of(field), form.get(field.key)
+    kind, text = field.kind, form.get(field.key)
     if field.key in _VERBATIM:
         texts = (value for key, value in form.fields if key == field.key)
         return [line.removesuffix("\r") for text in texts for line in text.split("\n") if line.strip()]

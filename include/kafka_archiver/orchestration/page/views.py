@@ -20,6 +20,7 @@ from kafka_archiver.orchestration.page.access import (
     PageSnapshots,
     ShownArchive,
     Visitor,
+    csrf_token,
     may_act,
     may_declare,
     may_edit,
@@ -33,7 +34,6 @@ from kafka_archiver.orchestration.page.buttons import buttons_of, steps_of
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
-from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import FIRST_DAY, YEAR_DAYS, Lookup, PageDetails, window
 from kafka_archiver.orchestration.page.render import HERE, base_path, render
 from kafka_archiver.orchestration.page.search import Target, archives_with, target_of

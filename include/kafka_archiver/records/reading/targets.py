@@ -34,8 +34,7 @@ def target_of(entry: ObjectEntry, plan: Plan, schemas: Mapping[str, Schema]) -> 
 
 def account_of(manifest: Manifest, entry: ObjectEntry) -> ChunkAccount | None:
     """Return the account of an object's chunk."""
-    place = (entry.topic, entry.partition, entry.chunk_start)
-    return next((a for a in manifest.chunks if (a.topic, a.partition, a.start) == place), None)
+    return next((account for account in manifest.chunks if account.place == entry.place), None)
 
 
 def offsets_of(manifest: Manifest, entry: ObjectEntry) -> Int64s | None:

@@ -42,10 +42,7 @@ class RunOfHour(Value):
     number: int
     late: bool
     rows: int
-    bytes: int
-    objects: int
     origin: str | None
-    planned_at: UtcTime | None
     schemas: tuple[str, ...]
     account: dict[str, int] | None
 
@@ -59,7 +56,6 @@ class HourDetail(Value):
     nothing of what earlier runs left out; True also if it was not asked.
     """
 
-    archive: str
     hour_start: UtcTime
     proof: HourProof | None
     runs: tuple[RunOfHour, ...] = ()
@@ -111,7 +107,7 @@ def read_hour(context: Context, hour: int) -> HourDetail:
     proof = own or ledger.hour(hour, progress)
     loss = _loss(progress, hour)
     if proof is None:
-        return HourDetail(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged, loss=loss)
+        return HourDetail(hour_start=start, proof=None, damaged=damaged, loss=loss)
     shown = sorted(proof.runs, key=lambda added: -added.number)
     # It may have only dead letters here. Its replay or rebuild has replaced it.
     last = proof.closed_by or proof.changed_by
@@ -136,7 +132,6 @@ def read_hour(context: Context, hour: int) -> HourDetail:
             no_rows = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
             runs.append(_run(no_rows, plan, manifest))
     return HourDetail(
-        archive=ledger.archive,
         hour_start=start,
         proof=proof,
         runs=tuple(sorted(runs, key=lambda run: -run.number)),
@@ -170,10 +165,7 @@ def _run(added: Contribution, plan: Plan | None, manifest: Manifest | None) -> R
         number=added.number,
         late=added.late,
         rows=added.rows,
-        bytes=added.bytes,
-        objects=len(added.objects),
         origin=plan.origin if plan else None,
-        planned_at=plan.planned_at if plan else None,
         schemas=_schemas(plan),
         account=dict(manifest.account) if manifest else None,
     )

@@ -17,14 +17,13 @@ from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import compare
-from kafka_archiver.values.threads import each
+from kafka_archiver.values.threads import refused
 from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
 from kafka_archiver.work.archive.replay import replay
 from kafka_archiver.work.archive.set_aside import set_aside_of
 
 log = logging.getLogger(__name__)
-THREADS = 16
 
 
 def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: Store, ledger: Ledger) -> Manifest:
@@ -54,15 +53,13 @@ def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, sto
     results = engine.write(plan, chunks, job)
     try:
         require_all_results(plan, chunks, results)
-        old = {(a.topic, a.partition, a.start): a for a in before.chunks}
-        accounts = [
-            with_dead_letters(old[r.account.topic, r.account.partition, r.account.start], r.account) for r in results
-        ]
+        old = {a.place: a for a in before.chunks}
+        accounts = [with_dead_letters(old[r.account.place], r.account) for r in results]
         intent = ledger.intent(plan.run)
         if stored := ledger.manifest(plan.run):
             return replay(plan, stored, results, store, ledger)
         refuse_closed_intent(intent.document)
-        accounts.sort(key=lambda a: (a.topic, a.partition, a.start))
+        accounts.sort(key=lambda a: a.place)
         done = publish(plan, results, accounts, policies, intent, store, ledger)
     except ArchiverError:
         abort(results, store)
@@ -80,8 +77,4 @@ def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, sto
 
 def missing_dead_letters(plan: Plan, store: Store) -> list[DeadLetters]:
     """Return the objects of dead letters that a plan reads and that are not in the store as promised."""
-
-    def check(item: DeadLetters) -> DeadLetters | None:
-        return None if compare(store, item.key, item.bytes, item.checksum).same else item
-
-    return [item for item in each(check, plan.letters, THREADS) if item]
+    return refused(lambda item: compare(store, item.key, item.bytes, item.checksum).same, plan.letters)

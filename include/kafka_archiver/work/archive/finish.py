@@ -90,8 +90,7 @@ def _complete_before(
     earlier = next((a for a in before.chunks if a.chunk == account.chunk), None)
     if earlier is None or earlier.lost >= account.lost:
         return None
-    place = (account.topic, account.partition, account.start)
-    entries = [o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place]
+    entries = [o for o in before.objects if o.place == account.place]
     stored_entries = [stored_entry for entry in entries if (stored_entry := matching_entry(entry, store))]
     if len(stored_entries) < len(entries):
         return None

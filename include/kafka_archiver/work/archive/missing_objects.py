@@ -14,13 +14,13 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import plan_anew
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, PermanentError
 from kafka_archiver.messages.policies import ReadPolicies
-from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.store import Store
-from kafka_archiver.values.threads import each
+from kafka_archiver.values.threads import refused
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters
 from kafka_archiver.work.archive.engine import Engine, require_all_results
 from kafka_archiver.work.archive.logs import read_logs
@@ -29,7 +29,6 @@ from kafka_archiver.work.archive.replay import matching_entry, replay
 from kafka_archiver.work.archive.set_aside import set_aside_of
 
 log = logging.getLogger(__name__)
-THREADS = 16
 
 
 def require_encoding(plan: Plan) -> None:
@@ -54,11 +53,7 @@ def write_missing_objects(
     plan: Plan, stored: Manifest, engine: Engine, cluster: Cluster, store: Store, ledger: Ledger
 ) -> Manifest:
     """Write the missing and damaged objects of a manifest again. Raises as `replay`."""
-
-    def missing(item: ObjectEntry) -> ObjectEntry | None:
-        return None if matching_entry(item, store) else item
-
-    gone = [item for item in each(missing, stored.stored, THREADS) if item]
+    gone = refused(lambda item: matching_entry(item, store), stored.stored)
     if not gone:
         log.info("run %s: all %d objects are there, each with its checksum", plan.run, len(stored.stored))
         return stored

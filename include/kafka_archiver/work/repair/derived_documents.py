@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from kafka_archiver.audit.derived import facts, settled_runs
 from kafka_archiver.audit.inspection.promise_table import PromiseTable
-from kafka_archiver.audit.inspection.replay import Replay
+from kafka_archiver.audit.inspection.promises import Replay
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError, IntegrityError

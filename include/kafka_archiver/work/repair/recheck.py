@@ -18,7 +18,6 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.threads import each
-from kafka_archiver.work.repair.repairs import THREADS
 
 log = logging.getLogger(__name__)
 # How often the report is read again when another process was faster.
@@ -81,7 +80,7 @@ def _whole_objects(context: Context, wrong: Collection[Finding]) -> set[str]:
     for plan, manifest in _effective_documents(context, keys):
         here = sorted(keys[plan.interval.id])
         entries = {o.key: o for o in manifest.stored if o.key in here}
-        answers = each(partial(_is_right, context.store, entries), here, THREADS)
+        answers = each(partial(_is_right, context.store, entries), here)
         right = {key for key, is_right in zip(here, answers, strict=True) if is_right}
         numbers.append(plan.number)
         present |= right & entries.keys()

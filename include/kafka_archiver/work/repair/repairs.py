@@ -3,25 +3,25 @@
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from kafka_archiver.audit.report import OBJECT_DAMAGE, Report
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, DocumentError
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.object_keys import interval_of, split_run_document
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.records.formats import resolve
 from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.values.threads import each
+from kafka_archiver.values.threads import refused
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters
 from kafka_archiver.work.repair.restored_documents import DocumentSources
 from kafka_archiver.work.repair.sidecars import sidecar_bytes
 
-THREADS = 16
 _DERIVED_KINDS = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
 Objects = Mapping[str, tuple[ObjectEntry, ...]]
 
@@ -169,14 +169,8 @@ def _damaged_of_unfinished(context: Context, line: Line, anew: Mapping[str, str]
         plan = waiting.plan
         if waiting.is_open and waiting.outcome is None and plan.run not in anew:
             manifest = context.ledger.manifest(plan.run)
-            yield from ((plan, entry) for entry in _missing_objects(context, manifest) if manifest)
-
-
-def _missing_objects(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
-    def check_one(entry: ObjectEntry) -> ObjectEntry | None:
-        return None if is_there(context.store, entry) else entry
-
-    return [o for o in each(check_one, manifest.stored if manifest else (), THREADS) if o]
+            stored = manifest.stored if manifest else ()
+            yield from ((plan, entry) for entry in refused(partial(is_there, context.store), stored))
 
 
 def _is_in_letters(context: Context, plan: Plan, entry: ObjectEntry) -> bool:

@@ -11,6 +11,7 @@ from kafka_archiver.values.ranges import Range
 
 # Topic, partition and generation.
 Place = tuple[str, int, int]
+_ALL = Range(0, LAST_OFFSET)
 
 
 def counts_of(
@@ -28,16 +29,18 @@ def counts_of(
             objects.setdefault(chunk, []).append((entry, is_letter))
     for account in manifest.chunks:
         place = (account.topic, account.partition, account.generation)
-        bounds = _as_selection(selection, place)
+        bounds = selection_of(selection, place)
         if place in places and account.start < bounds.offsets.end and bounds.offsets.start < account.end:
             yield place, _of_chunk(account, objects.get((place, account.start), []), bounds, selection, kind)
 
 
-def _as_selection(selection: RestoreSelection, place: Place) -> Selection:
+def selection_of(selection: RestoreSelection, place: Place, within: Range = _ALL) -> Selection:
+    """Return what is selected of a source partition, as readers know it. `within`: only these offsets."""
+    start, end = selection.offsets or _ALL
     return Selection(
         topic=place[0],
         hours=None if selection.hours is None else range(*selection.hours),
-        offsets=Range(*(selection.offsets or (0, LAST_OFFSET))),
+        offsets=Range(max(start, within.start), min(end, within.end)),
         partitions=frozenset({place[1]}),
         generation=place[2],
     )

@@ -6,7 +6,6 @@ for each range of offsets.
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -26,9 +25,10 @@ from kafka_archiver.model.restore import (
     RestoreSource,
     SourcePartition,
 )
-from kafka_archiver.reader.runs import THREADS, Plans, Slice, require_committed, runs_with_rows_of_hours
+from kafka_archiver.reader.runs import Plans, Slice, require_committed, runs_with_rows_of_hours
 from kafka_archiver.reader.selection import LAST_OFFSET
 from kafka_archiver.values.ranges import Range
+from kafka_archiver.values.threads import each
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_sources
 from kafka_archiver.work.restore.counts import Place, counts_of
 from kafka_archiver.work.restore.exact import kind_of
@@ -134,13 +134,12 @@ def gather(ledger: Ledger, selection: RestoreSelection) -> Gathered:
     _require_one_generation(ranges)
     digests = _counting(plans, runs, planned)
     gathered = Gathered(ledger, selection, plans.last, runs, digests, ranges, {})
-    with ThreadPoolExecutor(THREADS) as pool:
-        numbers = [number for number, digest in enumerate(digests) if digest is not None]
-        for first in range(0, len(numbers), WINDOW):
-            some = numbers[first : first + WINDOW]
-            for number, manifest in zip(some, pool.map(lambda n: _manifest(ledger, runs[n]), some), strict=True):
-                for place, counts in counts_of(manifest, selection, kinds[number], ranges):
-                    gathered.counts[place] = gathered.counts.get(place, RestoreCounts()) + counts
+    numbers = [number for number, digest in enumerate(digests) if digest is not None]
+    for first in range(0, len(numbers), WINDOW):
+        some = numbers[first : first + WINDOW]
+        for number, manifest in zip(some, each(lambda n: _manifest(ledger, runs[n]), some), strict=True):
+            for place, counts in counts_of(manifest, selection, kinds[number], ranges):
+                gathered.counts[place] = gathered.counts.get(place, RestoreCounts()) + counts
     adoption = ledger.adoption()
     if adoption:
         _add_adopted(gathered, adoption)
@@ -205,8 +204,7 @@ def _counting(plans: Plans, runs: list[str], planned: list[str]) -> list[str | N
     :param planned: the digests of their plans.
     :raises IntegrityError: a plan is not the committed one: its ranges may leave out records.
     """
-    with ThreadPoolExecutor(THREADS) as pool:
-        commits = list(pool.map(plans.end_of, runs))
+    commits = each(plans.end_of, runs)
     for run, plan_digest, commit in zip(runs, planned, commits, strict=True):
         if commit and commit.outcome == "committed":
             require_committed(plans.ledger, run, plan_digest, commit.plan_digest)

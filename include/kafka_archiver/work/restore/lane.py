@@ -23,13 +23,14 @@ from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, Se
 from kafka_archiver.model.restore_progress import START, Place
 from kafka_archiver.reader.chunks import OFFSET, Written
 from kafka_archiver.reader.runs import require_committed
-from kafka_archiver.reader.selection import LAST_OFFSET, Selection
+from kafka_archiver.reader.selection import Selection
 from kafka_archiver.records.decode.reframe import Reframer
 from kafka_archiver.records.reading.merge import merged
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.adopted import ADOPTED, adopted_rows, lost_of
+from kafka_archiver.work.restore.counts import selection_of
 from kafka_archiver.work.restore.exact import kind_of, refusal, writable
 from kafka_archiver.work.restore.partitioners import partition_of, partitions_of
 
@@ -171,7 +172,7 @@ class Lane:
         self, source: RestoreSource, written: Written, part: Range, start: int, reading: _Reading
     ) -> Iterator[pa.RecordBatch | None]:
         place = (source.topic, source.partition, source.generation)
-        selection = self._selection(source, max(start, part.start), part.end)
+        selection = selection_of(self.plan.selection, place, Range(max(start, part.start), part.end))
         accounts = [
             account
             for account in written.manifest.chunks
@@ -203,17 +204,6 @@ class Lane:
                 yield records
             elif reading.is_quiet(batch.nbytes):
                 yield None
-
-    def _selection(self, source: RestoreSource, start: int, end: int) -> Selection:
-        asked = self.plan.selection
-        bounds = asked.offsets or (0, LAST_OFFSET)
-        return Selection(
-            topic=source.topic,
-            hours=None if asked.hours is None else range(*asked.hours),
-            offsets=Range(max(start, bounds[0]), min(end, bounds[1])),
-            partitions=frozenset({source.partition}),
-            generation=source.generation,
-        )
 
     def _of_chunk(
         self, source: RestoreSource, written: Written, account: ChunkAccount, selection: Selection, reading: _Reading

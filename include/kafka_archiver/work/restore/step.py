@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kafka_archiver.context.keyring import keyring_of
 from kafka_archiver.jobs.endpoints import Endpoints
@@ -121,19 +121,12 @@ def frozen_plan(ledger: Ledger, restore: str) -> RestorePlan:
     return plan
 
 
-class ClusterId(Protocol):
-    """Brokers that say which cluster they are."""
-
-    def cluster_id(self) -> str:
-        """Return the cluster's own id."""
-
-
-def require_cluster(plan: RestorePlan, cluster: ClusterId) -> None:
+def require_cluster(plan: RestorePlan, current: str) -> None:
     """Check that the target is the one that was planned.
 
+    :param current: the target's own id.
     :raises PermanentError: it is another cluster.
     """
-    current = cluster.cluster_id()
     if current != plan.cluster_id:
         raise PermanentError(
             f"the target is cluster {current} now, and restore {plan.restore} was planned for {plan.cluster_id}: "

@@ -4,6 +4,8 @@ const COLOURS = {
   bg: "bg", subtle: "bg-subtle", panel: "bg-muted", line: "border", fg: "fg", soft: "fg-muted", brand: "brand-solid",
   "on-brand": "brand-contrast", focus: "brand-focus-ring",
 };
+// In the dark, Airflow's own tables have the next lighter ones.
+const DARK = { ...COLOURS, subtle: "bg-muted", panel: "bg-emphasized", line: "border-emphasized" };
 const airflow = () => { try { return window.top === window ? null : window.top.document.documentElement; } catch { return null; } };
 const dress = () => {
   const root = document.documentElement, outside = airflow();
@@ -13,7 +15,7 @@ const dress = () => {
   root.dataset.theme = theme;
   if (!outside) return;
   const style = outside.ownerDocument.defaultView.getComputedStyle(outside);
-  for (const [own, token] of Object.entries(COLOURS)) {
+  for (const [own, token] of Object.entries(theme === "dark" ? DARK : COLOURS)) {
     const value = style.getPropertyValue(`--chakra-colors-${token}`);
     if (value) root.style.setProperty(`--${own}`, value);
   }

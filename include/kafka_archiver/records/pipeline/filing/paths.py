@@ -74,7 +74,7 @@ class Paths:
         together, places = self._together(labels, batch.num_rows)
         # What is rejected has no path, and counts for no limit.
         filed = np.zeros(len(places), np.bool_)
-        filed[np.delete(together, list(wrong))] = True
+        filed[np.delete(together, list(wrong)) if wrong else together] = True
         numbers = [
             self._number(dict(zip(varying, place, strict=True))) if is_filed else 0
             for is_filed, place in zip(filed.tolist(), places, strict=True)
