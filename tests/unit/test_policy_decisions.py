@@ -93,12 +93,6 @@ def test_the_ranges_of_a_run(state: dict[str, Any], ledger: Known, limit: int, r
     assert (planned.end, planned.high) == (ranges[-1][1] if ranges else 100, state.get("high", 100))
 
 
-def test_a_partition_added_later_starts_at_its_first_record() -> None:
-    other = observed(name=TopicPartition("orders", 1), begin=90, log_start=5)
-    planned = forward(archive(), [observed(committed=100), other], known(100))
-    assert planned[1].offset_ranges == (Range(5, 100),)
-
-
 def test_a_cap_is_shared_so_that_a_skewed_partition_starves_nobody() -> None:
     small = observed(name=TopicPartition("orders", 1), log_end=5)
     planned = forward(archive(limit=50), [observed(), small], {})
@@ -110,14 +104,6 @@ def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> No
     assert only(backfill(state, known(100, ((0, 25),)), 20, 60)).offset_ranges == (Range(25, 60),)
     assert only(backfill(observed(), {}, 7, 7)).offset_ranges == ()
     assert only(backfill(observed(), {}, 20, 100)).offset_ranges == (Range(20, 100),)
-
-
-@pytest.mark.parametrize(("committed", "expected"), [(None, 60), (20, 60), (80, 60)])
-def test_where_the_archive_itself_has_left_the_group_nobody_moved_it(committed: int | None, expected: int) -> None:
-    planned = only(
-        forward(archive(missing_group="fail"), [observed(committed=committed, group_in_place=True)], known(60))
-    )
-    assert (planned.start, planned.decided) == (expected, ())
 
 
 STRANGE = [
@@ -178,26 +164,6 @@ def test_a_policy_that_stops_several_partitions_names_them_all() -> None:
     assert (error.value.policy, len(error.value.actions)) == ("lost_offsets", 1)
 
 
-def test_a_missing_group_resumes_from_the_ledger_unless_told_to_fail() -> None:
-    assert only(forward(archive(), [observed()], known(60))).offset_ranges == (Range(60, 100),)
-    with pytest.raises(PolicyError, match=r"no offset for orders\[0\].*resume_from_ledger"):
-        forward(archive(missing_group="fail"), [observed()], known(60))
-
-
-def test_lost_offsets_are_recorded_when_the_policy_says_so() -> None:
-    planned = only(
-        forward(archive(lost_offsets="record_loss"), [observed(committed=5, log_start=8)], known(5, ((6, 7),)))
-    )
-    assert planned.lost == ((5, 6), (7, 8))
-    assert planned.offset_ranges == (Range(8, 100),)
-    assert planned.start == 5
-
-
-def test_a_moved_group_follows_the_ledger_when_the_policy_says_so() -> None:
-    planned = only(forward(archive(moved_group="follow_ledger"), [observed(committed=20)], known(60)))
-    assert planned.offset_ranges == (Range(60, 100),)
-
-
 @given(
     st.lists(
         st.one_of(
@@ -247,46 +213,6 @@ def test_doctor_hears_of_every_partition_s_trouble_not_of_the_first_alone() -> N
         (False, True),
     ]
     assert policy_errors(archive(), [observed(committed=5)], known(5)) == []
-
-
-@pytest.mark.parametrize("committed", [None, 3, 60, 500])
-def test_a_topic_made_again_begins_a_new_generation_at_its_log_s_start(committed: int | None) -> None:
-    choice = archive(recreated_topic="new_generation")
-    state = observed(committed=committed, topic_id="new", log_start=2, log_end=10)
-    planned = only(forward(choice, [state], known(60, ((0, 60),))))
-    assert (planned.generation, planned.start, planned.offset_ranges, planned.lost) == (1, 2, (Range(2, 10),), ())
-    assert "deleted and made again" in planned.decided[0]
-
-
-def test_all_partitions_of_a_topic_made_again_are_of_one_generation_old_ones_and_new_ones() -> None:
-    choice = archive(recreated_topic="new_generation")
-    ledger = known(60) | {
-        TopicPartition("orders", 1): PartitionProgress(topic="orders", topic_id="id", partition=1, generation=3, next=5)
-    }
-    states = [observed(name=TopicPartition("orders", n), topic_id="new") for n in range(3)]
-    assert [p.generation for p in forward(choice, states, ledger)] == [4, 4, 4]
-
-
-def test_a_log_that_lost_its_end_begins_a_new_generation() -> None:
-    choice = archive(recreated_topic="new_generation")
-    planned = only(forward(choice, [observed(committed=101)], known(101, ((0, 101),))))
-    assert (planned.generation, planned.offset_ranges) == (1, (Range(0, 100),))
-
-
-@pytest.mark.parametrize("position", [20, 80])
-def test_a_group_moved_on_purpose_begins_a_new_generation_where_it_stands(position: int) -> None:
-    choice = archive(moved_group="new_generation")
-    state, ledger = observed(committed=position), known(60, ((0, 60),))
-    planned = only(forward(choice, [state], ledger))
-    assert (planned.generation, planned.start, planned.offset_ranges) == (1, position, (Range(position, 100),))
-    # What nobody archives any more keeps hours from being complete.
-    assert left_out([planned], ledger, {}, True, FIVE) == ({NAME: (Range(60, 80),)} if position == 80 else {})
-
-
-def test_the_generation_that_began_goes_on() -> None:
-    ledger = {NAME: PartitionProgress(topic="orders", topic_id="id", partition=0, generation=2, next=70)}
-    assert only(forward(archive(), [observed(committed=70)], ledger)).generation == 2
-    assert only(backfill(observed(), ledger, 10, 70)).generation == 2
 
 
 def test_what_lies_before_the_first_run_is_asked_about_once() -> None:

@@ -1,11 +1,13 @@
 """The report of a restore: each of its numbers is counted by itself, so that its equations can fail."""
 
+import json
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafka_archiver.messages.errors import TransientError
+from kafka_archiver.messages.errors import DocumentError, TransientError
 from kafka_archiver.model.restore import RestoreOptions, RestoreSelection
 from kafka_archiver.model.restore_request import RestoreRequest
 from kafka_archiver.store import open_store
@@ -15,7 +17,7 @@ from kafka_archiver.work.restore.lane import Lane
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.partition_writer import PartitionWriter
 from kafka_archiver.work.restore.plan import plan_restore
-from kafka_archiver.work.restore.step import publish, published
+from kafka_archiver.work.restore.step import frozen_plan, publish, published
 from kafka_archiver.work.restore.verify import PartitionReader
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.lake import Lake
@@ -85,6 +87,28 @@ def test_objects_with_fewer_records_than_the_manifests_promise_are_not_verified(
     report = PartitionReader(target, lane, lambda _: None).run().report
     assert not report.verified
     assert "promise 10 records for t[0], and the archive has 9, with those that are left out" in report.difference
+
+
+@pytest.mark.parametrize(
+    ("part", "changed"),
+    [("sources", lambda sources: []), ("pages", lambda pages: pages * 2), ("pages", lambda pages: pages[::-1])],
+)
+def test_a_plan_that_was_changed_to_other_records_is_refused(
+    part: str, changed: Callable[[list[Any]], list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a source, the target would lack its records and be verified."""
+    monkeypatch.setattr("kafka_archiver.work.restore.gather.PAGE", 1)
+    lake = archive()
+    lake.brokers.logs[NAME] = Range(0, 12)
+    lake.run(9)
+    reported(lake)
+    key = f"_ledger/{lake.name}/restores/r/plan.json"
+    plan = json.loads(lake.store.get(key) or b"")
+    whole = plan if part == "sources" else plan["sources"][0]
+    whole[part] = changed(whole[part])
+    lake.store.put(key, json.dumps(plan).encode())
+    with pytest.raises(DocumentError, match=r"plan.json is not a readable .* document: sources"):
+        frozen_plan(lake.ledger, "r")
 
 
 def test_an_aborted_record_alone_is_no_marker() -> None:

@@ -15,6 +15,7 @@ from kafka_archiver.model.restore import (
     RestorePlan,
     RestoreReport,
     RestoreSelection,
+    RestoreSource,
     SourcePartition,
     TargetTopic,
 )
@@ -55,7 +56,7 @@ def plan_of(through: int = 1) -> RestorePlan:
         group="g",
         selection=RestoreSelection(topics=("orders",)),
         topics=(TargetTopic(source="orders", topic="restored", topic_id="x", starts=(0,)),),
-        sources=(),
+        sources=(RestoreSource(topic="orders", partition=0),),
     )
 
 

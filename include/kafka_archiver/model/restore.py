@@ -6,6 +6,7 @@ what the last verification saw, `map.json` where each record went (`model/offset
 """
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -167,6 +168,13 @@ class RestoreSource(RestoreCounts, SourcePartition):
     pages: tuple[PageEntry, ...] = ()
     offsets: Count = 0
 
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        for before, page in pairwise(self.pages):
+            if page.first < before.end:
+                raise ValueError(f"{self}: the page from {page.first} on is out of order")
+        return self
+
 
 # Offsets `[start, end)`, and the index of their run in `RestorePage.runs`.
 RunSlice = tuple[int, int, int]
@@ -231,7 +239,7 @@ class RestorePlan(ArchiveDocument):
     limits: RestoreLimits = RestoreLimits()
     topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1), AfterValidator(_distinct_topics)]
     schema_ids: tuple[ReframedColumn, ...] = unwritten(())
-    sources: Annotated[tuple[RestoreSource, ...], AfterValidator(_sorted_sources)]
+    sources: Annotated[tuple[RestoreSource, ...], Field(min_length=1), AfterValidator(_sorted_sources)]
 
     @property
     def records(self) -> int:
