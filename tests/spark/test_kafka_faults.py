@@ -129,13 +129,14 @@ def test_answers_that_are_always_damaged_are_never_archived(
     assert list(archiver.context.store.list_uploads("")) == []
 
 
+@both_readers
 def test_case_17_a_broker_that_is_killed_in_the_middle_and_comes_back(
-    way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path
+    way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path, reader: str
 ) -> None:
-    # So deep that no path of a socket fits: Spark does without.
+    # So deep that no path of a socket fits: Spark's reader does without.
     directory = tmp_path / ("deep" * 20)
     directory.mkdir()
-    beyond = archive(way, s3, topic, directory, "native").behind(brokers=way.proxy.brokers)
+    beyond = archive(way, s3, topic, directory, reader).behind(brokers=way.proxy.brokers)
     work = beyond.plan(hour(3))
     way.proxy.hold([FETCH], first=3)
     job = beyond.start(work.archive)
