@@ -42,9 +42,10 @@ SHARES: Mapping[str, Sequence[str]] = {
         # They read with Spark, too: it is started once.
         "tests/contract/test_csv.py",
         "tests/contract/test_formats_read_by_others.py",
-        *_integration("on_a_worker", "temporary_files", "memory", "crashes", "yarn", "timezones", "cluster"),
+        *_integration("on_a_worker", "temporary_files", "memory", "crashes"),
     ],
-    "unit": ["tests/unit"],
+    # The shortest share ends with what the others have no time for.
+    "unit": ["tests/unit", *_integration("yarn", "timezones", "cluster")],
 }
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
 _CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
