@@ -1,23 +1,23 @@
-"""Memory that this process has freed, and soon needs again."""
+"""The memory that a writing process frees after a row group and needs again for the next one."""
 
 import ctypes
 import os
 
 import pyarrow as pa
 
-# Of mallopt. From so many bytes on, memory goes back to the system once it is freed: the most that glibc takes …
+# The first numbers are mallopt's. Freed blocks of so many bytes go back to the system: the largest value that glibc takes.
 _MMAP_THRESHOLD, _LARGE = -3, 32 << 20
-# … and so much, for a row group and its encoding, stays at the end of the heap.
+# The bytes that stay free at the end of the heap: enough for a row group and its encoding.
 _TRIM_THRESHOLD, _KEPT = -1, 128 << 20
-# Whoever sets one of these has decided otherwise.
+# Somebody who sets one of these variables has chosen another way.
 CHOICES = ("ARROW_DEFAULT_MEMORY_POOL", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
 
 
 def keep_freed_memory() -> None:
-    """Keep it: the system clears each page that it gives. Arrow's own allocator gives its pages back within 10 ms, and
-    a sixth of the CPU of typed Parquet was to get them again.
+    """Have this process keep what it frees, and Arrow use the same heap.
 
-    Only with glibc's allocator: others have their own rules.
+    Arrow's own allocator gives its pages back within 10 ms, and the system clears each page that it gives again: a sixth
+    of the CPU of typed Parquet. Does nothing without glibc, or if the environment has one of `CHOICES`.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None or any(name in os.environ for name in CHOICES):
