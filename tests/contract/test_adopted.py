@@ -124,8 +124,9 @@ def test_files_of_confluent_that_follow_each_other_without_room_have_offsets(for
     assert [row["offset"] for row in found_at(ledger, 38, count=5)] == [38, 39, 40, 41, 42]
     with pytest.raises(
         ConfigError, match=r"orders\[0\] offset 62 is unproven: if the archive has its record, it is in "
-    ):
+    ) as unproven:
         found_at(ledger, 62)
+    assert [action.command.split("://")[0] for action in unproven.value.actions] == ["airflow archive print memory"]
     with pytest.raises(
         ConfigError, match="nobody knows the offsets of its 9 rows: they are at the offset 61 and somew"
     ):
