@@ -104,7 +104,7 @@ class Progress(ArchiveDocument):
         if not unsure and (judged := next((p for p in self.partitions if p.judged), None)):
             return f"by `unsure`, no hour may lack records, and the log of {judged.name} began at {judged.floor}"
         if self.as_of and (waiting := next((m for m in self.marks if m.as_of <= self.as_of), None)):
-            return f"by `as_of`, all from before {self.as_of} is archived, and by `marks` not all before {waiting.as_of}"
+            return f"by `as_of`, all before {self.as_of} is archived, and by `marks` not all before {waiting.as_of}"
         return ""
 
     def asked(self) -> dict[TopicPartition, LeftOutOffsets]:

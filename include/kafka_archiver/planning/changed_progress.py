@@ -53,7 +53,8 @@ def _with_plan(last: Plan | None, expected: Progress) -> Iterator[str]:
 
 
 def _with_partition(run: str, part: PartitionPlan, progress: PartitionProgress) -> Iterator[str]:
-    if lacking := progress.without((*part.ranges, *part.lost)):
+    taken = (*part.ranges, *part.lost)
+    if taken and (lacking := progress.without(taken)):
         yield f"run {run} has {offset_span(*lacking[0])} of {part.name}, and the progress does not"
     # A log that had ended before what the archive has of it would have begun a generation, or stopped the run.
     seen = None if part.high is None else max(part.high, part.log_end, part.end)
