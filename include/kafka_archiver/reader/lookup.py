@@ -1,14 +1,14 @@
 """Single records by their offsets, with few requests and few bytes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.actions import Action, advise
 from kafka_archiver.messages.advice import audit, print_object, runs
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
@@ -37,8 +37,8 @@ _OBJECT = pa.field("kafka_archiver.object", pa.int32())
 class DeadLetterError(ConfigError):
     """A record is a dead letter. `entry`: the object that has it."""
 
-    def __init__(self, message: str, entry: ObjectEntry, how: Advice = Advice("")) -> None:
-        super().__init__(message, *how)
+    def __init__(self, message: str, entry: ObjectEntry, advice: str = "", actions: Iterable[Action] = ()) -> None:
+        super().__init__(message, advice, actions)
         self.entry = entry
 
 
@@ -249,7 +249,7 @@ class Lookup:
                 return DeadLetterError(
                     f"{where} is a dead letter; its reason is the `error` that this shows:",
                     entry,
-                    advise(print_object(f"{self.ledger.store.url}/{entry.key}")),
+                    *advise(print_object(f"{self.ledger.store.url}/{entry.key}")),
                 )
         lost = [entry.key for entry in run.manifest.lost_objects if _has(entry, account, offset)]
         if lost:
