@@ -31,7 +31,6 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.values.documents import Value, unwritten
-from kafka_archiver.values.yaml_values import YamlValue
 
 _PART = re.compile(r"`([^`]+)`|([^.`]+)")
 # The columns of a record that have decoded fields.
@@ -80,7 +79,7 @@ Within = Annotated[str, AfterValidator(_field_path)]
 Paths = Annotated[tuple[Path, ...], Field(min_length=1)]
 
 
-class StepType(YamlValue):
+class StepType(Value):
     """A step: its settings, and what is true of it. Nothing else asks for its name.
 
     :cvar MAKER: `module:function`, which makes the `records.pipeline.transform.base.Transforming` of a step and the

@@ -11,7 +11,10 @@ from kafka_archiver.values.documents import Value
 
 
 class YamlValue(Value):
-    """A section of the YAML, or the options of a format, a layout or a step: `true` is no number."""
+    """A section of the YAML, or the options of a format or a layout: `true` is no number.
+
+    No part of a document: read strictly, a tuple whose value Python has looked at before is refused.
+    """
 
     @field_validator("*", mode="before")
     @classmethod
