@@ -588,7 +588,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
         (lambda p: p.update(marks=[{"number": 2, "as_of": p["as_of"], "high": [["orders", 0, 0, 12]]}]), "by `marks`"),
         (lambda p: p.update(unsure=None), "by `unsure_by`, hours before 2026-11-20 05:00"),
         (lambda p: p["unsure"].update(until="2026-11-20T02:00:00Z"), "by `unsure` those before 2026-11-20 02:00"),
-        (lambda p: p["unsure_by"][0].update(until="2026-11-20T02:00:00Z"), "hours before 2026-11-20 02:00"),
+        (lambda p: p["unsure_by"].pop(0), "hours before 2026-11-20 04:00"),
         (lambda p: p.update(unsure=None, unsure_by=[]), r"the log of orders\[0\] began at 2"),
     ],
     ids=["covered", "earlier", "planned", "lost", "as_of", "marks", "unsure", "until", "cause", "begun"],

@@ -100,7 +100,8 @@ class Progress(ArchiveDocument):
         unsure = self.unsure and self.unsure.until
         until = max((cause.until for cause in self.unsure_by), default=unsure)
         if unsure != until:
-            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` those before {unsure}"
+            others = f"those before {unsure}" if unsure else "none"
+            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` {others}"
         if not unsure and (judged := next((p for p in self.partitions if p.judged), None)):
             return f"by `unsure`, no hour may lack records, and the log of {judged.name} began at {judged.floor}"
         if self.as_of and (waiting := next((m for m in self.marks if m.as_of <= self.as_of), None)):

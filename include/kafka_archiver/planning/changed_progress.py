@@ -31,7 +31,7 @@ def refuse_changed_progress(last: Plan | None, settled: Progress, expected: Prog
     contradictions = [*_with_plan(last, expected), *_with_itself(settled, present)]
     if contradictions:
         raise IntegrityError(
-            f"the progress of archive {settled.archive} was changed: {contradictions[0]}",
+            f"the progress of archive {settled.archive} was changed: {contradictions[0]}.",
             *advise(repair(settled.archive), " computes it again"),
         )
 
