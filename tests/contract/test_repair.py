@@ -585,13 +585,15 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
         (lambda p: p["partitions"][0].update(covered=[[2, 9]]), r"run 20261120T\w+ has offset 9 of orders\[0\],"),
         (lambda p: p["partitions"][0].update(covered=[[2, 6], [8, 10]]), "run .* has offsets 6–7"),
         (lambda p: p.update(as_of="2099-01-01T00:00:00Z"), "by `as_of`, hours up to 2099-01-01"),
+        (lambda p: p.update(as_of="2026-11-20T05:00:00Z"), "and the last plan is of 2026-11-20 04:05:00"),
+        (lambda p: p["partitions"].append(p["partitions"][0]), "a partition is listed twice"),
         (lambda p: p.update(marks=[{"number": 2, "as_of": p["as_of"], "high": [["orders", 0, 0, 12]]}]), "by `marks`"),
         (lambda p: p.update(unsure=None), "by `unsure_by`, hours before 2026-11-20 05:00"),
         (lambda p: p["unsure"].update(until="2026-11-20T02:00:00Z"), "by `unsure` those before 2026-11-20 02:00"),
         (lambda p: p["unsure_by"].pop(0), "hours before 2026-11-20 04:00"),
         (lambda p: p.update(unsure=None, unsure_by=[]), r"the log of orders\[0\] began at 2"),
     ],
-    ids=["covered", "earlier", "planned", "lost", "as_of", "marks", "unsure", "until", "cause", "begun"],
+    ids=["end", "earlier", "planned", "lost", "as_of", "hour", "twice", "marks", "unsure", "until", "cause", "begun"],
 )
 def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
     change: Callable[[dict[str, Any]], None], said: str

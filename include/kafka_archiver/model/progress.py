@@ -97,6 +97,8 @@ class Progress(ArchiveDocument):
 
     def contradiction(self) -> str:
         """Return in what it contradicts itself, so that somebody has changed it; empty: in nothing."""
+        if len(self.by_name()) < len(self.partitions):
+            return "a partition is listed twice"
         unsure = self.unsure and self.unsure.until
         until = max((cause.until for cause in self.unsure_by), default=unsure)
         if unsure != until:

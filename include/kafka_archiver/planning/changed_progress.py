@@ -10,6 +10,7 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.messages.wording import offset_span
+from kafka_archiver.model.marks import mark_of
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
@@ -28,7 +29,7 @@ def refuse_changed_progress(last: Plan | None, settled: Progress, expected: Prog
     :param present: by the later clock.
     :raises IntegrityError: somebody changed the progress, or put an earlier one back in part.
     """
-    contradictions = [*_with_plan(last, expected), *_with_itself(settled, present)]
+    contradictions = [*_with_plan(last, settled, expected), *_with_itself(settled, present)]
     if contradictions:
         raise IntegrityError(
             f"the progress of archive {settled.archive} was changed: {contradictions[0]}.",
@@ -36,20 +37,32 @@ def refuse_changed_progress(last: Plan | None, settled: Progress, expected: Prog
         )
 
 
-def _with_plan(last: Plan | None, expected: Progress) -> Iterator[str]:
+def _with_plan(last: Plan | None, settled: Progress, expected: Progress) -> Iterator[str]:
     """Yield what a plan says otherwise. A further revision of a run says nothing of the present."""
+    if last is None or last.supersedes is not None:
+        return
     known = expected.by_name()
-    for part in last.partitions if last and last.supersedes is None else ():
+    for part in last.partitions:
         progress = known.get(part.name)
+        # Only a plan that moves the group says where the next run starts.
+        starts = part.end if last.moves_group or progress is None else progress.next
         stands = progress and (progress.topic_id, progress.generation, progress.next)
-        if last and last.moves_group and stands != (part.topic_id, part.generation, part.end):
+        if stands != (part.topic_id, part.generation, starts):
             yield (
-                f"by run {last.run}, the next one starts at {part.end} in generation {part.generation} of {part.name}, "
+                f"by run {last.run}, the next one starts at {starts} in generation {part.generation} of {part.name}, "
                 f"id {part.topic_id}; found "
                 + ("nothing" if stands is None else "{2} in generation {1}, id {0}".format(*stands))
             )
-        elif last and progress and progress.generation == part.generation:
+        elif progress:
             yield from _with_partition(last.run, part, progress)
+    # Plans of earlier releases know less of the clocks.
+    if last.hour_rules >= 4:
+        latest = (last.at_latest or last.planned_at) + _CLOCKS
+        if settled.as_of and settled.as_of > latest:
+            yield f"by `as_of`, hours up to {settled.as_of} are judged, and the last plan is of {last.planned_at}"
+        waiting = [mark for mark in settled.marks if mark.number == last.number]
+        if waiting and waiting != list(mark_of(last)):
+            yield f"by `marks`, run {last.run} saw other ends of the logs than by its plan"
 
 
 def _with_partition(run: str, part: PartitionPlan, progress: PartitionProgress) -> Iterator[str]:
