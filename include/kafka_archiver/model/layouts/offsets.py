@@ -7,6 +7,7 @@ from pydantic import Field
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 
 class TopicPartitionLayout:
@@ -20,7 +21,7 @@ class TopicPartitionLayout:
         return PathForm(parsed("{topic}/partition={partition}"), columns=("partition",))
 
 
-class OffsetsOptions(Value):
+class OffsetsOptions(YamlValue):
     """`offsets`: how many offsets each bucket has."""
 
     offsets: Annotated[int, Field(gt=0, le=10**15)]
