@@ -175,6 +175,29 @@ def test_so_may_a_replay_of_dead_letters(how: str) -> None:
         state.teardown()
 
 
+def test_a_replay_of_dead_letters_that_slept_ends_as_the_one_that_wrote_all_under_another_policy() -> None:
+    def attempt(state: Model, policies: str, *fates: tuple[str, int]) -> list[str]:
+        state.replay(0, None, policies, list(fates), True, bool(fates))
+        return list(state.calls)
+
+    def one_sleeps() -> Model:
+        """It has read the letters, and is about to ask if others have begun."""
+        state = lettered()
+        attempt(state, SKIP, ("freeze", asks_at))
+        return state
+
+    asked = [n for n, call in enumerate(attempt(lettered(), SKIP)) if call.endswith("+r1/intent.json nothing")]
+    asks_at = asked[-1]
+    calls = attempt(one_sleeps(), ALL_GOES)
+    written = next(n for n, call in enumerate(calls) if re.match(r"store create .*\+r1/manifest.json$", call))
+    state = one_sleeps()
+    attempt(state, ALL_GOES, ("freeze", written))
+    # It takes over, or ends with what the other one has written; then that one goes on.
+    state.wake(0, 5)
+    state.wake(len(state.frozen) - 1, 1 << 30)
+    state.teardown()
+
+
 @pytest.mark.parametrize(("begin", "other"), enumerate(["replay", "rebuild", "destroy", "scheduled"]))
 def test_a_replay_of_dead_letters_may_sleep_while_others_go_on(begin: int, other: str) -> None:
     # At each call two of the four happen.
