@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError
+from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.records.formats.shared.blocks import BlockEncoder
 from kafka_archiver.store.base import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
@@ -123,6 +123,26 @@ def test_an_index_that_is_missing_or_damaged_is_found_and_restored(
     repaired(lake)
     assert stored(lake) == before
     assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize("call", ["start_upload", "complete_upload"])
+def test_a_repair_that_slept_brings_back_no_index_of_a_replaced_run(
+    lake: Lake, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = lake.manifest(RUN).sidecars[0].key
+    lake.store.delete(key)
+    real = getattr(MemoryStore, call)
+
+    def asleep(store: MemoryStore, what: Any) -> Any:
+        monkeypatch.undo()
+        lake.rebuild(RUN)
+        return real(store, what)
+
+    monkeypatch.setattr(MemoryStore, call, asleep)
+    with pytest.raises((PermanentError, TransientError), match=r"has been replaced by another run|is gone"):
+        write_sidecars(lake.context, RUN, [key])
+    assert lake.stored() == sorted(o.key for o in lake.manifest(f"{RUN}+r1").stored)
+    assert list(lake.store.list_uploads("")) == []
 
 
 @pytest.mark.parametrize("completed", [0, 1, 2, 3])

@@ -102,6 +102,40 @@ def test_a_run_may_sleep_at_each_of_its_calls_while_others_go_on() -> None:
         state.teardown()
 
 
+SKIP = ALL_GOES.replace("dead_letter", "skip")
+
+
+def first_hour(state: Model, policies: str, *fates: tuple[str, int]) -> list[str]:
+    """Run the first hour; nobody retries an attempt with a fate. Returns the calls of the last attempt."""
+    state._go(state.interval(0), "scheduled", policies, fates, True, 0, give_up=bool(fates))
+    return list(state.calls)
+
+
+def test_an_attempt_under_another_policy_may_sleep_at_each_of_its_writes_while_the_next_one_finishes() -> None:
+    def begun() -> Model:
+        state = Model()
+        state.begin({**STORE, "content": "value"}, SOURCE, [1], "archive")
+        state.produce(0, [(0, 0, b"a", "good"), (0, HOUR, b"b", "bad")], None)
+        return state
+
+    def one_has_died() -> Model:
+        """All that it wrote is visible, and its intent does not say so yet."""
+        state = begun()
+        first_hour(state, ALL_GOES, ("kill", dies_at))
+        return state
+
+    dies_at = max(n for n, call in enumerate(first_hour(begun(), ALL_GOES)) if call.endswith("intent.json")) - 1
+    calls = first_hour(one_has_died(), SKIP)
+    deletes = [n for n, call in enumerate(calls) if call.startswith("store delete _dead_letter")]
+    assert len(deletes) == 1, "it removes what the one before wrote"
+    for at in [n for n, call in enumerate(calls) if WRITES.match(call) and abs(n - deletes[0]) < 9]:
+        state = one_has_died()
+        first_hour(state, SKIP, ("freeze", at))
+        first_hour(state, ALL_GOES)
+        state.wake(0, 1 << 30)
+        state.teardown()
+
+
 def settled() -> Model:
     state = archive()
     go(state)
@@ -139,6 +173,29 @@ def test_so_may_a_replay_of_dead_letters(how: str) -> None:
         state = lettered()
         replay(state, (how, at), mended=at % 2, again=at % 3 == 0)
         state.teardown()
+
+
+def test_a_replay_of_dead_letters_that_slept_ends_as_the_one_that_wrote_all_under_another_policy() -> None:
+    def attempt(state: Model, policies: str, *fates: tuple[str, int]) -> list[str]:
+        state.replay(0, None, policies, list(fates), True, bool(fates))
+        return list(state.calls)
+
+    def one_sleeps() -> Model:
+        """It has read the letters, and is about to ask if others have begun."""
+        state = lettered()
+        attempt(state, SKIP, ("freeze", asks_at))
+        return state
+
+    asked = [n for n, call in enumerate(attempt(lettered(), SKIP)) if call.endswith("+r1/intent.json nothing")]
+    asks_at = asked[-1]
+    calls = attempt(one_sleeps(), ALL_GOES)
+    written = next(n for n, call in enumerate(calls) if re.match(r"store create .*\+r1/manifest.json$", call))
+    state = one_sleeps()
+    attempt(state, ALL_GOES, ("freeze", written))
+    # It takes over, or ends with what the other one has written; then that one goes on.
+    state.wake(0, 5)
+    state.wake(len(state.frozen) - 1, 1 << 30)
+    state.teardown()
 
 
 @pytest.mark.parametrize(("begin", "other"), enumerate(["replay", "rebuild", "destroy", "scheduled"]))

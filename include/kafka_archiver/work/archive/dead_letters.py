@@ -19,6 +19,7 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.threads import refused
 from kafka_archiver.work.archive.engine import Engine, require_all_results
+from kafka_archiver.work.archive.finish import intended_manifest
 from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
 from kafka_archiver.work.archive.replay import replay
 from kafka_archiver.work.archive.set_aside import set_aside_of
@@ -56,7 +57,7 @@ def archive_dead_letters(plan: Plan, engine: Engine, policies: ReadPolicies, sto
         old = {a.place: a for a in before.chunks}
         accounts = [with_dead_letters(old[r.account.place], r.account) for r in results]
         intent = ledger.intent(plan.run)
-        if stored := ledger.manifest(plan.run):
+        if stored := ledger.manifest(plan.run) or intended_manifest(plan, intent.document, ledger):
             return replay(plan, stored, results, store, ledger)
         refuse_closed_intent(intent.document)
         accounts.sort(key=lambda a: a.place)

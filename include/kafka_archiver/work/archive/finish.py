@@ -19,7 +19,7 @@ from kafka_archiver.records.writer.result import ChunkResult
 from kafka_archiver.store import Store
 from kafka_archiver.values.gaps import beside, count, merged, unpack
 from kafka_archiver.values.ranges import Range, TopicPartition
-from kafka_archiver.work.archive.publish import publish, refuse_closed_intent
+from kafka_archiver.work.archive.publish import publish, refuse_closed_intent, remove_stale
 from kafka_archiver.work.archive.replay import matching_entry, replay
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def intended_manifest(plan: Plan, intent: Intent | None, ledger: Ledger) -> Mani
     if intent is None or not intent.done or plan.origin == "repair":
         return None
     log.info("run %s: attempt %d wrote all objects but no manifest: writing it now", plan.run, intent.attempt)
+    # It may have died before it removed these.
+    remove_stale(intent, ledger.store)
     before = ledger.sound_manifest(plan.supersedes or "") if plan.letters else None
     return ledger.create_manifest(manifest_of(plan, before, intent) if before else intent.manifest(plan))
 

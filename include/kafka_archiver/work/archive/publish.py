@@ -4,6 +4,7 @@ Write order: intent.json (whose uploads count, and which keys may appear), the o
 visible), manifest.json. A crash between any two leaves keys that the intent names, and the next attempt writes the same
 keys again. If Kafka compacts in between, two attempts at once may have different bytes. So an attempt first takes the
 intent from the attempt before, and aborts the uploads which that one has not completed; only then it completes its own.
+What only earlier attempts wrote is removed once the intent says that all is visible: no later attempt writes it then.
 """
 
 import logging
@@ -56,12 +57,17 @@ def publish(
         # From now on the attempt before cannot complete anything, whenever it wakes up.
         throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
     entries = [*kept, *complete(results, store)]
-    for key in sorted(stale):
-        log.info("removed %s: an earlier attempt wrote it; its records have another fate now", key)
-        store.delete(key)
     done = own.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
     take_intent(ledger, done, taken)
+    remove_stale(done, store)
     return done
+
+
+def remove_stale(done: Intent, store: Store) -> None:
+    """Remove what earlier attempts wrote and this one did not. Harmless however late: the manifest follows from it."""
+    for key in sorted(set(done.keys) - {entry.key for entry in done.objects}):
+        log.info("removed %s: an earlier attempt wrote it; its records have another fate now", key)
+        store.delete(key)
 
 
 def refuse_closed_intent(intent: Intent | None) -> None:

@@ -24,6 +24,7 @@ from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.checksum import crc32, spelt
 from kafka_archiver.values.columns import Int64s
+from kafka_archiver.work.archive.publish import refuse_closed_intent
 from kafka_archiver.work.archive.replay import retake_intent
 
 
@@ -36,15 +37,25 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
     plan, manifest = context.ledger.plan(run), context.ledger.sound_manifest(run)
     if plan is None or manifest is None:
         raise IntegrityError(f"run {run} has no plan or no manifest any more")
-    retake_intent(context.ledger, plan, manifest)
-    for entry in manifest.sidecars:
-        if entry.key in keys:
-            writer = context.ledger.writer_of(plan, entry.key)
-            key = context.ledger.open_key(writer.data_key) if writer.data_key else None
-            data = sidecar_bytes(context.store, writer, manifest, entry, key)
-            if data is None:
-                raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
-            _write_sidecar(context.store, plan, entry.key, data)
+    refuse_closed_intent(context.ledger.intent(run).document)
+    with closing(LateDirectory(None)) as directory, Sender(context.store, 1) as sender:
+        uploads = []
+        for entry in manifest.sidecars:
+            if entry.key in keys:
+                writer = context.ledger.writer_of(plan, entry.key)
+                key = context.ledger.open_key(writer.data_key) if writer.data_key else None
+                data = sidecar_bytes(context.store, writer, manifest, entry, key)
+                if data is None:
+                    raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
+                # As the run's attempts did: so a store whose ETags are MD5s gives the same ETag.
+                parts = PartStream(sender.new(entry.key), plan.settings.part_bytes, directory)
+                parts.put([data])
+                parts.finish()
+                uploads.append(parts.uploaded())
+        # Behind that, a run that replaces this one aborts these uploads before it removes objects.
+        retake_intent(context.ledger, plan, manifest)
+        for upload in uploads:
+            context.store.complete_upload(upload)
 
 
 def sidecar_bytes(
@@ -89,12 +100,3 @@ def _with_offsets(batches: Iterator[pa.RecordBatch], offsets: Int64s | None) -> 
             own = numbers(offsets[row : row + batch.num_rows])
             yield pa.RecordBatch.from_arrays([own, *batch.columns], ["offset", *batch.schema.names])
             row += batch.num_rows
-
-
-def _write_sidecar(store: Store, plan: Plan, key: str, data: bytes) -> None:
-    # As the run's attempts did: so a store whose ETags are MD5s gives the same ETag.
-    with closing(LateDirectory(None)) as directory, Sender(store, 1) as sender:
-        parts = PartStream(sender.new(key), plan.settings.part_bytes, directory)
-        parts.put([data])
-        parts.finish()
-        store.complete_upload(parts.uploaded())
