@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots, open_for_one_look, open_for_page
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.orchestration.page.consent import Effects, restore_effects
+from kafka_archiver.orchestration.page.consent import Consent, restore_question
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
@@ -129,9 +129,9 @@ class Details:
         """Return the restores of an archive."""
         return self._get((self._restores, archive))
 
-    def restore_effects(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Effects]:
+    def restore_question(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Consent]:
         """Return what a restore would do."""
-        key = (self._restore_effects, archive, json.dumps(conf, sort_keys=True))
+        key = (self._restore_question, archive, json.dumps(conf, sort_keys=True))
         return self._cache.get(key, QUESTION_PATIENCE) or Lookup()
 
     def plan(self, archive: str) -> Lookup[NextRun]:
@@ -209,8 +209,8 @@ class Details:
             last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
         )
 
-    def _restore_effects(self, archive: Archive, conf: str) -> Effects:
-        return restore_effects(open_for_page(archive), json.loads(conf))
+    def _restore_question(self, archive: Archive, conf: str) -> Consent:
+        return restore_question(open_for_page(archive), json.loads(conf))
 
     def _plan(self, archive: Archive) -> NextRun:
         context, moment = open_for_page(archive), datetime.now(UTC)

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from airflow.configuration import conf
-from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -54,6 +54,11 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         **values,
     }
     return HTMLResponse(environment().get_template(template).render(all_values), status)
+
+
+def redirect(request: Request, path: str) -> Response:
+    """Lead to another page of ours."""
+    return RedirectResponse(f"{base_path(request)}{path}", 303)
 
 
 def base_path(request: Request) -> str:
