@@ -26,7 +26,7 @@ from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies, parse_archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.actions import Action
-from kafka_archiver.messages.errors import PolicyError, TransientError
+from kafka_archiver.messages.errors import ConfigError, PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import problem
 from kafka_archiver.model.object_keys import audit_document
@@ -784,6 +784,15 @@ def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(p
     for wrong in (f"{run}+r7/plan", "x/plan", f"{run}/commit"):
         assert page.user("viewer").get(f"/archiver/archives/orders/runs/{wrong}").status_code in (404, 422)
     assert document_address("orders", None, "plan") == ""
+
+
+def test_a_wrong_connection_is_not_called_a_missing_run(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise ConfigError("there is no Airflow connection 'aws_default'")
+
+    monkeypatch.setattr(documents, "open_store", refuse)
+    answer = page.user("viewer").get(f"/archiver/archives/orders/runs/{hour(2).id}/plan")
+    assert (answer.status_code, "there is no Airflow connection" in answer.text) == (503, True)
 
 
 def test_an_hours_runs_link_to_the_dag_runs_that_worked_on_them(page: Page, session: Session) -> None:
