@@ -232,29 +232,13 @@ def _runs(number: int) -> str:
 
 
 def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
-    from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
-    from airflow.utils.session import create_session
-
-    from kafka_archiver.orchestration.backfill.internals import how_to_cancel
+    from kafka_archiver.orchestration.backfill.internals import create_backfill, how_to_cancel
     from kafka_archiver.orchestration.backfill.wait import settle, wait
-    from kafka_archiver.orchestration.metadata.database import retry_while_down, whole_transactions
+    from kafka_archiver.orchestration.metadata.database import retry_while_down
 
     retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)
     active = request.max_active_runs or outlook.max_active_runs
-    with create_session() as session:
-        latest = resolve_run_on_latest_version(None, request.dag_id, session, fallback=True)
-    with whole_transactions():
-        created = airflow._create_backfill(
-            dag_id=request.dag_id,
-            from_date=request.start,
-            to_date=request.end,
-            max_active_runs=active,
-            reverse=request.backwards,
-            dag_run_conf=request.conf,
-            triggering_user_name=getuser(),
-            reprocess_behavior=airflow.ReprocessBehavior(request.reprocess),
-            run_on_latest_version=latest,
-        )
+    created = create_backfill(request, airflow, active, getuser())
     say(f"Backfill {created.id} of {request.dag_id}: {_runs(len(outlook.chosen))}, at most {active} at a time.")
     try:
         counts = wait(created.id, say)
