@@ -10,7 +10,7 @@ from kafka_archiver.messages.advice import audit
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, totals
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
 RunState = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
@@ -38,11 +38,9 @@ class RunSummary(Value):
     replaced_by: str | None = None
 
 
-class PartitionAccount(Value):
+class PartitionAccount(PartitionValue):
     """The fates of the planned offsets of one partition; each offset is counted once."""
 
-    topic: str
-    partition: int
     archived: int
     filtered: int
     dead_lettered: int

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from kafka_archiver.model.layouts.registry import hours_by_path
 from kafka_archiver.model.object_keys import is_dead_letter, revision_in
 from kafka_archiver.model.plan import Choices, Chunk, Plan
-from kafka_archiver.values.documents import ArchiveDocument, Count, Size, UtcTime, Value, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, Count, PartitionValue, Size, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.values.ranges import Range
 
@@ -96,7 +96,7 @@ class Witness(Value):
     value: str | None
 
 
-class ChunkAccount(Value):
+class ChunkAccount(PartitionValue):
     """The account of every offset of one chunk; the five counts add up to its length.
 
     `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
@@ -107,8 +107,6 @@ class ChunkAccount(Value):
     `set_aside`: offset and reason of each record that was rejected unread, because no process survives it.
     """
 
-    topic: str
-    partition: int
     generation: int
     start: int
     end: int

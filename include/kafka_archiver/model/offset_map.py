@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlia
 from pydantic import AfterValidator, Field
 
 from kafka_archiver.model.restore import SourcePartition
-from kafka_archiver.values.documents import ArchiveDocument, Value
+from kafka_archiver.values.documents import ArchiveDocument, PartitionValue, Value
 from kafka_archiver.values.gaps import Bitmap, unpack
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -106,15 +106,13 @@ def _ascending(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     return pieces
 
 
-class LogMap(Value):
+class LogMap(PartitionValue):
     """The map from one log of the source to one partition of the target.
 
     `end`: the target offset behind the last record that the restore wrote to the partition, or at which it would have
     begun.
     """
 
-    topic: str
-    partition: Offset
     generation: Offset = 0
     target_topic: str
     target_partition: Offset

@@ -10,7 +10,7 @@ from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.object_keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
-from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, PartitionValue, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range, TopicPartition, overlaps
@@ -224,19 +224,12 @@ class TopicSchemas(Value):
         return tuple(dict.fromkeys(writer.written_as for writer in self.writers))
 
 
-class Chunk(Value):
+class Chunk(PartitionValue):
     """A slice of one partition's range: one Spark task, and one object for every hour its records fall in."""
 
-    topic: str
-    partition: int
     generation: int
     start: Offset
     end: Offset
-
-    @property
-    def name(self) -> TopicPartition:
-        """Its partition's name."""
-        return TopicPartition(self.topic, self.partition)
 
     @property
     def range(self) -> Range:
@@ -244,7 +237,7 @@ class Chunk(Value):
         return Range(self.start, self.end)
 
     def __str__(self) -> str:
-        return f"{self.topic}[{self.partition}] {self.range}"
+        return f"{self.name} {self.range}"
 
 
 class PartitionPlan(Value):

@@ -12,15 +12,13 @@ from pydantic import Field, model_validator
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.manifest import ChunkAccount
 from kafka_archiver.model.plan import Chunk
-from kafka_archiver.values.documents import ArchiveDocument, Value
+from kafka_archiver.values.documents import ArchiveDocument, PartitionValue
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
-class RecordAside(Value):
+class RecordAside(PartitionValue):
     """A record that ends the process that decodes or maps it, or takes too long or too much memory alone."""
 
-    topic: str
-    partition: int
     offset: int
     reason: str
 
@@ -30,7 +28,7 @@ class RecordAside(Value):
         return self.topic, self.partition, self.offset
 
     def __str__(self) -> str:
-        return f"{self.topic}[{self.partition}] offset {self.offset}: {self.reason}"
+        return f"{self.name} offset {self.offset}: {self.reason}"
 
 
 class FatalRecordsError(PermanentError):
@@ -42,11 +40,9 @@ class FatalRecordsError(PermanentError):
         super().__init__(f"{self.records[0]}{f'; and {further} more' if further else ''}")
 
 
-class OffsetsAside(Value):
+class OffsetsAside(PartitionValue):
     """Offsets that a person has given up by name, because no client can read them. `end` is exclusive."""
 
-    topic: str
-    partition: int
     start: Annotated[int, Field(ge=0)]
     end: int
 
@@ -55,11 +51,6 @@ class OffsetsAside(Value):
         if self.end <= self.start:
             raise ValueError(f"expected an end behind {self.start}, found {self.end}")
         return self
-
-    @property
-    def name(self) -> TopicPartition:
-        """The partition."""
-        return TopicPartition(self.topic, self.partition)
 
     @property
     def range(self) -> Range:
@@ -108,7 +99,7 @@ class SetAside(ArchiveDocument):
 
     def reasons(self, name: TopicPartition) -> Mapping[int, str]:
         """Return why, by offset, for the records of a partition."""
-        return {record.offset: record.reason for record in self.records if (record.topic, record.partition) == name}
+        return {record.offset: record.reason for record in self.records if record.name == name}
 
     def readable(self, chunks: Iterable[Chunk]) -> list[Chunk]:
         """Return the parts of chunks that are read."""

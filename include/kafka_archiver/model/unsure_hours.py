@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
-from kafka_archiver.values.documents import UtcTime, Value, unwritten
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange, count, unpack
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_after, hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
@@ -29,14 +29,12 @@ class UnprovableMarks(NamedTuple):
     number: int = 0
 
 
-class LeftOutOffsets(Value):
+class LeftOutOffsets(PartitionValue):
     """Offsets of a log. All of their records that Kafka had at planning have a time before `than`.
 
     `arrived`: they had arrived by then, and are filed by a time that Kafka's index does not know.
     """
 
-    topic: str
-    partition: int
     ranges: tuple[OffsetRange, ...]
     than: UtcTime
     arrived: bool = unwritten(False)
@@ -231,7 +229,7 @@ def _planned_at_latest(plan: Plan) -> datetime:
 
 def not_archived_any_more(plan: Plan, older: LeftOutOffsets) -> Loss:
     """Return what is left out of a topic that the plan does not archive, as a loss: it is of no hour to come."""
-    name = TopicPartition(older.topic, older.partition)
+    name = older.name
     reason = f"{name} is not archived any more since run {plan.run}, and the archive does not have all of it"
     return Loss(Unsure(until=hour_after_plan(plan), reason=reason))
 

@@ -177,10 +177,7 @@ class Details:
         progress = context.ledger.progress()
         runs = last_runs(context.ledger, SHOWN_RUNS)
         newest = max([run.number for run in runs], default=progress.settled if progress else 0)
-        past = {
-            TopicPartition(history.topic, history.partition): history
-            for history in histories(last_plans(context.ledger, newest, HISTORY_PLANS))
-        }
+        past = {history.name: history for history in histories(last_plans(context.ledger, newest, HISTORY_PLANS))}
         at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(moment))
         coverage = read_coverage(context, last, SHOWN_DAYS, self._heads, at_work)
         return detail._replace(coverage=coverage, runs=runs, histories=past)

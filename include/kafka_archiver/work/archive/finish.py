@@ -162,7 +162,7 @@ def _prove_absence(
     policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
     """Count missing offsets outside of the present log as lost: absence is proved only for those inside."""
-    log = logs[TopicPartition(account.topic, account.partition)]
+    log = logs[account.name]
     proven = account.losing(log)
     if proven is not account and policies.lost_offsets != "record_loss":
         how = advise(
