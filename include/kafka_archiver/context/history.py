@@ -74,7 +74,7 @@ class RunDetails(Value):
         """The account of each partition, sorted; empty until the run is written."""
         chunks: dict[TopicPartition, list[ChunkAccount]] = {}
         for chunk in self.manifest.chunks if self.manifest else ():
-            chunks.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
+            chunks.setdefault(chunk.name, []).append(chunk)
         return [PartitionAccount.of(name, chunks[name]) for name in sorted(chunks)]
 
 

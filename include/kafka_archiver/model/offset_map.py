@@ -9,8 +9,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
+from kafka_archiver.model.plan import Offset
 from kafka_archiver.model.restore import SourcePartition
 from kafka_archiver.values.documents import ArchiveDocument, PartitionValue, Value
 from kafka_archiver.values.gaps import Bitmap, unpack
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Offsets: TypeAlias = npt.NDArray[np.int64]
     Runs: TypeAlias = npt.NDArray[np.int64]
-
-Offset = Annotated[int, Field(ge=0)]
 
 
 class Run(NamedTuple):

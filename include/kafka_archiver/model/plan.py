@@ -282,6 +282,11 @@ class PartitionPlan(Value):
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
+    def chunk(self, offsets: Range) -> Chunk:
+        """Return the chunk of these offsets."""
+        start, end = offsets
+        return Chunk(topic=self.topic, partition=self.partition, generation=self.generation, start=start, end=end)
+
     def again(self) -> Self:
         """The same offsets for a further revision of the run. It proves no hour: the first plan has what was seen."""
         changes = {
@@ -429,7 +434,7 @@ class Plan(ArchiveDocument):
         for partition in self.partitions:
             for whole in partition.offset_ranges:
                 for part in whole.split(self.settings.chunk_records):
-                    yield _chunk(partition, part)
+                    yield partition.chunk(part)
 
     def chunk_of(self, name: TopicPartition, offset: int) -> Chunk | None:
         """The chunk with an offset; None when the plan does not have the offset."""
@@ -440,7 +445,7 @@ class Plan(ArchiveDocument):
                     if offset in whole:
                         length = self.settings.chunk_records
                         start = whole.start + (offset - whole.start) // length * length
-                        return _chunk(partition, Range(start, min(start + length, whole.end)))
+                        return partition.chunk(Range(start, min(start + length, whole.end)))
         return None
 
     def letters_of(self, chunk: Chunk) -> tuple[DeadLetters, ...]:
@@ -460,20 +465,10 @@ class Plan(ArchiveDocument):
         """The ranges that were gone before planning, as chunks: accounted for, but never read."""
         for partition in self.partitions:
             for gone in partition.lost:
-                yield _chunk(partition, Range(*gone))
+                yield partition.chunk(Range(*gone))
 
 
 def _start(key: str) -> tuple[TopicPartition, int] | None:
     """The partition and the first offset of the chunk in an object's name."""
     place = split_object_key(key)
     return (TopicPartition(place.topic, place.partition), place.start) if place else None
-
-
-def _chunk(partition: PartitionPlan, part: Range) -> Chunk:
-    return Chunk(
-        topic=partition.topic,
-        partition=partition.partition,
-        generation=partition.generation,
-        start=part.start,
-        end=part.end,
-    )

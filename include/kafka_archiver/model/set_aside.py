@@ -92,7 +92,7 @@ class SetAside(ArchiveDocument):
             OffsetsAside(topic=unread.topic, partition=unread.partition, start=lost.start, end=lost.end)
             for unread in self.unread
             for account in accounts
-            if account.chunk.name == unread.name
+            if account.name == unread.name
             for lost in account.lost_in(unread.range)
         )
         return self.model_copy(update={"records": (), "unread": unread}).with_records(records)
@@ -115,7 +115,7 @@ class SetAside(ArchiveDocument):
     def losing(self, account: ChunkAccount) -> ChunkAccount:
         """Return the account of a chunk with the offsets that nobody reads as lost ones."""
         for unread in self.unread:
-            if unread.name == account.chunk.name:
+            if unread.name == account.name:
                 account = account.giving_up(unread.range)
         return account
 

@@ -64,7 +64,7 @@ def _lost(plan: Plan, manifest: Manifest | None) -> list[LostOffsets]:
         ranges = {partition.name: [Range(*pair) for pair in partition.lost] for partition in plan.partitions}
     for account in manifest.chunks if manifest else ():
         rows = unpack(account.start, account.end, account.lost_ranges).tolist()
-        ranges.setdefault(account.chunk.name, []).extend(Range(*row) for row in rows)
+        ranges.setdefault(account.name, []).extend(Range(*row) for row in rows)
     return [
         LostOffsets(*name, sum(each.size for each in merged), _spans(merged))
         for name, partition_ranges in sorted(ranges.items())

@@ -94,7 +94,7 @@ def _complete_before(
     stored_entries = [stored_entry for entry in entries if (stored_entry := matching_entry(entry, store))]
     if len(stored_entries) < len(entries):
         return None
-    log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account.chunk)
+    log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account)
     return earlier, tuple(stored_entries)
 
 
@@ -154,7 +154,7 @@ def _absent_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, R
     for account in accounts:
         if account.absent:
             rows = unpack(account.start, account.end, account.absent_ranges)
-            absent.setdefault(account.chunk.name, []).append(rows)
+            absent.setdefault(account.name, []).append(rows)
     return {name: merged(*parts) for name, parts in absent.items()}
 
 
@@ -171,7 +171,7 @@ def _prove_absence(
             " (policies.lost_offsets: fail)",
         )
         raise PolicyError(
-            f"{proven.lost - account.lost} offsets of {account.chunk} were missing when read, and Kafka has only "
+            f"{proven.lost - account.lost} offsets of {account} were missing when read, and Kafka has only "
             f"{log} of that log now: they may have held records.",
             advice=how.text,
             actions=how.actions,

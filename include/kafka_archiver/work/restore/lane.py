@@ -182,7 +182,7 @@ class Lane:
         ]
         for account in sorted(accounts, key=lambda account: account.start):
             if account.lost and "lost" not in self.allowed:
-                raise refusal("lost", account.lost, str(account.chunk))
+                raise refusal("lost", account.lost, str(account))
             reading.lost[source.partition] += account.lost
             yield from self._of_chunk(source, written, account, selection, reading)
 
