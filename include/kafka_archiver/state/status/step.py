@@ -37,18 +37,10 @@ class PartitionStatus(PartitionValue):
 
 
 class ArchiveStatus(Value):
-    """One archive: its partitions, its last commit, the end of its closed hours, its unfinished runs.
+    """One archive. `troubles`: what is wrong, problems first. `accepted`: what a person has accepted of it."""
 
-    `lost`: the number of all offsets ever lost. `troubles`: what is wrong, problems first. `accepted`: what a
-    person has accepted of it.
-    """
-
-    archive: str
     partitions: tuple[PartitionStatus, ...]
     last_commit: Commit | None
-    closed_until: UtcTime | None
-    unfinished: tuple[str, ...]
-    lost: int = 0
     troubles: tuple[Finding, ...] = ()
     accepted: tuple[Finding, ...] = ()
 
@@ -93,12 +85,8 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
 
     standing = condition(context, observed, facts)
     return ArchiveStatus(
-        archive=context.archive.archive,
         partitions=tuple(map(look, observed.partitions)),
         last_commit=last_commit(context.ledger, line),
-        closed_until=line.settled.closed_until,
-        unfinished=tuple(plan.run for plan in line.unfinished),
-        lost=line.settled.lost,
         troubles=standing.open,
         accepted=standing.accepted,
     )
