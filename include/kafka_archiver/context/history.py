@@ -54,7 +54,6 @@ class PartitionAccount(PartitionValue):
 
     @property
     def offsets(self) -> int:
-        """The number of all offsets."""
         return sum(getattr(self, fate) for fate in FATES)
 
 

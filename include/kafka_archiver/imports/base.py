@@ -105,7 +105,6 @@ class Keys(Remarks):
         return None if number is None else min(number, most)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return True if a key is true."""
         return self.get(key, str(default)).lower() == "true"
 
     def starting(self, *prefixes: str) -> list[str]:

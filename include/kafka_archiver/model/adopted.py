@@ -129,7 +129,6 @@ class Adoption(ArchiveDocument):
     partitions: tuple[AdoptedPartition, ...]
 
     def partition(self, topic: str, partition: int) -> AdoptedPartition | None:
-        """Return the account of a partition."""
         return next((p for p in self.partitions if (p.topic, p.partition) == (topic, partition)), None)
 
     @property

@@ -75,11 +75,9 @@ class ObjectEntry(Value):
 
     @property
     def place(self) -> ChunkPlace:
-        """The place of its chunk."""
         return self.topic, self.partition, self.chunk_start
 
     def rows_in(self, hour: int | None) -> int:
-        """Return the number of its rows of an hour."""
         if self.rows_by_hour and self.rows:
             return dict(self.rows_by_hour).get(hour, 0)
         return self.rows if hour in self.hours else 0
@@ -189,7 +187,6 @@ class ChunkAccount(Chunk):
 
     @property
     def place(self) -> ChunkPlace:
-        """The place of its chunk."""
         return self.topic, self.partition, self.start
 
     @property

@@ -34,7 +34,6 @@ class Run(NamedTuple):
 
     @classmethod
     def of_row(cls, row: "Offsets") -> Self:
-        """Return the run of a row of `Runs`."""
         return cls(*row.tolist())
 
 
@@ -120,12 +119,10 @@ class LogMap(PartitionValue):
 
     @property
     def source(self) -> SourcePartition:
-        """The log of the source."""
         return SourcePartition(topic=self.topic, partition=self.partition, generation=self.generation)
 
     @property
     def target(self) -> TopicPartition:
-        """The partition of the target."""
         return TopicPartition(self.target_topic, self.target_partition)
 
     @property

@@ -18,7 +18,6 @@ class Span(NamedTuple):
 
     @property
     def range(self) -> Range:
-        """Its offsets."""
         return Range(self.start, self.end)
 
 

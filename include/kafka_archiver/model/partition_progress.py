@@ -39,7 +39,6 @@ class PartitionProgress(Value):
 
     @property
     def name(self) -> TopicPartition:
-        """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
     @property

@@ -233,7 +233,6 @@ class Chunk(PartitionValue):
 
     @property
     def range(self) -> Range:
-        """Its offsets."""
         return Range(self.start, self.end)
 
     def __str__(self) -> str:
@@ -279,11 +278,9 @@ class PartitionPlan(Value):
 
     @property
     def name(self) -> TopicPartition:
-        """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
     def chunk(self, offsets: Range) -> Chunk:
-        """Return the chunk of these offsets."""
         start, end = offsets
         return Chunk(topic=self.topic, partition=self.partition, generation=self.generation, start=start, end=end)
 
@@ -303,7 +300,6 @@ class PartitionPlan(Value):
 
     @property
     def offset_ranges(self) -> tuple[Range, ...]:
-        """Its ranges as ranges."""
         return tuple(Range(*r) for r in self.ranges)
 
     @property
@@ -449,7 +445,6 @@ class Plan(ArchiveDocument):
         return None
 
     def letters_of(self, chunk: Chunk) -> tuple[DeadLetters, ...]:
-        """The objects with the dead letters of a chunk."""
         return tuple(item for item in self.letters if _start(item.key) == (chunk.name, chunk.start))
 
     def chunks_of_letters(self) -> list[Chunk]:

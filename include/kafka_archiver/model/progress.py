@@ -71,7 +71,6 @@ class Progress(ArchiveDocument):
         return {p.name: p for p in self.partitions}
 
     def partition(self, name: TopicPartition) -> PartitionProgress | None:
-        """Return the progress of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
 
     @property

@@ -195,7 +195,6 @@ class RestorePage(ArchiveDocument):
 
     @property
     def entry(self) -> PageEntry:
-        """Its entry in the plan."""
         return PageEntry(digest=self.digest, first=self.slices[0][0], end=self.slices[-1][1])
 
 

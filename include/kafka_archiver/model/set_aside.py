@@ -24,7 +24,6 @@ class RecordAside(PartitionValue):
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Where it is."""
         return self.topic, self.partition, self.offset
 
     def __str__(self) -> str:
@@ -54,7 +53,6 @@ class OffsetsAside(PartitionValue):
 
     @property
     def range(self) -> Range:
-        """The offsets."""
         return Range(self.start, self.end)
 
 

@@ -65,7 +65,6 @@ class PartitionValue(Value):
 
     @property
     def name(self) -> TopicPartition:
-        """The partition."""
         return TopicPartition(self.topic, self.partition)
 
 

@@ -115,7 +115,6 @@ class IncidentReporter:
             self._note(kind, None)
 
     def open(self, kind: Kind) -> Incident | None:
-        """Return the open incident of this kind."""
         return self._incidents.read(self._name).get(kind)
 
     def resend(self, kind: Kind) -> None:

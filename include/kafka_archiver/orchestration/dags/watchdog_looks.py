@@ -65,7 +65,6 @@ class Memory:
         return cls(dict(stored.get("archives", {})), list(stored.get("files", ())))
 
     def write(self) -> None:
-        """Keep it."""
         description = f"Memory of the DAG {WATCHDOG}: the known archives, and the receivers of their alerts."
         Variable.set(VARIABLE, asdict(self), description=description, serialize_json=True)
 

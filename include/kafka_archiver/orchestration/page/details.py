@@ -126,7 +126,6 @@ class Details:
         return self._get((self._run, archive, run))
 
     def restores(self, archive: str) -> Lookup[RestoresDetail]:
-        """Return the restores of an archive."""
         return self._get((self._restores, archive))
 
     def restore_question(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Consent]:

@@ -103,7 +103,6 @@ class Tally:
 
     @property
     def progress(self) -> RestoreProgress:
-        """The progress so far."""
         return RestoreProgress(
             plan=self.plan,
             source=self.place.source,

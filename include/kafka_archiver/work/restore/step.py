@@ -71,7 +71,6 @@ class PartitionWork:
         return checked_frames(self.lane(group[0]), stop)
 
     def write(self, group: Group, stop: Stop) -> list[RestoreProgress]:
-        """Write target partitions."""
         lanes, target = list(map(self.lane, group)), KafkaTarget(self.endpoints.kafka)
         pace = Pace.share(lanes[0].plan.limits, self.writers)
         writers = [PartitionWriter(target, lane, pace, stop) for lane in lanes]
