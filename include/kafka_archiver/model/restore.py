@@ -62,6 +62,10 @@ class RestoreSelection(Value):
     headers: tuple[SelectedHeader, ...] = ()
     dead_letters: DeadLetterChoice = "with"
 
+    def takes(self, name: TopicPartition) -> bool:
+        """Return True if it takes records of a partition."""
+        return name.topic in self.topics and (not self.partitions or name.partition in self.partitions)
+
     @property
     def by_content(self) -> bool:
         """Return True if only a record itself tells if it is taken: its count is not in the manifests."""
