@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 from airflow.sdk import Connection
 
 from kafka_archiver.config import Archive
+from kafka_archiver.config.properties import property_text
 from kafka_archiver.kafka.java_properties import java_properties
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets
 
 # Properties that the archiver sets itself, or that other clients use: consumers and producers may share a connection.
 _NOT_OURS = re.compile(
@@ -63,7 +64,7 @@ def kafka_properties(settings: Mapping[str, Any], where: str) -> dict[str, str]:
             f"{where} has `oauth_cb`, a Python function, which cannot be handed to the Spark job; expected "
             "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
         )
-    properties = {name: text(value) for name, value in settings.items() if not _NOT_OURS.fullmatch(name)}
+    properties = {name: property_text(value) for name, value in settings.items() if not _NOT_OURS.fullmatch(name)}
     brokers = properties.get("bootstrap.servers")
     if not brokers or "@" in brokers:
         fault = "a user or a password in" if brokers else "no"
@@ -82,7 +83,7 @@ def registry_endpoint(archive: Archive) -> dict[str, str] | None:
     if source is None:
         return None
     if not isinstance(source, str):
-        properties = {name: text(value) for name, value in source.items()}
+        properties = {name: property_text(value) for name, value in source.items()}
     else:
         reference = NamedConnection(source, "source.registry", ("http",))
         properties = _registry(find_connection(reference), str(reference))
@@ -108,4 +109,4 @@ def _registry(connection: Connection, where: str) -> dict[str, str]:
     properties = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
     if connection.login or connection.password:
         properties["basic.auth.user.info"] = f"{connection.login or ''}:{connection.password or ''}"
-    return {**properties, **{name: text(value) for name, value in connection.extra_dejson.items()}}
+    return {**properties, **{name: property_text(value) for name, value in connection.extra_dejson.items()}}

@@ -297,5 +297,5 @@ def has_headers(headers: list[dict[str, str | bytes | None]], asked: tuple[Selec
 
 
 def offsets_of(batch: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Return the source offsets of a batch of a lane."""
+    """Return the offsets of records: of a lane's, those in the source."""
     return column(batch, "offset")
