@@ -441,6 +441,16 @@ def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: 
     assert "Another backfill of archive_orders is not finished" in again.text
 
 
+def test_a_backfill_notices_another_airflow(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.models import backfill
+
+    monkeypatch.setattr(backfill, "_create_backfill", lambda dag_id: None)
+    answer = do(page.user("user"), "backfill", {"first": "2026-11-20T02:00", "last": "2026-11-20T04:00"})
+    assert "does not support Airflow" in answer.text
+    assert "airflow backfill create --dag-id archive_orders" in answer.text
+    assert _runs(session) == []
+
+
 def _runs(session: Session) -> list[Any]:
     from airflow.models import DagRun
     from sqlalchemy import select
