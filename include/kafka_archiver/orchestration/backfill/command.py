@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.terminal.stdout import for_data_alone, say
 
 if TYPE_CHECKING:
     from kafka_archiver.orchestration.backfill.outlook import Outlook
-    from kafka_archiver.orchestration.backfill.request import Request
+    from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
 
 DESCRIPTION = """\
 Run a DAG for the data intervals of a range of dates, and wait until all of these runs have finished.
@@ -161,12 +161,12 @@ def backfill(args: Namespace) -> None:
     """Create the runs and follow them; with --dry-run, list them."""
     from airflow.sdk.exceptions import AirflowException
 
-    from kafka_archiver.orchestration.backfill.internals import airflow_backfill, explain_refusal
     from kafka_archiver.orchestration.backfill.outlook import find_outlook
-    from kafka_archiver.orchestration.backfill.request import Request
+    from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
+    from kafka_archiver.orchestration.metadata.backfills import airflow_backfill, explain_refusal
     from kafka_archiver.orchestration.metadata.database import retry_while_down
 
-    request = Request.of(args)
+    request = BackfillRequest.of(args)
     airflow = airflow_backfill(request)
     try:
         outlook = retry_while_down(lambda: find_outlook(request, airflow), _DATABASE_SECONDS)
@@ -207,7 +207,7 @@ def _counts(states: Counter[str]) -> str:
     return ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
 
 
-def _require_active(request: Request, outlook: Outlook) -> None:
+def _require_active(request: BackfillRequest, outlook: Outlook) -> None:
     if outlook.stale:
         raise ConfigError(f"DAG {request.dag_id} is no longer in the DAG files; its runs would stay queued.")
     if outlook.paused:
@@ -217,7 +217,7 @@ def _require_active(request: Request, outlook: Outlook) -> None:
         )
 
 
-def _require_consent(request: Request, outlook: Outlook, yes: bool) -> None:
+def _require_consent(request: BackfillRequest, outlook: Outlook, yes: bool) -> None:
     """Ask for consent before finished runs run again."""
     again = sum(row.state is not None for row in outlook.chosen)
     if yes or request.reprocess != "completed" or not again:
@@ -231,9 +231,9 @@ def _runs(number: int) -> str:
     return f"{number} run" if number == 1 else f"{number} runs"
 
 
-def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
-    from kafka_archiver.orchestration.backfill.internals import create_backfill, how_to_cancel
+def _run(request: BackfillRequest, outlook: Outlook, airflow: ModuleType) -> None:
     from kafka_archiver.orchestration.backfill.wait import settle, wait
+    from kafka_archiver.orchestration.metadata.backfills import create_backfill, how_to_cancel
     from kafka_archiver.orchestration.metadata.database import retry_while_down
 
     retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)

@@ -12,8 +12,8 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.messages.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.backfill.internals import airflow_backfill, create_backfill
-from kafka_archiver.orchestration.backfill.request import Request
+from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
+from kafka_archiver.orchestration.metadata.backfills import airflow_backfill, create_backfill
 from kafka_archiver.orchestration.metadata.database import reason_of_silence, whole_transactions
 from kafka_archiver.orchestration.metadata.start import active_dag, require_active
 
@@ -43,7 +43,7 @@ def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, us
     :raises ConfigError: Airflow refuses it: nothing to run, another one at work, or the DAG is paused.
     """
     require_active(dag)
-    request = Request(dag, first, last, reprocess, backwards=False, conf=None, max_active_runs=1)
+    request = BackfillRequest(dag, first, last, reprocess, backwards=False, conf=None, max_active_runs=1)
     airflow = airflow_backfill(request)
     try:
         backfill = create_backfill(request, airflow, 1, user)

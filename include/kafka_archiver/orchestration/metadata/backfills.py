@@ -13,8 +13,8 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.orchestration.backfill.request import Request
 from kafka_archiver.orchestration.dag_run.addresses import base_url
+from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
 from kafka_archiver.orchestration.metadata.database import whole_transactions
 
 _PARAMETERS = {
@@ -28,7 +28,7 @@ _PARAMETERS = {
 _CLASSES = ("AlreadyRunningBackfill", "Backfill", "BackfillDagRun", "NoBackfillRunsToCreate", "ReprocessBehavior")
 
 
-def airflow_backfill(request: Request) -> ModuleType:
+def airflow_backfill(request: BackfillRequest) -> ModuleType:
     """Return the module, after checking the names and parameters that we use.
 
     :raises PermanentError: this Airflow has changed them; the message has the supported command for the request.
@@ -49,7 +49,7 @@ def airflow_backfill(request: Request) -> ModuleType:
     return backfill
 
 
-def create_backfill(request: Request, airflow: ModuleType, active: int, user: str) -> Any:
+def create_backfill(request: BackfillRequest, airflow: ModuleType, active: int, user: str) -> Any:
     """Create the runs, as an Airflow user. Returns Airflow's backfill.
 
     :param active: the most of the runs that may be active at once.
@@ -76,7 +76,7 @@ _HINTS = {
 }
 
 
-def explain_refusal(request: Request, error: Exception, airflow: ModuleType) -> PermanentError:
+def explain_refusal(request: BackfillRequest, error: Exception, airflow: ModuleType) -> PermanentError:
     """Return the error to raise in place of Airflow's."""
     if not isinstance(error, airflow.AlreadyRunningBackfill):
         return ConfigError(f"{error}{_HINTS.get(type(error).__name__, '')}")
