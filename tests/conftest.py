@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Each test draws the same examples in every run, by a seed of its name. `make attack` searches with new seeds. A busy
 # machine is no fault of the code. Where CI is set, Hypothesis derandomizes whatever does not say otherwise.
-settings.register_profile("suite", derandomize=True, deadline=None)
+settings.register_profile("suite", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile(
     "attack",
     derandomize=False,

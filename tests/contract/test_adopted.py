@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.inspection import audit
 from kafka_archiver.config import Archive
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.messages.errors import ColdObjectError, ConfigError, IntegrityError, PolicyError
 from kafka_archiver.model.adopted import Adoption, Tool
 from kafka_archiver.model.object_keys import adoption_document
 from kafka_archiver.model.restore import RestoreOptions, RestorePlan, RestoreSelection
@@ -124,8 +124,9 @@ def test_files_of_confluent_that_follow_each_other_without_room_have_offsets(for
     assert [row["offset"] for row in found_at(ledger, 38, count=5)] == [38, 39, 40, 41, 42]
     with pytest.raises(
         ConfigError, match=r"orders\[0\] offset 62 is unproven: if the archive has its record, it is in "
-    ):
+    ) as unproven:
         found_at(ledger, 62)
+    assert [action.command.split("://")[0] for action in unproven.value.actions] == ["airflow archive print memory"]
     with pytest.raises(
         ConfigError, match="nobody knows the offsets of its 9 rows: they are at the offset 61 and somew"
     ):
@@ -412,6 +413,24 @@ def test_the_audit_finds_what_changed_since_and_says_that_nothing_is_proved() ->
     assert report_of(store, True).verdict == "clean"
     store.delete(f"_ledger/old/adopted/objects/orders+0/{0:06d}.json")
     assert {f.kind for f in report_of(store, False).damage} == {"unreadable"}
+
+
+def test_a_deep_audit_reads_on_behind_a_cold_object_of_another_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = [confluent("json", sent(range(n * 3, n * 3 + 3))) for n in range(3)]
+    store, keys = store_of(*objects), [key for key, _ in objects]
+    adopted(store, "confluent")
+    real = MemoryStore.read
+
+    def read(self: MemoryStore, key: str, start: int, length: int) -> bytes | None:
+        if key == keys[0]:
+            raise ColdObjectError(f"{key} must be restored")
+        return real(self, key, start, length)
+
+    monkeypatch.setattr(MemoryStore, "read", read)
+    store.put(keys[1], (store.get(keys[1]) or b"").replace(b"record", b"recorD"))
+    report = report_of(store, True)
+    kinds = {(f.kind, f.subject) for f in report.findings if f.kind != "unproven"}
+    assert (kinds, report.counts.read) == ({("content-cold", keys[0]), ("content-wrong", keys[1])}, 2)
 
 
 def test_every_store_lists_and_keeps_them_alike(store: Store) -> None:

@@ -240,7 +240,7 @@ def test_a_dead_letter_is_named_with_its_object() -> None:
     lake.odd[P0, 4] = {**lake.odd[P0, 4], "value": b"no json"}
     lake.run(0)
     with pytest.raises(
-        ConfigError, match=r"is a dead letter; .* airflow archive print memory://\S+/_dead_letter/orders/"
+        ConfigError, match=r"is a dead letter; .* `airflow archive print memory://\S+/_dead_letter/orders/"
     ):
         records(lake, 4)
     assert records(lake, 5)[0]["offset"] == 5
@@ -255,8 +255,10 @@ def test_a_filtered_record_and_a_value_without_its_offset_are_said() -> None:
         records(lake, 4)
     values = new_lake(content="value")
     values.run(0)
-    with pytest.raises(ConfigError, match="values without their offsets"):
+    with pytest.raises(ConfigError, match="values without their offsets") as untold:
         records(values, 4)
+    [command] = (action.command for action in untold.value.actions)
+    assert command.removeprefix(f"airflow archive print {values.store.url}/") in values.stored()
     # That there is none needs no object.
     with pytest.raises(ConfigError, match="Kafka had no record there"):
         records(values, min(ABSENT))

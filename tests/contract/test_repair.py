@@ -577,6 +577,49 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
     assert lake.manifest(hour(7).id).account["archived"] == 2
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: p["partitions"][0].update(covered=[[2, 11]]), r"orders\[0\] ended at 10 when .* up to 11"),
+        (lambda p: p["partitions"][0].update(earlier=[[10, 11]]), "found offsets up to 11"),
+        (lambda p: p["partitions"][0].update(covered=[[2, 9]]), r"run 20261120T\w+ has offset 9 of orders\[0\],"),
+        (lambda p: p["partitions"][0].update(covered=[[2, 6], [8, 10]]), "run .* has offsets 6–7"),
+        (lambda p: p.update(as_of="2099-01-01T00:00:00Z"), "by `as_of`, hours up to 2099-01-01"),
+        (lambda p: p.update(as_of="2026-11-20T05:00:00Z"), "and the last plan is of 2026-11-20 04:05:00"),
+        (lambda p: p["partitions"].append(p["partitions"][0]), "a partition is listed twice"),
+        (lambda p: p.update(marks=[{"number": 2, "as_of": p["as_of"], "high": [["orders", 0, 0, 12]]}]), "by `marks`"),
+        (lambda p: p.update(unsure=None), "by `unsure_by`, hours before 2026-11-20 05:00"),
+        (lambda p: p["unsure"].update(until="2026-11-20T02:00:00Z"), "by `unsure` those before 2026-11-20 02:00"),
+        (lambda p: p["unsure_by"].pop(0), "hours before 2026-11-20 04:00"),
+        (lambda p: p.update(unsure=None, unsure_by=[]), r"the log of orders\[0\] began at 2"),
+    ],
+    ids=["end", "earlier", "planned", "lost", "as_of", "hour", "twice", "marks", "unsure", "until", "cause", "begun"],
+)
+def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
+    change: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    """A run would leave out what no run has, or a backfill take again what one has; or hours would be complete that are
+    not.
+    """
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(2, 6)}, policies={"lost_offsets": "record_loss"})
+    lake.run(2)
+    lake.logs[P0] = Range(8, 10)
+    lake.run(3)
+    key = progress_document(lake.name)
+    before = lake.store.get(key) or b""
+    document = json.loads(before)
+    change(document)
+    lake.store.put(key, json.dumps(document).encode())
+    lake.logs[P0] = Range(8, 12)
+    for origin in ("scheduled", "backfill"):
+        with pytest.raises(IntegrityError, match=said):
+            lake.run(7, origin)
+    assert repaired(lake).to_derive == (key,)
+    assert lake.store.get(key) == before
+    lake.run(7)
+    assert lake.manifest(hour(7).id).account["archived"] == 2
+
+
 @pytest.mark.parametrize("back", [1, 2, 3])
 def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
     lake = lake_of_six()

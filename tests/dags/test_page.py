@@ -25,8 +25,9 @@ from sqlalchemy import select
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Policies, parse_archive
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.messages.actions import Action
-from kafka_archiver.messages.errors import ConfigError, PolicyError, TransientError
+from kafka_archiver.messages.actions import Action, advise
+from kafka_archiver.messages.advice import print_object
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, PolicyError, TransientError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.findings import problem
 from kafka_archiver.model.object_keys import audit_document
@@ -1007,6 +1008,27 @@ def test_a_dead_letter_looked_up_by_its_offset_is_shown_with_its_reason(
     context.store.delete(letter.key)
     gone = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
     assert (gone.status_code, "orders[0] offset 1 is a dead letter" in gone.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("failure", "offered"),
+    [
+        (ConfigError("nobody can tell it.", *advise(print_object("s3://a/b"))), "airflow archive print s3://a/b"),
+        (ConfigError("orders[0] offset 1 is not archived: Kafka had no record there"), ""),
+        (TransientError("the store does not answer"), "airflow archive get orders orders+0@1 --count 5"),
+    ],
+)
+def test_a_record_that_is_not_shown_has_the_command_that_helps_or_none(
+    page: Page, monkeypatch: pytest.MonkeyPatch, failure: ArchiverError, offered: str
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise failure
+
+    monkeypatch.setattr("kafka_archiver.reader.lookup.Lookup.located", fails)
+    answer = page.user("user").get("/archiver/archives/orders/records?at=orders%2B0%401")
+    assert (answer.status_code, failure.message in answer.text) == (400, True)
+    commands = re.findall(r'<div class="command"><code>(.*?)</code>', answer.text)
+    assert commands == ([offered] if offered else [])
 
 
 @pytest.mark.parametrize("policy", ["recreated_topic", "moved_group"])

@@ -72,6 +72,14 @@ def test_what_is_so_anyway_may_be_said() -> None:
         ("s3://archive/lake", "s3://a/b/_ledger/m/", "`store.url`: expected a prefix without the segment `_ledger`"),
         ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),
         ("s3://archive/lake", "s3://a/b, chunk_records: true", "`store.chunk_records`: expected a whole number; found"),
+        ("[orders]", "[orders], max_value_bytes: true", "`source.max_value_bytes`: expected a whole number; found T"),
+        ("[orders]", "[orders], settle: true", "`source.settle`: expected a number; found True"),
+        ("s3://archive/lake", "s3://a/b, layout: {offsets: true}", "`store.layout.offsets`: expected a whole number; "
+            "found True"),
+        ("s3://archive/lake", "s3://a/b, layout: {fields: [{field: key, buckets: true}]}", "`store.layout.fields.0."
+            "buckets`: expected a whole number; found True"),
+        ("s3://archive/lake", "s3://a/b, layout: {name: confluent_default, zero_pad: true}", "`store.layout.zero_pad`: "
+            "expected a whole number; found True"),
         ("s3://archive/lake", "s3://a/../b", "`store.url`: expected a prefix without the segments `.` and `..`"),
         ("s3://archive/lake", '"s3://a/b\\n"', "`store.url`: expected a prefix without the segments `.` and `..`"),
         ("topics: [orders]", "topics: !!set {orders}", "`source.topics`: expected a list, found a set (!!set)"),

@@ -31,6 +31,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_names_of_the_archiver_ask_for_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Finding them reads the metadata of all distributions, and Airflow parses all archives again and again.
+    monkeypatch.delattr("kafka_archiver.messages.entry_points.entry_points")
+    source = "key: {decode: bytes}, value: {decode: json, schema: infer}"
+    more = "format: parquet, layout: hourly, encryption: {client: {connection: key}}}\ntransform: {steps: [{drop: a}]"
+    assert parse_archive(YAML.format(source, f"content: record, {more}"), "a.yaml").source.value.decode == "json"
+
+
 @pytest.mark.parametrize(
     ("source", "store", "message"),
     [

@@ -136,6 +136,15 @@ def test_a_wrong_option_is_answered_with_what_the_format_has(wrong: dict[str, st
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("format_", "option"), [("block_gzip", "block_bytes"), ("parquet", "row_group_rows"), ("mak", "version")]
+)
+def test_true_is_no_number(format_: str, option: str) -> None:
+    with pytest.raises(ConfigError, match=rf"`store.options.{option}`: expected a whole number; found True"):
+        resolve(Settings(format=format_, content="record", codec="", options={option: True}))
+    assert resolve(Settings(options={"index": True}, codec="zstd")).options == {"index": True}
+
+
 def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() -> None:
     logs = {TopicPartition("orders", 0): Range(0, 5)}
     lake = Lake(new_store(), logs, {"format": "table", "options": {"heading": True}})

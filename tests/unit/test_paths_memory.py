@@ -1,4 +1,4 @@
-"""A chunk of ten thousand paths takes as much memory as one of a single path: measured in processes of their own."""
+"""A chunk of three thousand paths takes as much memory as one of a single path: measured in processes of their own."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from tests.unit.test_writer_memory import PART, Discard, batches
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
-ROWS, PATHS = 60_000, 10_000
+ROWS, PATHS = 18_000, 3_000
 
 
 def keyed(paths: int) -> Iterator[pa.RecordBatch]:
@@ -37,7 +37,7 @@ def peak(paths: int) -> int:
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
-def test_ten_thousand_paths_take_the_memory_of_one() -> None:
+def test_three_thousand_paths_take_the_memory_of_one() -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": f"{root / 'include'}:{root}"}
 

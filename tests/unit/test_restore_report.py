@@ -1,5 +1,6 @@
 """The report of a restore: each of its numbers is counted by itself, so that its equations can fail."""
 
+import base64
 import json
 import uuid
 from collections.abc import Callable
@@ -109,6 +110,54 @@ def test_a_plan_that_was_changed_to_other_records_is_refused(
     lake.store.put(key, json.dumps(plan).encode())
     with pytest.raises(DocumentError, match=r"plan.json is not a readable .* document: sources"):
         frozen_plan(lake.ledger, "r")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: plan["sources"].pop(),
+        lambda plan: plan["sources"][0]["pages"].pop(),
+        lambda plan: plan["selection"].update(keys=[]),
+        lambda plan: plan["selection"].update(as_of=1),
+        lambda plan: plan["topics"].pop(),
+    ],
+    ids=["a source", "a page", "the keys", "the time", "a topic"],
+)
+def test_a_plan_that_lost_a_part_of_what_it_takes_is_refused(
+    change: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By keys, only the records tell how many there are: without a source, the rest of them were verified."""
+    monkeypatch.setattr("kafka_archiver.work.restore.gather.PAGE", 1)
+    name = uuid.uuid4().hex
+    MemoryStore(name)
+    logs = {TopicPartition(topic, partition): Range(0, 4) for topic in ("t", "u") for partition in (0, 1)}
+    lake = Lake(open_store(f"memory://{name}/", {}), logs, {"content": "record", "codec": "none"})
+    lake.run(8)
+    for log in logs:
+        lake.brokers.logs[log] = Range(0, 6)
+    lake.run(9)
+    twin = KafkaTwin(lambda: 0)
+    for topic in ("t", "u"):
+        twin.create_topic(topic, 2)
+    selection = RestoreSelection(topics=("t", "u"), keys=(base64.b64encode(b"k").decode(),))
+    frozen = plan_restore(lake.ledger, twin, RestoreRequest("r", selection))
+    assert frozen_plan(lake.ledger, "r") == frozen
+    key = f"_ledger/{lake.name}/restores/r/plan.json"
+    plan = json.loads(lake.store.get(key) or b"")
+    change(plan)
+    lake.store.put(key, json.dumps(plan).encode())
+    with pytest.raises(DocumentError, match=r"plan.json .* its content was changed after it was frozen"):
+        frozen_plan(lake.ledger, "r")
+
+
+def test_a_plan_of_an_earlier_release_has_no_digest_of_its_content_and_is_read() -> None:
+    lake = archive()
+    reported(lake)
+    key = f"_ledger/{lake.name}/restores/r/plan.json"
+    plan = json.loads(lake.store.get(key) or b"")
+    assert plan.pop("content_digest")
+    lake.store.put(key, json.dumps(plan).encode())
+    assert frozen_plan(lake.ledger, "r").content_digest == ""
 
 
 def test_an_aborted_record_alone_is_no_marker() -> None:

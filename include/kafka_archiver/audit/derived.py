@@ -89,14 +89,17 @@ def settled_runs(says: int, last: int, done: int) -> int:
 
 def check_progress(stored: Progress, derived: Progress) -> Iterator[Finding]:
     """Check the progress against the runs that it counts as settled."""
-    stored_facts, derived_facts = _progress(stored), _progress(derived)
+    key, stored_facts, derived_facts = progress_document(stored.archive), _progress(stored), _progress(derived)
     if stored_facts != derived_facts:
         yield error(
             "progress-wrong",
-            progress_document(stored.archive),
+            key,
             *_differences(stored_facts, derived_facts),
             repair_advice(stored.archive),
         )
+    elif contradiction := stored.contradiction():
+        expected = "a progress that does not contradict itself"
+        yield error("progress-wrong", key, contradiction, expected, repair_advice(stored.archive))
 
 
 def _progress(progress: Progress) -> Facts:

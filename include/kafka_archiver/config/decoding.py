@@ -6,14 +6,14 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Validat
 
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
-from kafka_archiver.model.decoders import DecoderType, decoder_type, names, names_from_registry
+from kafka_archiver.model.decoders import DecoderType, decoder_type, is_decoder, names, names_from_registry
 from kafka_archiver.model.schemas import Schema, Unknown
 
 Subject = Annotated[str, Field(min_length=1)]
 
 
 def _decoder_name(name: str) -> str:
-    if name not in names():
+    if not is_decoder(name):
         *others, last = map(repr, names())
         raise ValueError(f"{', '.join(others)} or {last}, found {name!r}")
     decoder_type(name)

@@ -2,28 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
-from typing import Any, get_args
-
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
-from pydantic_core import PydanticKnownError
+from typing import Any
 
 from kafka_archiver.messages.secrets import GIVEN
+from kafka_archiver.values.yaml_values import YamlValue
 
 
-class Section(BaseModel):
+class Section(YamlValue):
     """A section of the YAML; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _is_no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Check that `true` is not taken for 1."""
-        annotation = cls.model_fields[info.field_name or ""].annotation
-        types = {annotation, *get_args(annotation)}
-        if isinstance(value, bool) and int in types and bool not in types:
-            raise PydanticKnownError("int_type")
-        return value
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Hides properties, because some are secrets."""

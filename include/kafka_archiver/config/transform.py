@@ -16,6 +16,7 @@ from kafka_archiver.model.transforms import (
     Sql,
     Step,
     Transform,
+    is_step,
     step_names,
     step_type,
 )
@@ -48,7 +49,7 @@ def _step(value: Any) -> Any:
     if not isinstance(value, dict) or "step" in value:
         # Another process has it as a plan has it; what is no mapping is refused with the names of the steps.
         return value
-    if len(value) != 1 or (name := str(next(iter(value)))) not in step_names():
+    if len(value) != 1 or not is_step(name := str(next(iter(value)))):
         raise ValueError(f"one of {', '.join(step_names())} with its settings, for example `mask: value.card`")
     kind, settings = step_type(name), value[name]
     # Instead of a mapping of settings: `mask: value.card`, `drop: [value.a]`, `rename: {a: b}`.

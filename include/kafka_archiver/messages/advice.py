@@ -182,6 +182,11 @@ def runs(archive: str) -> Action:
     return command(f"airflow archive runs {archive}")
 
 
+def print_object(url: str) -> Action:
+    """Print the records of an object."""
+    return command(shlex.join(["airflow", "archive", "print", url]))
+
+
 def show(archive: str, run: str) -> Action:
     """Show a run's documents."""
     return command(shlex.join(["airflow", "archive", "show", archive, run]))

@@ -87,6 +87,7 @@ _PLAIN = {
     "too_short": "at least one item",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
+    "float_type": "a number",
     "datetime_from_date_parsing": "a time like 2026-11-01T00:00:00Z",
     "datetime_parsing": "a time like 2026-11-01T00:00:00Z",
     "datetime_type": "a time like 2026-11-01T00:00:00Z",

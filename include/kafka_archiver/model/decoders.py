@@ -69,6 +69,11 @@ def names() -> tuple[str, ...]:
     return _REGISTRY.names()
 
 
+def is_decoder(name: object) -> bool:
+    """Return True if there is a decoder of that name."""
+    return name in _REGISTRY
+
+
 def names_from_registry() -> tuple[str, ...]:
     """Return the names of the decoders whose schemas may be a registry's."""
     return tuple(name for name in names() if decoder_type(name).from_registry)

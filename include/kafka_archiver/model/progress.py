@@ -94,6 +94,21 @@ class Progress(ArchiveDocument):
         """Hours before this time may lack offsets that no run has yet; None: no hour does."""
         return max((o.than for o, holes in self.older_holes() if holes), default=None)
 
+    def contradiction(self) -> str:
+        """Return in what it contradicts itself, so that somebody has changed it; empty: in nothing."""
+        if len(self.by_name()) < len(self.partitions):
+            return "a partition is listed twice"
+        unsure = self.unsure and self.unsure.until
+        until = max((cause.until for cause in self.unsure_by), default=unsure)
+        if unsure != until:
+            others = f"those before {unsure}" if unsure else "none"
+            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` {others}"
+        if not unsure and (judged := next((p for p in self.partitions if p.judged), None)):
+            return f"by `unsure`, no hour may lack records, and the log of {judged.name} began at {judged.floor}"
+        if self.as_of and (waiting := next((m for m in self.marks if m.as_of <= self.as_of), None)):
+            return f"by `as_of`, all before {self.as_of} is archived, and by `marks` not all before {waiting.as_of}"
+        return ""
+
     def asked(self) -> dict[TopicPartition, LeftOutOffsets]:
         """Return the observations of planners about offsets that no run has, also those whose observations wait."""
         observations = (*self.older, *(o for mark in self.marks for o in mark.older))

@@ -204,6 +204,11 @@ def step_names() -> tuple[str, ...]:
     return _REGISTRY.names()
 
 
+def is_step(name: object) -> bool:
+    """Return True if there is a step of that name."""
+    return name in _REGISTRY
+
+
 @cache
 def step_type(name: str) -> type[StepType]:
     """Return the step of that name, as it is declared.

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from kafka_archiver.ledger.ledger import Ledger
+from kafka_archiver.messages.actions import advise
+from kafka_archiver.messages.advice import print_object
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.adopted import AdoptedObject, AdoptedPartition, Adoption
 from kafka_archiver.reader.selection import Selection
@@ -71,7 +73,7 @@ def adopted_record(
         if not shown:
             break
     if not shown:
-        raise ConfigError(_none_at(ledger, adoption, partition, offset))
+        raise _none_at(ledger, adoption, partition, offset)
 
 
 def placed_rows(
@@ -235,8 +237,8 @@ def _shown(batch: pa.RecordBatch, item: AdoptedObject) -> pa.RecordBatch:
     )
 
 
-def _none_at(ledger: Ledger, adoption: Adoption, partition: AdoptedPartition, offset: int) -> str:
-    """Return the sentence about an offset at which no row is known to be."""
+def _none_at(ledger: Ledger, adoption: Adoption, partition: AdoptedPartition, offset: int) -> ConfigError:
+    """Return the error about an offset at which no row is known to be."""
     where = f"{TopicPartition(partition.topic, partition.partition)} offset {offset}"
     candidates = [
         item.key
@@ -244,12 +246,13 @@ def _none_at(ledger: Ledger, adoption: Adoption, partition: AdoptedPartition, of
         if item.offsets != "each" or item.has_offsets
     ]
     if any_loose := candidates[:3]:
-        return (
+        return ConfigError(
             f"{where} is unproven: if the archive has its record, it is in {' or '.join(any_loose)}"
             f"{' or another one' * (len(candidates) > 3)}, which {adoption.tool} wrote; nobody knows the "
-            f"offset of each row there. This prints all: airflow archive print {ledger.store.url}/{any_loose[0]}"
+            "offset of each row there.",
+            *advise(print_object(f"{ledger.store.url}/{any_loose[0]}"), " prints all"),
         )
-    return (
+    return ConfigError(
         f"{where} is unproven: no object that was adopted from {adoption.tool} has it, and nobody knows whether Kafka "
         f"had a record there. Known are offsets from {partition.first_offset} to {partition.last_offset}"
     )

@@ -1,15 +1,15 @@
 """Single records by their offsets, with few requests and few bytes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.actions import advise
-from kafka_archiver.messages.advice import audit, runs
+from kafka_archiver.messages.actions import Action, advise
+from kafka_archiver.messages.advice import audit, print_object, runs
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
@@ -37,8 +37,8 @@ _OBJECT = pa.field("kafka_archiver.object", pa.int32())
 class DeadLetterError(ConfigError):
     """A record is a dead letter. `entry`: the object that has it."""
 
-    def __init__(self, message: str, entry: ObjectEntry) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, entry: ObjectEntry, advice: str = "", actions: Iterable[Action] = ()) -> None:
+        super().__init__(message, advice, actions)
         self.entry = entry
 
 
@@ -211,7 +211,8 @@ class Lookup:
             numbered = [(number, o) for number, o in numbered if o.first_offset <= offset]
 
         def rows_of(number: int, entry: ObjectEntry) -> Iterator[pa.RecordBatch]:
-            return _numbered(_since(run.since(entry, offset, copies), entry, offset), number)
+            url = f"{self.ledger.store.url}/{entry.key}"
+            return _numbered(_since(run.since(entry, offset, copies), entry, offset, url), number)
 
         if count > 1 or _has_repeats(account):
             yield from merged([rows_of(*pair) for pair in numbered], OFFSET.name)
@@ -246,9 +247,9 @@ class Lookup:
         for entry in run.manifest.dead_letters:
             if _has(entry, account, offset) and self._is_dead_letter(run, entry, offset):
                 return DeadLetterError(
-                    f"{where} is a dead letter; its reason is the `error` that this shows: "
-                    f"airflow archive print {self.ledger.store.url}/{entry.key}",
+                    f"{where} is a dead letter; its reason is the `error` that this shows:",
                     entry,
+                    *advise(print_object(f"{self.ledger.store.url}/{entry.key}")),
                 )
         lost = [entry.key for entry in run.manifest.lost_objects if _has(entry, account, offset)]
         if lost:
@@ -291,9 +292,10 @@ def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:
     return entry.place == account.place and (entry.first_offset <= offset <= entry.last_offset)
 
 
-def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int) -> Iterator[pa.RecordBatch]:
+def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int, url: str) -> Iterator[pa.RecordBatch]:
     """The rows from an offset on.
 
+    :param url: of the object.
     :raises ConfigError: the object does not tell which rows these are.
     """
     for batch in batches:
@@ -301,7 +303,8 @@ def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int) -
             raise ConfigError(
                 f"{entry.key} has values without their offsets, of the offsets {entry.first_offset} to "
                 f"{entry.last_offset} and of others between them in other objects, so nobody can tell which is at "
-                f"{offset}. `airflow archive print` prints all of them; `store.content: record` keeps offsets"
+                f"{offset}.",
+                *advise(print_object(url), " prints all of them; `store.content: record` keeps offsets"),
             )
         rows = batch.slice(int(column(batch, OFFSET.name).searchsorted(offset)))
         if rows.num_rows:

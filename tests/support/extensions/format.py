@@ -11,10 +11,10 @@ import pyarrow as pa
 from kafka_archiver.audit.readers.base import FormatReader, RecordCoordinates
 from kafka_archiver.model.plan import Content, Settings
 from kafka_archiver.records.formats.base import RECORD, Target
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 
-class Options(Value):
+class Options(YamlValue):
     """`indent`: spaces before each list."""
 
     indent: int = 0

@@ -7,10 +7,10 @@ import pyarrow.compute as pc
 
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.tokens import Partition, TextToken, TopicToken
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 
-class Options(Value):
+class Options(YamlValue):
     most: int = 3
 
 

@@ -2,8 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from kafka_archiver.audit.content import Pieces, is_readable, read_through, settings_of
 from kafka_archiver.audit.inspection.reading import Tell
@@ -27,6 +28,8 @@ from kafka_archiver.store import Store
 THREADS = 4
 SECONDS = 5.0
 WRONG = "content-wrong"
+Item = TypeVar("Item", ObjectEntry, AdoptedObject)
+Seen = TypeVar("Seen")
 
 
 class Reading:
@@ -62,12 +65,9 @@ class Reading:
                 objects = {o.key: o for o in entries}
                 entries = [o for o in entries if only is None or o.key in only]
                 plans = [self._writer(plan, entry) for entry in entries]
-                looks = pool.map(self._look, entries, plans, [objects.get(o.sidecar_of or "") for o in entries])
-                for entry, by, problems in zip(entries, plans, looks, strict=True):
-                    if isinstance(problems, ColdObjectError):
-                        self._cold[entry.key] = str(problems)
-                        continue
-                    self._advance(entry)
+                beside = [objects.get(o.sidecar_of or "") for o in entries]
+                for entry, problems in self._each(pool, self._look, entries, plans, beside):
+                    by = self._writer(plan, entry)
                     if problems and self._counting(plan.number) is None:
                         # A rebuild has replaced the run since the audit began.
                         break
@@ -93,11 +93,7 @@ class Reading:
         with ThreadPoolExecutor(THREADS) as pool:
             for page in self._ledger.adopted_pages(adoption):
                 items = [o for o in page.objects if o.key not in skip and (only is None or o.key in only)]
-                for item, checksum in zip(items, pool.map(self._checksum, items), strict=True):
-                    if isinstance(checksum, ColdObjectError):
-                        self._cold[item.key] = str(checksum)
-                        continue
-                    self._advance(item)
+                for item, checksum in self._each(pool, self._checksum, items):
                     if checksum == item.checksum:
                         self.same.add(item.key)
                     else:
@@ -124,15 +120,34 @@ class Reading:
                 ),
             )
 
-    def _checksum(self, item: AdoptedObject) -> str | ColdObjectError:
-        """Return the checksum of an object, with as many bytes as it had; or why there is none."""
+    def _each(
+        self, pool: ThreadPoolExecutor, look: Callable[..., Seen], items: Sequence[Item], *more: Iterable[Any]
+    ) -> Iterator[tuple[Item, Seen]]:
+        """Look at objects, several at a time. Yield each that the store reads, with what was seen.
+
+        :param more: further arguments of `look`, one of each for every item.
+        """
+
+        def tried(*item: Any) -> Seen | ColdObjectError:
+            try:
+                return look(*item)
+            except ColdObjectError as cold:
+                return cold
+
+        for item, seen in zip(items, pool.map(tried, items, *more), strict=True):
+            if isinstance(seen, ColdObjectError):
+                self._cold[item.key] = str(seen)
+            else:
+                self._advance(item)
+                yield item, seen
+
+    def _checksum(self, item: AdoptedObject) -> str:
+        """Return the checksum of an object, with as many bytes as it had; or that it is truncated."""
         try:
             pieces = Pieces(item.bytes, lambda start, length: self._store.read(item.key, start, length) or b"")
             return pieces.checksum()
         except EOFError as damage:
             return str(damage)
-        except ColdObjectError as cold:
-            return cold
 
     def _counting(self, number: int) -> Plan | None:
         """The plan at a place of the line, if its run is final and not superseded."""
@@ -162,8 +177,8 @@ class Reading:
         except DocumentError:
             return None
 
-    def _look(self, entry: ObjectEntry, plan: Plan, object_: ObjectEntry | None) -> list[str] | ColdObjectError:
-        """Return the faults of an object, or the error of a store that does not read it.
+    def _look(self, entry: ObjectEntry, plan: Plan, object_: ObjectEntry | None) -> list[str]:
+        """Return the faults of an object.
 
         :param object_: for a sidecar, its object, if that is there.
         """
@@ -171,10 +186,7 @@ class Reading:
         fetch = self._fetch(entry)
         # Read twice before reporting: the first read may have been damaged in transit.
         secret = self._secret(plan)
-        try:
-            return read_through(entry, plan, fetch, beside, secret) and read_through(entry, plan, fetch, beside, secret)
-        except ColdObjectError as cold:
-            return cold
+        return read_through(entry, plan, fetch, beside, secret) and read_through(entry, plan, fetch, beside, secret)
 
     def _secret(self, plan: Plan) -> bytes | None:
         """The data key of a plan; None if it has none, or it cannot be opened."""

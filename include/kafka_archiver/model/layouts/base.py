@@ -21,7 +21,8 @@ class Layout(Protocol):
 
     @property
     def options(self) -> type[Value]:
-        """The pydantic model of the mapping `store.layout` without `name`; `Value` for a layout without options.
+        """The pydantic model of the mapping `store.layout` without `name`, best a `YamlValue`; `Value` for a layout
+        without options.
 
         If it is an `options.ClockOptions`, plans freeze the data of its time zone and the names of its locale.
         """

@@ -16,13 +16,13 @@ from kafka_archiver.model.layouts.fields import Fields, folders
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import ClockOptions, Every, Values
 from kafka_archiver.model.layouts.tokens import Partition, Start, TextToken, Token, TopicToken
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 Delimiter = Annotated[str, Field(min_length=1, max_length=20)]
 _YEAR_TO_DAY = "'year'=YYYY/'month'=MM/'day'=dd"
 
 
-class Delimiters(Value):
+class Delimiters(YamlValue):
     """Their `directory.delim`, `file.delim` and `filename.offset.zero.pad.width`."""
 
     directory_delimiter: Delimiter = "/"

@@ -13,7 +13,7 @@ from kafka_archiver.model.layouts.options import Every, Values
 from kafka_archiver.model.layouts.template import field_of, parsed
 from kafka_archiver.model.layouts.tokens import Field, TextToken, Token, TopicToken
 from kafka_archiver.model.object_keys import encode
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 
 class PathOptions(Every, Values):
@@ -27,7 +27,7 @@ def _by_pattern(options: PathOptions) -> PathForm:
     return PathForm(parsed(options.path), columns=tuple(columns), **options.clock(), **options.values())
 
 
-class Filed(Value):
+class Filed(YamlValue):
     """One folder. `name`: of the column (`as` in the YAML); `buckets`: see `tokens.Field`."""
 
     field: Annotated[str, AfterValidator(field_of)]

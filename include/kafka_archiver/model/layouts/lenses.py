@@ -14,10 +14,10 @@ from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Values
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.tokens import Partition, Start, TextToken, TopicToken
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 
-class Padded(Value):
+class Padded(YamlValue):
     """`zero_pad`: the digits of offsets, `zero_pad_partition`: those of partitions."""
 
     zero_pad: Annotated[int, Field(ge=1, le=40)] = 1

@@ -8,9 +8,10 @@ from kafka_archiver.model.layouts.base import NamedLayout
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 
-class OffsetsOptions(Value):
+class OffsetsOptions(YamlValue):
     """`offsets`: how many offsets each bucket has."""
 
     offsets: Annotated[int, Field(gt=0, le=10**15)]

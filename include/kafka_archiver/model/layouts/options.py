@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafka_archiver.model.layouts.date_patterns import ENGLISH
 from kafka_archiver.model.object_keys import NO_TIME, RESERVED
-from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import duration
+from kafka_archiver.values.yaml_values import YamlValue
 
 
 def or_null(value: object) -> object:
@@ -68,7 +68,7 @@ def milliseconds(text: str) -> int:
     return delay // timedelta(milliseconds=1)
 
 
-class ClockOptions(Value):
+class ClockOptions(YamlValue):
     """Where and how parts of times are shown. `zone_data`, `names`: of the zone and the locale, frozen in plans."""
 
     timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
@@ -91,7 +91,7 @@ class Every(ClockOptions):
         return super().clock() | {"every_ms": milliseconds(self.every)}
 
 
-class Values(Value):
+class Values(YamlValue):
     """The treatment of values that are missing or long."""
 
     missing: Missing = "bad_record"

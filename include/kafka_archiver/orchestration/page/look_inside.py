@@ -4,7 +4,6 @@ Who may trigger the archive's DAG may look. `ARCHIVER_PAGE_RECORDS` says into wh
 those that are not encrypted before they are sent; `all`; `none`.
 """
 
-import shlex
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, TypeAlias
@@ -13,8 +12,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 
 from kafka_archiver.config import Archive
-from kafka_archiver.messages.advice import dag_id
-from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.messages.advice import dag_id, print_object
+from kafka_archiver.messages.errors import ArchiverError, ConfigError, TransientError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.orchestration.metadata.triggering import note
 from kafka_archiver.orchestration.page.access import (
@@ -73,6 +72,9 @@ def records(request: Request, who: Visitor, archive: OpenArchive, name: str, at:
         later, beside = _address(place, offset + 1), _letters_address(failure.entry)
     except ArchiverError as failure:
         error = str(failure)
+        if not isinstance(failure, TransientError):
+            # The same command would have the same answer.
+            command = next((action.command for action in failure.actions), "")
     return render(
         request, "records.html", 400 if error else 200,
         name=name, title=title, command=command, records=shown, error=error, hour=None,
@@ -129,7 +131,7 @@ def _letters_address(entry: ObjectEntry) -> str:
 
 
 def _print_command(archive: Archive, key: str) -> str:
-    return shlex.join(["airflow", "archive", "print", f"{archive.store.url.rstrip('/')}/{key}"])
+    return print_object(f"{archive.store.url.rstrip('/')}/{key}").command
 
 
 def _letters(archive: Archive, entry: ObjectEntry) -> Iterator[ShownRecord]:

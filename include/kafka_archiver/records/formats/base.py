@@ -222,7 +222,8 @@ class Format(Protocol):
 
     @property
     def options(self) -> type[Value]:
-        """The pydantic model of `store.options`, each field with a default; `Value` for a format without options.
+        """The pydantic model of `store.options`, best a `YamlValue`, each field with a default; `Value` for a format
+        without options.
 
         The encoder finds the options in `target.settings.options`, checked and complete.
         """

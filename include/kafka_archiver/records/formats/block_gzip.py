@@ -14,7 +14,7 @@ from pydantic import Field
 
 from kafka_archiver.records.formats.jsonl import JsonLines
 from kafka_archiver.records.formats.shared.codecs import known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 
-class BlockGzipOptions(Value):
+class BlockGzipOptions(YamlValue):
     """`block_bytes`: the most bytes of a member before compression; a larger record has a member of its own."""
 
     block_bytes: Annotated[int, Field(ge=64 << 10, le=1 << 30)] = 64 << 20

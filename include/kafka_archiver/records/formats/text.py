@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 from pydantic import Field
 
 from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 
-class TextOptions(Value):
+class TextOptions(YamlValue):
     """`separator`: ends each value, the last one too."""
 
     separator: Annotated[str, Field(min_length=1, max_length=16)] = "\n"

@@ -143,7 +143,8 @@ def _propose(
     observed = survey(context, line, expected)
     known = expected.by_name()
     before = context.ledger.planned(line.last) if line.last else None
-    refuse_changed_progress(before, known)
+    present = observed.at.latest or observed.at.earliest
+    refuse_changed_progress(before, line.settled, expected, present)
     if origin != "backfill":
         check_handover(context, observed.states, known)
     assumed = None
@@ -157,7 +158,6 @@ def _propose(
         partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     asked = {o.name: o for o in expected.older if o.holds_for(settings.time)}
-    present = observed.at.latest or observed.at.earliest
     missing = left_out(partitions, known, asked, origin != "backfill", present)
     starts = {state.name: state.log_start for state in observed.states}
     evidence = prove_older(

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.records.formats.shared.codecs import known_bytes_of
-from kafka_archiver.values.documents import Value, unwritten
+from kafka_archiver.values.documents import unwritten
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,7 @@ _MAKERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class AvroOptions(Value):
+class AvroOptions(YamlValue):
     """`index`: the object has an index of its blocks beside it."""
 
     index: bool = unwritten(False)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ def _no_value(text: str) -> str:
     return text
 
 
-class CsvOptions(Value):
+class CsvOptions(YamlValue):
     """`null`: the unquoted text of a null."""
 
     header: bool = True

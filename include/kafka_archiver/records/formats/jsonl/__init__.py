@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value, unwritten
+from kafka_archiver.values.documents import unwritten
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 
-class LineOptions(Value):
+class LineOptions(YamlValue):
     """`index`: the object has an index beside it, and parts that are decompressed alone. Only with `codec: zstd`."""
 
     index: bool = unwritten(False)

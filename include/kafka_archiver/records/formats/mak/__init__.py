@@ -36,7 +36,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
 
 from kafka_archiver.records.formats.shared.codecs import known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
-class MakOptions(Value):
+class MakOptions(YamlValue):
     """`version`: 1 is kafkatos3's; 2 keeps timestamps, headers and nulls."""
 
     version: Literal[1, 2] = 1

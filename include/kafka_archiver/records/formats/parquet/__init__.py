@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 from pydantic import Field
 
 from kafka_archiver.records.formats.shared.codecs import known_bytes_of
-from kafka_archiver.values.documents import Value, unwritten
+from kafka_archiver.values.documents import unwritten
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Sought, Target
 
 
-class ParquetOptions(Value):
+class ParquetOptions(YamlValue):
     """The layout of a file. Plans do not have options at their defaults.
 
     `row_group_rows`: a row group ends at so many rows, or earlier at 32 MiB in memory.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
-from kafka_archiver.values.documents import Value
+from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
-class BytesOptions(Value):
+class BytesOptions(YamlValue):
     """The framing of values in a file.
 
     `separator`: follows each value, also if the value contains it. `framing: length`: before each value its length, as
