@@ -14,13 +14,14 @@ from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.acknowledged import Acknowledgement, checked_name
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.object_keys import acknowledged_document, acknowledged_prefix, split_acknowledged_document
-from kafka_archiver.state.acknowledge import accept, open_findings, take_back
 from kafka_archiver.state.doctor.condition import check_condition
 from kafka_archiver.state.health import judge
 from kafka_archiver.state.overview import Snapshot, take_snapshot
+from kafka_archiver.state.status.condition import open_findings
 from kafka_archiver.state.status.facts import DagRun, Facts, TaskFailure
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.acknowledge import accept, take_back
 from tests.support.lake import FIRST, Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -70,7 +71,7 @@ def test_an_archive_that_was_never_audited_is_not_green(lake: Lake) -> None:
     [finding] = (f for f in take_snapshot(lake.context, paused).troubles if f.kind == "never audited")
     assert finding.observed.endswith(f"and DAG audit_{lake.name} is paused")
     assert finding.steps[0] == f"airflow dags unpause audit_{lake.name}"
-    accept(lake.context, QUIET, "never-audited", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "never-audited", "ann")
     assert (verdicts(lake)["audit"], checks(lake)["never audited"].severity) == ("ok", "ok")
     take_back(lake.context, "never-audited", "bob")
     assert "never-audited" in names(lake)
@@ -86,7 +87,7 @@ def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_ag
     assert finding.text.startswith("2 records could not be archived and are stored as dead letters, last by run ")
     assert finding.steps[1] == f"if this is accepted: airflow archive acknowledge {lake.name} dead-letters:1"
     assert verdicts(lake)["records"] == "warning"
-    decision = accept(lake.context, QUIET, "dead-letters:1", "ann", "known since Monday")
+    decision = accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:1", "ann", "known since Monday")
     [accepted] = snapshot_of(lake).accepted
     assert (names(lake), verdicts(lake)["records"], accepted.severity) == ([], "ok", "ok")
     assert accepted.text.endswith(f"Accepted by {decision.who}")
@@ -103,13 +104,13 @@ def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_ag
     lake.run(4)
     assert names(lake) == ["dead-letters:3"]
     with pytest.raises(ConfigError, match=r"no finding dead-letters:4 to accept now; expected one of dead-letters:3"):
-        accept(lake.context, QUIET, "dead-letters:4", "ann")
+        accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:4", "ann")
 
 
 def test_dead_letters_that_take_the_place_of_accepted_ones_warn_again(lake: Lake) -> None:
     audited(lake)
     lake.odd[P0, 6] = {"value": b"1" * 40}
-    accept(lake.context, QUIET, "dead-letters:1", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:1", "ann")
     # The same letters again are the accepted ones.
     run = lake.rebuild(hour(2).id)
     assert names(lake) == []
@@ -124,7 +125,7 @@ def test_dead_letters_that_take_the_place_of_accepted_ones_warn_again(lake: Lake
 
 
 def test_a_decision_that_is_damaged_accepts_nothing_and_hides_nothing(lake: Lake) -> None:
-    accept(lake.context, QUIET, "dead-letters:1", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:1", "ann")
     lake.store.put(acknowledged_document(lake.name, "dead-letters:1", 1), b"{")
     assert set(names(lake)) == {"dead-letters:1", "never-audited"}
     [finding] = (f for f in snapshot_of(lake).troubles if f.name == "dead-letters:1")
@@ -134,7 +135,7 @@ def test_a_decision_that_is_damaged_accepts_nothing_and_hides_nothing(lake: Lake
 
 def test_dead_letters_that_are_archived_later_need_nobody(lake: Lake) -> None:
     audited(lake)
-    accept(lake.context, QUIET, "dead-letters:1", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:1", "ann")
     store = lake.archive.store.model_copy(update={"content": "record"})
     lake.configure(lake.archive.model_copy(update={"store": store}))
     lake.replay()
@@ -154,7 +155,7 @@ def test_a_recorded_loss_warns_until_it_is_accepted_and_a_new_one_warns_again(la
     assert "lost-offsets:2" in names(lake)
     assert (verdicts(lake)["records"], verdicts(lake)["hours"]) == ("warning", "warning")
     before = snapshot_of(lake).incomplete
-    accept(lake.context, QUIET, "lost-offsets:2", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "lost-offsets:2", "ann")
     assert "lost-offsets:2" not in names(lake)
     # The hours that lack nothing else are accepted with it, and stay incomplete.
     assert verdicts(lake)["hours"] == "ok"
@@ -168,7 +169,7 @@ def test_a_recorded_loss_warns_until_it_is_accepted_and_a_new_one_warns_again(la
     assert "lost-offsets:3" in names(lake)
     assert checks(lake)["recorded loss"].severity == "warning"
     assert verdicts(lake)["hours"] == "warning"
-    accept(lake.context, QUIET, "lost-offsets:3", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "lost-offsets:3", "ann")
     take_back(lake.context, "lost-offsets:3", "ann")
     assert verdicts(lake)["hours"] == "warning"
 
@@ -183,24 +184,24 @@ def test_a_failed_request_is_accepted_by_its_run(lake: Lake) -> None:
     facts = Facts(dag_id="archive_orders", runs=(run,))
     name = f"failed-request:{run.run_id}"
     assert name in [finding.name for finding in open_findings(lake.context, facts)]
-    first = accept(lake.context, facts, name, "ann")
+    first = accept(lake.context, open_findings(lake.context, facts), name, "ann")
     assert name not in [finding.name for finding in open_findings(lake.context, facts)]
     # It is cleared, and fails again for another reason.
     other = run.model_copy(update={"failure": failure.model_copy(update={"cause": "the disk is full"})})
     facts = facts.model_copy(update={"runs": (other,)})
     assert name in [finding.name for finding in open_findings(lake.context, facts)]
-    assert accept(lake.context, facts, name, "ann").number == first.number + 1
+    assert accept(lake.context, open_findings(lake.context, facts), name, "ann").number == first.number + 1
     assert name not in [finding.name for finding in open_findings(lake.context, facts)]
 
 
 def test_every_decision_stays_on_record_and_the_last_one_counts(lake: Lake) -> None:
     name = "dead-letters:1"
-    first = accept(lake.context, QUIET, name, "ann")
-    assert accept(lake.context, QUIET, name, "bob") == first
+    first = accept(lake.context, open_findings(lake.context, QUIET), name, "ann")
+    assert accept(lake.context, open_findings(lake.context, QUIET), name, "bob") == first
     back = take_back(lake.context, name, "bob", "too many")
     with pytest.raises(ConfigError, match=r"nobody has accepted dead-letters:1"):
         take_back(lake.context, name, "bob")
-    again = accept(lake.context, QUIET, name, "cid")
+    again = accept(lake.context, open_findings(lake.context, QUIET), name, "cid")
     assert [d.number for d in (first, back, again)] == [1, 2, 3]
     assert len(list(lake.store.list(acknowledged_prefix(lake.name)))) == 3
     assert lake.ledger.acknowledgements() == [again]
@@ -211,16 +212,16 @@ def test_every_decision_stays_on_record_and_the_last_one_counts(lake: Lake) -> N
 
 
 def test_two_that_decide_at_once_do_not_overwrite_each_other(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    accept(lake.context, QUIET, "dead-letters:1", "ann")
+    accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:1", "ann")
     monkeypatch.setattr(type(lake.ledger), "acknowledgement", lambda *_: None)
     with pytest.raises(TransientError, match="somebody else has decided about dead-letters:1 meanwhile"):
-        accept(lake.context, QUIET, "dead-letters:1", "bob")
+        accept(lake.context, open_findings(lake.context, QUIET), "dead-letters:1", "bob")
 
 
 @pytest.mark.parametrize("name", ["", "--list", "a b", "Dead", "dead-letters:", "x:a\nb", "x:" + "y" * 301])
 def test_a_name_that_no_finding_has_is_refused(lake: Lake, name: str) -> None:
     with pytest.raises(ConfigError, match="is not the name of a finding"):
-        accept(lake.context, QUIET, name, "ann")
+        accept(lake.context, open_findings(lake.context, QUIET), name, "ann")
 
 
 @given(st.from_regex(r"[a-z][a-z-]*(:[^\x00-\x1f\x7f]{1,30})?", fullmatch=True), st.integers(1, 999_999))

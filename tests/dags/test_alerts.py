@@ -18,7 +18,7 @@ from kafka_archiver.messages.errors import ConfigError, IntegrityError, PolicyEr
 from kafka_archiver.orchestration.alerts import callbacks, deadline, reporting
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.message import Message
-from kafka_archiver.orchestration.alerts.reporting import Incident, InVariables, state_to_report
+from kafka_archiver.orchestration.alerts.reporting import Incident, Incidents, state_to_report
 from kafka_archiver.orchestration.alerts.send import check_receiver
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, DAMAGE_LEFT, FIGURES
@@ -296,8 +296,8 @@ def test_a_variable_that_cannot_be_read_or_written_hides_no_alert(
 ) -> None:
     monkeypatch.setattr("airflow.sdk.Variable.get", lambda *_, **__: {"failure": {"odd": 1}})
     monkeypatch.setattr("airflow.sdk.Variable.set", lambda *_, **__: 1 / 0)
-    assert InVariables().read("orders") == {}
-    InVariables().write("orders", {"failure": Incident("k", "s", "c")})
+    assert Incidents().read("orders") == {}
+    Incidents().write("orders", {"failure": Incident("k", "s", "c")})
     assert [r.levelname for r in caplog.records if "incidents of archive orders" in r.getMessage()] == ["WARNING"] * 2
 
 

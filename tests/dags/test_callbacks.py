@@ -72,7 +72,7 @@ class Noted:
 @pytest.fixture(autouse=True)
 def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
     notes = Noted()
-    monkeypatch.setattr(callbacks, "InVariables", lambda: notes)
+    monkeypatch.setattr(callbacks, "Incidents", lambda: notes)
     return notes
 
 

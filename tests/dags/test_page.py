@@ -442,6 +442,16 @@ def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: 
     assert "Another backfill of archive_orders is not finished" in again.text
 
 
+def test_a_backfill_notices_another_airflow(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.models import backfill
+
+    monkeypatch.setattr(backfill, "_create_backfill", lambda dag_id: None)
+    answer = do(page.user("user"), "backfill", {"first": "2026-11-20T02:00", "last": "2026-11-20T04:00"})
+    assert "does not support Airflow" in answer.text
+    assert "airflow backfill create --dag-id archive_orders" in answer.text
+    assert _runs(session) == []
+
+
 def _runs(session: Session) -> list[Any]:
     from airflow.models import DagRun
     from sqlalchemy import select
@@ -785,6 +795,15 @@ def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(p
     for wrong in (f"{run}+r7/plan", "x/plan", f"{run}/commit"):
         assert page.user("viewer").get(f"/archiver/archives/orders/runs/{wrong}").status_code in (404, 422)
     assert document_address("orders", None, "plan") == ""
+
+
+def test_a_wrong_connection_is_not_called_a_missing_run(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise ConfigError("there is no Airflow connection 'aws_default'")
+
+    monkeypatch.setattr(documents, "open_store", refuse)
+    answer = page.user("viewer").get(f"/archiver/archives/orders/runs/{hour(2).id}/plan")
+    assert (answer.status_code, "there is no Airflow connection" in answer.text) == (503, True)
 
 
 def test_an_hours_runs_link_to_the_dag_runs_that_worked_on_them(page: Page, session: Session) -> None:

@@ -63,7 +63,7 @@ class World:
     def look(self, after: timedelta = timedelta(), fails: bool = False) -> list[tuple[str, str]]:
         """Return the alerts of one look, as kind and state."""
         before = len(self.sent)
-        failures = Watchdog(self, self.memory, "http://airflow/log", NOW + after, self).look(
+        failures = Watchdog(self.is_paused, self.memory, "http://airflow/log", NOW + after, self).look(
             read_archives(config_folder())
         )
         assert bool(failures) == fails, failures

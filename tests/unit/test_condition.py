@@ -19,13 +19,13 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PolicyError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.planning.survey import OvertakenError
-from kafka_archiver.state.acknowledge import accept
 from kafka_archiver.state.status import ArchiveStatus, damage, status
-from kafka_archiver.state.status.condition import condition, observe, of_transactions
+from kafka_archiver.state.status.condition import condition, observe, of_transactions, open_findings
 from kafka_archiver.state.status.facts import DagRun, Facts
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.work.acknowledge import accept
 from kafka_archiver.work.plan import propose
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, P0, P1, hour, run
@@ -59,7 +59,7 @@ def settled(brokers: type[Brokers] = Brokers, source: dict[str, Any] | None = No
     first = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
     context: Any = Context(archive, first, store, Ledger(store, "orders"))  # type: ignore[arg-type]
     run(context, 2)
-    accept(context, QUIET, "never-audited", "ann")
+    accept(context, open_findings(context, QUIET), "never-audited", "ann")
     fields = {name: getattr(first, name) for name in ("logs", "first", "group", "stamps")}
     return replace(context, cluster=brokers(**fields))
 

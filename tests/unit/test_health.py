@@ -35,7 +35,7 @@ def snapshot(lag: int = 0, **more: Any) -> Snapshot:
         topic="orders", partition=0, committed=9, archived_to=9, log_start=0, log_end=9 + lag, lag=lag,
         oldest_unarchived=None,
     )  # fmt: skip
-    state = ArchiveStatus(archive="orders", partitions=(partition,), last_commit=None, closed_until=None, unfinished=())
+    state = ArchiveStatus(partitions=(partition,), last_commit=None)
     well: dict[str, Any] = {
         "taken_at": NOW,
         "interval": HOUR,

@@ -34,6 +34,11 @@ def _matching(pattern: str, expected: str) -> BeforeValidator:
     return _only(lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None, expected)
 
 
+def property_text(value: Any) -> str:
+    """Return a value of YAML or JSON as text, as properties of clients have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str | int | float)
 

@@ -82,7 +82,6 @@ class Source(Section):
 
     @property
     def decoded(self) -> dict[Literal["key", "value"], Decoding]:
-        """Return the decoding of keys and values."""
         return {"key": self.key, "value": self.value}
 
     @property

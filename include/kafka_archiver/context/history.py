@@ -10,7 +10,7 @@ from kafka_archiver.messages.advice import audit
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, totals
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
 RunState = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
@@ -38,11 +38,9 @@ class RunSummary(Value):
     replaced_by: str | None = None
 
 
-class PartitionAccount(Value):
+class PartitionAccount(PartitionValue):
     """The fates of the planned offsets of one partition; each offset is counted once."""
 
-    topic: str
-    partition: int
     archived: int
     filtered: int
     dead_lettered: int
@@ -56,7 +54,6 @@ class PartitionAccount(Value):
 
     @property
     def offsets(self) -> int:
-        """The number of all offsets."""
         return sum(getattr(self, fate) for fate in FATES)
 
 
@@ -76,7 +73,7 @@ class RunDetails(Value):
         """The account of each partition, sorted; empty until the run is written."""
         chunks: dict[TopicPartition, list[ChunkAccount]] = {}
         for chunk in self.manifest.chunks if self.manifest else ():
-            chunks.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
+            chunks.setdefault(chunk.name, []).append(chunk)
         return [PartitionAccount.of(name, chunks[name]) for name in sorted(chunks)]
 
 

@@ -11,13 +11,14 @@ from kafka_archiver.imports.base import (
     Keys,
     archive_name,
     bucket_url,
+    part_bytes,
     schedule_of,
     small,
     without_empty,
     words,
 )
 from kafka_archiver.imports.confluent_format import same_text
-from kafka_archiver.imports.joda import zone_of
+from kafka_archiver.imports.joda import NO_ZONE, zone_of
 from kafka_archiver.imports.s3_access import access
 from kafka_archiver.imports.smt import transforms_of
 from kafka_archiver.model.plan import CHUNK_RECORDS
@@ -76,8 +77,6 @@ def draft(keys: Keys) -> Imported:
     keys.differs("file.max.records", "store.chunk_records, if it is not 0: an object has the records of one chunk")
     if chunk and chunk < FEW:
         keys.remark("by_hand", small(chunk))
-    part = keys.number("aws.s3.part.size.bytes", "store.part_bytes is left out: 8388608", most=1 << 30)
-    keys.kept("aws.s3.part.size.bytes", "store.part_bytes (at least 5 MiB)")
     store = {
         "url": bucket_url(keys.get("aws.s3.bucket.name")) if keys.get("aws.s3.bucket.name") else None,
         **access(keys, _ACCESS),
@@ -87,7 +86,7 @@ def draft(keys: Keys) -> Imported:
         **form,
         "codec": codec,
         "chunk_records": chunk or None,
-        "part_bytes": part and max(part, 5 << 20),
+        "part_bytes": part_bytes(keys, "aws.s3.part.size.bytes"),
     }
     schedule = schedule_of(keys.number("offset.flush.interval.ms", "`schedule` is left out: hourly"))
     content = {
@@ -177,8 +176,7 @@ def _converted(keys: Keys, value: connect.DecodeChoice, expected: str) -> None:
     if not value.is_declared:
         keys.remark(
             "decide" if expected != "bytes" else "differs",
-            "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
-            f"--worker FILE. Assumed: source.value.decode: {expected}",
+            f"{connect.NO_CONVERTER}. Assumed: source.value.decode: {expected}",
         )
 
 
@@ -204,9 +202,7 @@ def _place(keys: Keys, codec: str) -> TemplateKeys:
             keys.decide(key, f"taken for {new}, as releases since 2025 take it; earlier ones do not, and show UTC and "
                         "the time of the work")  # fmt: skip
     if not known and place.timestamp:
-        keys.decide(
-            zone, "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran"
-        )
+        keys.decide(zone, NO_ZONE)
     _times(keys, place, source, zone)
     if place.wrong:
         _say(keys, _PREFIX if old else _TEMPLATE, place.wrong)

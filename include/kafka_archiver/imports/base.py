@@ -52,16 +52,32 @@ class Imported(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-class Keys:
+class Remarks:
+    """Notes, in the order in which they are made."""
+
+    def __init__(self) -> None:
+        self._notes: list[Note] = []
+
+    def remark(self, kind: Kind, text: str) -> None:
+        """Add a note about no key."""
+        self._notes.append(Note(kind, "", text))
+
+    @property
+    def remarks(self) -> tuple[Note, ...]:
+        """All of them."""
+        return tuple(self._notes)
+
+
+class Keys(Remarks):
     """The keys of a file. Each that is used gets a note; those without one are unknown.
 
     `group`: the consumer group that a person has named; empty: the file tells it.
     """
 
     def __init__(self, values: Mapping[str, str], group: str = "") -> None:
+        super().__init__()
         self._values = dict(values)
         self.group = group
-        self._notes: list[Note] = []
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
@@ -89,7 +105,6 @@ class Keys:
         return None if number is None else min(number, most)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return True if a key is true."""
         return self.get(key, str(default)).lower() == "true"
 
     def starting(self, *prefixes: str) -> list[str]:
@@ -113,9 +128,11 @@ class Keys:
     by_hand = partialmethod(note, "by_hand")
     decide = partialmethod(note, "decide")
 
-    def remark(self, kind: Kind, text: str) -> None:
-        """A note about no key."""
-        self._notes.append(Note(kind, "", text))
+    def note_section(self, prefix: str, kind: Kind, text: str) -> None:
+        """Note the text at the `type` of a transform or predicate; its other keys refer to it."""
+        self.note(kind, f"{prefix}type", text)
+        for key in self.starting(prefix):
+            self.note("kept" if kind == "decide" else kind, key, f"see {prefix}type")
 
     def table(self, kind: Kind, notes: Mapping[str, str]) -> None:
         """Notes of one kind for those of these keys that have none yet. A key that ends with `*` is a prefix."""
@@ -166,6 +183,13 @@ def bucket_url(bucket: str, *folders: str) -> str:
 def without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
     """A section without keys that have no value."""
     return {key: value for key, value in content.items() if value not in (None, {}, [], "")}
+
+
+def part_bytes(keys: Keys, key: str, more: str = "") -> int | None:
+    """Return `store.part_bytes`. `more`: for the note."""
+    size = keys.number(key, "store.part_bytes is left out: 8388608", most=1 << 30)
+    keys.kept(key, f"store.part_bytes (at least 5 MiB){more}")
+    return size and max(size, 5 << 20)
 
 
 def small(records: int) -> str:

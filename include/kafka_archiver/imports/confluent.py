@@ -10,6 +10,7 @@ from kafka_archiver.imports.base import (
     Keys,
     archive_name,
     bucket_url,
+    part_bytes,
     schedule_of,
     small,
     without_empty,
@@ -83,7 +84,6 @@ def draft(keys: Keys) -> Imported:
     )
     source = connect.source(keys, columns)
     filed = layout_of(keys, value.inside, transforms.times)
-    part = keys.number("s3.part.size", "store.part_bytes is left out: 8388608", most=1 << 30)
     store = {
         "url": url_of(keys, "s3.bucket.name", "topics.dir", "topics"),
         **access(keys, _ACCESS),
@@ -93,9 +93,8 @@ def draft(keys: Keys) -> Imported:
         **form,
         "rename": {name: name for name in filed.fields if has_columns and "." not in name},
         "chunk_records": chunk_of(keys),
-        "part_bytes": part and max(part, 5 << 20),
+        "part_bytes": part_bytes(keys, "s3.part.size", "; memory does not depend on it"),
     }
-    keys.kept("s3.part.size", "store.part_bytes (at least 5 MiB); memory does not depend on it")
     content = {
         "archive": archive_name(keys.get("name")),
         "schedule": schedule(keys),
@@ -172,8 +171,7 @@ def _assumed(keys: Keys, value: connect.DecodeChoice) -> connect.DecodeChoice:
         return connect.DecodeChoice(decode, is_declared=True)
     keys.remark(
         "decide",
-        "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
-        f"--worker FILE. Assumed: source.value.decode: {decode}",
+        f"{connect.NO_CONVERTER}. Assumed: source.value.decode: {decode}",
     )
     return connect.DecodeChoice(decode, is_declared=False)
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from kafka_archiver.imports import connect
-from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
+from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, part_bytes, without_empty
 from kafka_archiver.imports.confluent import chunk_of, note_affix, null_values, schedule, time_of, url_of
 from kafka_archiver.imports.confluent_format import extensions, same_text, stored_beside
-from kafka_archiver.imports.joda import locale_of, pattern_of, zone_of
+from kafka_archiver.imports.joda import NO_ZONE, locale_of, pattern_of, zone_of
 from kafka_archiver.imports.s3_access import access, requests
 from kafka_archiver.imports.smt import transforms_of
 
@@ -86,7 +86,7 @@ def draft(keys: Keys) -> Imported:
         **requests(keys),
         **form,
         "chunk_records": chunk_of(keys),
-        "part_bytes": _part(keys),
+        "part_bytes": part_bytes(keys, "s3.part.size"),
     }
     # Its group is connect-lcc-…, by the connector's id, which is not in its configuration.
     source = connect.source(keys, {"value": value}, group_prefix="")
@@ -171,10 +171,7 @@ def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
     path, every = _INTERVALS[interval]
     zone, known = zone_of(keys.get("timezone") or "UTC")
     if not known:
-        keys.decide(
-            "timezone",
-            "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran",
-        )
+        keys.decide("timezone", NO_ZONE)
     keys.kept("timezone", "store.layout.timezone")
     if written := keys.get("path.format"):
         try:
@@ -202,9 +199,3 @@ def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
         return without_empty(layout), {"from": "value", "path": field}
     keys.remark("kept", "no timestamp.field: timestamp.from: record, Kafka's own")
     return without_empty(layout), {"from": "record"}
-
-
-def _part(keys: Keys) -> int | None:
-    part = keys.number("s3.part.size", "store.part_bytes is left out: 8388608", most=1 << 30)
-    keys.kept("s3.part.size", "store.part_bytes (at least 5 MiB)")
-    return part and max(part, 5 << 20)

@@ -4,7 +4,7 @@ from collections.abc import Container
 from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import Keys, without_empty, words
-from kafka_archiver.imports.joda import braced, locale_of, pattern_of, zone_of
+from kafka_archiver.imports.joda import NO_ZONE, braced, locale_of, pattern_of, zone_of
 
 _PACKAGE = "io.confluent.connect.storage.partitioner."
 _PARTITIONERS = {
@@ -127,10 +127,7 @@ def _times(keys: Keys, layout: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     zone, known = zone_of(keys.get("timezone"))
     if not known:
-        keys.decide(
-            "timezone",
-            "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran",
-        )
+        keys.decide("timezone", NO_ZONE)
     elif zone != keys.get("timezone"):
         keys.kept("timezone", f"store.layout.timezone: {zone}, which has had this offset since 1970")
     if "timezone" not in keys:

@@ -70,6 +70,10 @@ OTHER_COLUMNS: dict[str, tuple[Kind, str]] = {
         "alternatives share columns",
     ),
 }
+NO_CONVERTER = (
+    "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
+    "--worker FILE"
+)
 REGISTRY = "schema_registry_default"
 # The rule of `source.start: group:…`, for the notes of each tool.
 RULE = (

@@ -31,8 +31,8 @@ def _converters(keys: Keys) -> None:
     if "value.converter" not in keys:
         keys.remark(
             "decide",
-            "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
-            "--worker FILE. With StringConverter lines are the same; with another one they are Java's text of a value",
+            f"{connect.NO_CONVERTER}. With StringConverter lines are the same; with another one they are Java's text "
+            "of a value",
         )
 
 

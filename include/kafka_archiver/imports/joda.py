@@ -8,6 +8,7 @@ from kafka_archiver.model.layouts.tokens import Time
 # Zones that have had this offset, and no other, since 1970.
 _HALVES = {"+04:30": "Asia/Kabul", "+05:30": "Asia/Kolkata", "+06:30": "Asia/Yangon", "+09:30": "Australia/Darwin",
            "-09:30": "Pacific/Marquesas"}  # fmt: skip
+NO_ZONE = "no named zone has had this offset at all times: `store.layout.timezone` takes names like Asia/Tehran"
 _OFFSET = re.compile(r"([+-])(\d\d)(?::?(\d\d))?")
 # Languages of which Java has names. Any other text has those of its root, which are English and short.
 _WORDS = """

@@ -96,7 +96,7 @@ def _plain(word: str) -> str:
 class _Clauses:
     """The clauses behind the topic."""
 
-    by: list[tuple[str, ...]] = field(default_factory=list)
+    partition_by: tuple[tuple[str, ...], ...] = ()
     store_as: str = ""
     options: dict[str, str] = field(default_factory=dict)
     no_partition: bool = False
@@ -123,7 +123,7 @@ class _Reader:
             self._tokens.pop(0)
             fields.append(self._any("a field"))
         self._words("FROM")
-        topic = self._joined()
+        topic = _plain(self._any("a topic"))
         if self._next().upper() == "IGNORE":
             # The sink writes all fields, whatever SELECT and IGNORE name.
             self._tokens.pop(0)
@@ -137,23 +137,13 @@ class _Reader:
             late = late or (clause if own < rank or (own == rank and clause not in _OLD) else "")
             rank = max(rank, _RANKS.get(clause, 0))
             self._clause(clause, _Clauses() if late else clauses)
-        return Statement(
-            bucket,
-            prefix,
-            tuple(map(_plain, fields)),
-            topic,
-            tuple(clauses.by),
-            clauses.store_as,
-            clauses.options,
-            clauses.no_partition,
-            late,
-        )
+        return Statement(bucket, prefix, tuple(map(_plain, fields)), topic, **vars(clauses), late=late)
 
     def _clause(self, clause: str, clauses: "_Clauses") -> None:
         """Take what belongs to a clause."""
         if clause == "PARTITIONBY":
-            clauses.by = self._paths()
-            texts = [".".join(path).lower() for path in clauses.by]
+            clauses.partition_by = tuple(self._paths())
+            texts = [".".join(path).lower() for path in clauses.partition_by]
             if twice := [text for text in texts if texts.count(text) > 1]:
                 raise self._error("each field once", twice[0])
         elif clause == "STOREAS":
@@ -196,9 +186,6 @@ class _Reader:
             last = self._any("a prefix")
             address += _plain(last)
         return address
-
-    def _joined(self) -> str:
-        return _plain(self._any("a topic"))
 
     def _paths(self) -> list[tuple[str, ...]]:
         paths = []

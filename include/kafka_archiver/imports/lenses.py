@@ -17,7 +17,6 @@ from kafka_archiver.messages.errors import ConfigError
 
 _ALL = "*"
 TOOL = "Lenses S3 sink"
-CLASS = "S3SinkConnector of io.lenses or com.datamountaineer"
 KCQL = "connect.s3.kcql"
 _DIFFERS = {
     "connect.s3.exactly.once.enable": "every archive is exactly once, by plans and the ledger",
@@ -176,11 +175,7 @@ def _assumed(keys: Keys, column: str, statements: list[Statement], timed: bool) 
     by_fields = timed or any(needs(statement, column) for statement in statements)
     decoded = connect.converter(keys, column, used=by_fields or column == "value")
     if column == "value" and not decoded.is_declared:
-        keys.remark(
-            "decide",
-            "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
-            "--worker FILE",
-        )
+        keys.remark("decide", connect.NO_CONVERTER)
     if decoded.is_declared or not (timed or any(needs_fields(statement, column) for statement in statements)):
         return decoded
     keys.remark(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.imports.base import FEW, Note, small, whole, without_empty
+from kafka_archiver.imports.base import FEW, Remarks, small, whole, without_empty
 from kafka_archiver.imports.connect import FRAMED, OTHER_COLUMNS, DecodeChoice
 from kafka_archiver.imports.kcql import Statement
 from kafka_archiver.messages.errors import ConfigError
@@ -68,7 +68,7 @@ def has_envelope(statement: Statement) -> bool:
 
 
 def stored(
-    statement: Statement, options: dict[str, str], value: DecodeChoice, codec: str, notes: list[Note]
+    statement: Statement, options: dict[str, str], value: DecodeChoice, codec: str, notes: Remarks
 ) -> dict[str, Any]:
     """Return format, content, chunks and codec. Takes its options out of `options`.
 
@@ -83,9 +83,7 @@ def stored(
     fields = {part: options.pop(f"store.envelope.fields.{part}", "") for part in _PARTS}
     options.pop("store.envelope", None)
     if envelope and not form.envelope:
-        notes.append(
-            Note("decide", "", f"store.envelope: the connector refuses it with {name}; objects have the values alone")
-        )
+        notes.remark("decide", f"store.envelope: the connector refuses it with {name}; objects have the values alone")
     elif envelope:
         store["content"] = "record"
         without = [part for part, text in fields.items() if text.lower() == "false"]
@@ -94,49 +92,43 @@ def stored(
             f"store.envelope: theirs has key, value, headers and metadata{less}; store.content: record has all that "
             "Kafka had in columns of its own (docs/howto/formats.md), so readers need other names"
         )
-        notes.append(Note("decide", "", text))
+        notes.remark("decide", text)
     elif store["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
         store["content"] = "record"
         text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
-        notes.append(Note("decide" if value.is_declared else "differs", "", text))
+        notes.remark("decide" if value.is_declared else "differs", text)
     elif store["format"] in ("avro", "parquet") and value.decode in OTHER_COLUMNS:
         kind, text = OTHER_COLUMNS[value.decode]
-        notes.append(Note(kind, "", text))
+        notes.remark(kind, text)
     elif value.is_declared and (why := _other_values(name, value)):
-        notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
+        notes.remark("decide", f"STOREAS {name}: {why}")
     codec = _codec(name, codec, notes)
     if form.own_extension:
-        notes.append(
-            Note(
-                "differs",
-                "",
-                f"names end with {form.own_extension} here, with {form.extension} there (compressed: .gz)",
-            )
+        notes.remark(
+            "differs", f"names end with {form.own_extension} here, with {form.extension} there (compressed: .gz)"
         )
     if name == "JSON" and value.decode == "json" and not value.inside:
         text = "the connector writes each document anew, without spaces and its keys in another order; here it stays"
-        notes.append(Note("differs", "", text))
+        notes.remark("differs", text)
     if name.startswith("CSV"):
-        notes.append(
-            Note("differs", "", "the connector has all values in quotes; here numbers, times and nulls have none")
-        )
+        notes.remark("differs", "the connector has all values in quotes; here numbers, times and nulls have none")
     return without_empty({**store, "codec": codec})
 
 
-def _codec(name: str, codec: str, notes: list[Note]) -> str:
+def _codec(name: str, codec: str, notes: Remarks) -> str:
     """Return the codec of this format: the connector compresses JSON, Avro and Parquet alone."""
     if name in ("AVRO", "PARQUET"):
         return codec
     if name == "JSON":
         if codec not in ("none", "gzip"):
-            notes.append(Note("decide", "", f"connect.s3.compression.codec: the connector refuses {codec} with JSON"))
+            notes.remark("decide", f"connect.s3.compression.codec: the connector refuses {codec} with JSON")
         return codec
     if codec != "none":
-        notes.append(Note("kept", "", f"store.codec: none, because the connector does not compress {name}"))
+        notes.remark("kept", f"store.codec: none, because the connector does not compress {name}")
     return "none"
 
 
-def _chunks(options: dict[str, str], store: dict[str, Any], notes: list[Note]) -> None:
+def _chunks(options: dict[str, str], store: dict[str, Any], notes: Remarks) -> None:
     """Set the records of a chunk, unless the format decides them."""
     old, new = options.pop("WITH_FLUSH_COUNT", ""), options.pop("flush.count", "")
     count = new or old
@@ -146,48 +138,36 @@ def _chunks(options: dict[str, str], store: dict[str, Any], notes: list[Note]) -
         text = f"flush by count, {count}: store.chunk_records, so many offsets of a partition"
         if not records:
             text = f"flush by count: expected a whole number from 1, found {count!r}; its default is 1000000 records"
-        notes.append(Note("differs" if records else "by_hand", "", text))
+        notes.remark("differs" if records else "by_hand", text)
     elif "chunk_records" in store and count and count != "1":
-        notes.append(
-            Note(
-                "decide", "", f"flush by count, {count}: the connector refuses it with BYTES; an object has one record"
-            )
+        notes.remark(
+            "decide", f"flush by count, {count}: the connector refuses it with BYTES; an object has one record"
         )
     if 0 < (store.get("chunk_records") or 0) < FEW:
-        notes.append(Note("by_hand", "", small(store["chunk_records"])))
+        notes.remark("by_hand", small(store["chunk_records"]))
 
 
 def _other_values(name: str, value: DecodeChoice) -> str:
     """Return why the values in the objects are others; empty if they are the same."""
     decode = value.decode
-    if name == "BYTES":
-        return (
-            ""
-            if decode == "bytes"
-            else f"the connector wants bytes, not values of {decode}; bytes are stored as they are"
-        )
-    if name == "TEXT":
-        return (
-            ""
-            if decode == "string"
-            else f"the connector wants text, not values of {decode}; bytes are stored as they are"
-        )
+    if name in ("BYTES", "TEXT"):
+        needed, kind = ("bytes", "bytes") if name == "BYTES" else ("string", "text")
+        others = f"the connector wants {kind}, not values of {decode}; bytes are stored as they are"
+        return "" if decode == needed else others
+    if name != "JSON":
+        return "" if decode in FRAMED else f"the connector needs values with a schema, and {decode} has none"
     if decode in FRAMED:
         return (
             "dates, times and timestamps are numbers in the connector's JSON, decimals numbers, bytes base64; here "
             "they are as docs/howto/formats.md says"
-            if name == "JSON"
-            else ""
         )
-    if name == "JSON" and decode == "string":
+    if decode == "string":
         return 'the connector writes each text as one JSON string, in quotes; here a line is {"value": …}'
-    if name == "JSON" and decode == "bytes":
+    if decode == "bytes":
         return "the connector cannot write bytes as JSON; here they are stored as they are"
-    if name == "JSON" and value.inside:
+    if value.inside:
         return "the connector writes the payload of {schema, payload} alone; here the whole document is stored"
-    if name == "JSON":
-        return ""
-    return f"the connector needs values with a schema, and {decode} has none"
+    return ""
 
 
 def _is_true(options: Mapping[str, str], name: str) -> bool:

@@ -91,13 +91,15 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> In
                 )
         except ValueError as error:
             inserting.append(name)
-            _note(keys, prefix, "decide", f"the header has no equal here: {error}")
+            keys.note_section(prefix, "decide", f"the header has no equal here: {error}")
             continue
         shown |= inserted
         if set(inserted) & set(used):
-            _note(keys, prefix, "kept", "store.layout has the parts of the time in the place of the headers")
+            keys.note_section(prefix, "kept", "store.layout has the parts of the time in the place of the headers")
         else:
-            _note(keys, prefix, "differs", "PARTITIONBY does not use its headers; headers are stored as Kafka has them")
+            keys.note_section(
+                prefix, "differs", "PARTITIONBY does not use its headers; headers are stored as Kafka has them"
+            )
     return InsertedHeaders(shown, tuple(inserting))
 
 
@@ -220,10 +222,3 @@ def _offsets(zone: str) -> set[int]:
         return set()
     moments = (datetime(year, month, 1, tzinfo=UTC) for year in range(2000, 2038) for month in range(1, 13))
     return {int((moment.astimezone(location).utcoffset() or timedelta()).total_seconds()) for moment in moments}
-
-
-def _note(keys: Keys, prefix: str, kind: Any, text: str) -> None:
-    """Note the text at the transform's class; its other keys refer to it."""
-    keys.note(kind, f"{prefix}type", text)
-    for key in keys.starting(prefix):
-        keys.note("kept" if kind == "decide" else kind, key, f"see {prefix}type")

@@ -8,6 +8,7 @@ from typing import Any
 
 import javaproperties
 
+from kafka_archiver.config.properties import property_text
 from kafka_archiver.imports.hocon import is_hocon, read_hocon
 from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
 from kafka_archiver.messages.errors import ConfigError, kind_in_words
@@ -135,11 +136,7 @@ def _json(text: str, file: str) -> dict[str, str]:
             f'{file}: expected the keys of one connector, or {{"name": …, "config": {{…}}}}; found a list or a mapping '
             f"in {', '.join(wrong[:5])}"
         )
-    return {key: _text(value) for key, value in content.items() if value is not None}
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return {key: property_text(value) for key, value in content.items() if value is not None}
 
 
 def _ini(text: str, file: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The tools whose configurations are understood, and whose a file is. One line for each tool."""
 
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import NamedTuple
 
 from kafka_archiver.imports import aiven, confluent, confluent_cloud, deviantart, kafkatos3, lenses, zooz
@@ -28,8 +29,14 @@ class Tool(NamedTuple):
     known_by: str
 
 
-def _class(*names: str) -> Callable[[Keys], bool]:
-    return lambda keys: keys.get("connector.class") in names
+def _of_class(tool: ModuleType) -> Tool:
+    """Return a tool that is known by its connector's class."""
+    return Tool(
+        tool.TOOL,
+        tool.draft,
+        lambda keys: keys.get("connector.class") == tool.CLASS,
+        f"connector.class {tool.CLASS}",
+    )
 
 
 _LENSES = (
@@ -39,29 +46,17 @@ _LENSES = (
 # Names by which Kafka Connect finds a class, whichever package it is in.
 _SHORT = ("S3SinkConnector", "S3Sink")
 TOOLS = {
-    "confluent": Tool(confluent.TOOL, confluent.draft, _class(confluent.CLASS), f"connector.class {confluent.CLASS}"),
-    "cloud": Tool(
-        confluent_cloud.TOOL,
-        confluent_cloud.draft,
-        _class(confluent_cloud.CLASS),
-        f"connector.class {confluent_cloud.CLASS}",
-    ),
-    "aiven": Tool(aiven.TOOL, aiven.draft, _class(aiven.CLASS), f"connector.class {aiven.CLASS}"),
+    "confluent": _of_class(confluent),
+    "cloud": _of_class(confluent_cloud),
+    "aiven": _of_class(aiven),
     "lenses": Tool(
         lenses.TOOL,
         lenses.draft,
         lambda keys: keys.get("connector.class") in _LENSES or lenses.KCQL in keys,
         lenses.KCQL,
     ),
-    "deviantart": Tool(
-        deviantart.TOOL, deviantart.draft, _class(deviantart.CLASS), f"connector.class {deviantart.CLASS}"
-    ),
-    "zooz": Tool(
-        zooz.TOOL,
-        zooz.draft,
-        zooz.is_of,
-        "SOURCE_KAFKA_TOPIC and S3_BUCKET_NAME",
-    ),
+    "deviantart": _of_class(deviantart),
+    "zooz": Tool(zooz.TOOL, zooz.draft, zooz.is_of, "SOURCE_KAFKA_TOPIC and S3_BUCKET_NAME"),
     "kafkatos3": Tool(
         kafkatos3.TOOL,
         kafkatos3.draft,

@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from kafka_archiver.imports.base import Keys, Kind, words
+from kafka_archiver.imports.base import Keys, words
 from kafka_archiver.imports.smt_sql import Columns, quoted
 
 CONNECT = "org.apache.kafka.connect.transforms."
@@ -128,14 +128,14 @@ class _Chain:
         if own and kind == "Filter":
             self._filter(prefix)
         elif path.startswith(LENSES_HEADERS):
-            self._note(prefix, "decide", _OTHERS.get(kind, _BY_TIME))
+            self._keys.note_section(prefix, "decide", _OTHERS.get(kind, _BY_TIME))
         elif of == "Key" or (own and kind in _OF_KEYS):
             self._headed = self._headed or "Header" in kind
-            self._note(prefix, "decide" if self._keyed else "kept", _KEYS if self._keyed else _NO_KEYS)
+            self._keys.note_section(prefix, "decide" if self._keyed else "kept", _KEYS if self._keyed else _NO_KEYS)
         elif own and kind in _OF_SCHEMAS:
-            self._note(prefix, "differs", "the schema is the writer's, with its own name and version")
+            self._keys.note_section(prefix, "differs", "the schema is the writer's, with its own name and version")
         elif own and kind == "RegexRouter" and self._keeps_topics(prefix):
-            self._note(prefix, "kept", "no effect: it changes none of these topics")
+            self._keys.note_section(prefix, "kept", "no effect: it changes none of these topics")
         else:
             self._value(prefix, name, kind if own or kind in _OTHERS else path, own, of)
 
@@ -149,23 +149,27 @@ class _Chain:
         if conditional and hides:
             hiding = [step for step in steps if "rename" not in step]
             self.steps += hiding
-            self._note(prefix, "decide", f"for all records, because a step has no predicate: {_shown(hiding)}")
+            self._keys.note_section(
+                prefix, "decide", f"for all records, because a step has no predicate: {_shown(hiding)}"
+            )
         elif conditional:
-            self._note(prefix, "decide", "a step is for all records; say it with its predicate in Spark SQL by hand")
+            self._keys.note_section(
+                prefix, "decide", "a step is for all records; say it with its predicate in Spark SQL by hand"
+            )
             self._hide(prefix, name, kind)
             self._unclear = self._unclear or name * bool(steps)
         elif steps and self._unclear:
             text = f"by hand, because {self._unclear} before it has no equivalent: {_shown(steps)}"
-            self._note(prefix, "decide", text)
+            self._keys.note_section(prefix, "decide", text)
             if hides:
                 self._hide(prefix, name, "mask")
         elif steps and not self._has_columns:
-            self._note(prefix, "decide", f"{_NO_COLUMNS}transform.steps: {_shown(steps)}")
+            self._keys.note_section(prefix, "decide", f"{_NO_COLUMNS}transform.steps: {_shown(steps)}")
             self.steps += steps
         elif steps:
             self.steps += steps
             self._touched |= _names(steps)
-            self._note(prefix, "differs" if kind == "MaskField" else "kept", _note_of(kind, steps))
+            self._keys.note_section(prefix, "differs" if kind == "MaskField" else "kept", _note_of(kind, steps))
         elif own and of == "Value" and self._has_columns and not self._unclear and self._as_sql(prefix, kind):
             pass
         else:
@@ -175,7 +179,7 @@ class _Chain:
         """Note a transform without an equal."""
         text = _OTHERS.get(kind, "no code of this class runs here; `transform.mapper` may do it")
         renames = self._keys.get(f"{prefix}renames")
-        self._note(prefix, "decide", text)
+        self._keys.note_section(prefix, "decide", text)
         if kind == "ReplaceField" and own:
             # Only the fields that it names are stored there.
             self._hide(prefix, name, "mask")
@@ -216,20 +220,15 @@ class _Chain:
         elif kind == "HoistField" and not self.steps:
             note = self.columns.hoist(get(f"{prefix}field"))
         if note:
-            self._note(prefix, "differs", note)
+            self._keys.note_section(prefix, "differs", note)
         return bool(note)
 
     def _inserted(self, prefix: str) -> str:
         get = self._keys.get
         added = {}
-        for key, sql in (
-            ("topic", "topic"),
-            ("partition", "partition"),
-            ("offset", "offset"),
-            ("timestamp", "timestamp"),
-        ):
-            if field := get(f"{prefix}{key}.field").rstrip("!?"):
-                added[field] = sql
+        for column in ("topic", "partition", "offset", "timestamp"):
+            if field := get(f"{prefix}{column}.field").rstrip("!?"):
+                added[field] = column
         if (field := get(f"{prefix}static.field").rstrip("!?")) and f"{prefix}static.value" in self._keys:
             added[field] = _literal(get(f"{prefix}static.value"))
         if self._routed and "topic" in added.values():
@@ -246,7 +245,7 @@ class _Chain:
         condition = ""
         if kind == "RecordIsTombstone" and not negated and not self._reshaped():
             self.skips_null = True
-            self._note(prefix, "kept", "policies.null_value: skip; the account counts each of them")
+            self._keys.note_section(prefix, "kept", "policies.null_value: skip; the account counts each of them")
             self._predicate(of, "policies.null_value: skip")
             return
         if self._unclear:
@@ -258,10 +257,12 @@ class _Chain:
             condition = f"topic RLIKE {_literal('^(?:' + keys.get(f'{of}pattern') + ')$')}"
         if condition:
             self.where.append(condition if negated else f"NOT ({condition})")
-            self._note(prefix, "kept", f"transform.where: {self.where[-1]}; the account counts what it leaves out")
+            self._keys.note_section(
+                prefix, "kept", f"transform.where: {self.where[-1]}; the account counts what it leaves out"
+            )
             self._predicate(of, "transform.where")
         else:
-            self._note(prefix, "decide", _OTHERS["Filter"])
+            self._keys.note_section(prefix, "decide", _OTHERS["Filter"])
 
     def _reshaped(self) -> bool:
         return bool(self._unclear or self.columns.select())
@@ -289,13 +290,6 @@ class _Chain:
             kept = False
         self._routed = self._routed or not kept
         return kept and "topics.regex" not in self._keys
-
-    def _note(self, prefix: str, kind: Kind, text: str) -> None:
-        """The text at the transform's class; the other keys refer to it."""
-        self._keys.note(kind, f"{prefix}type", text)
-        for key in self._keys.starting(prefix):
-            if key != f"{prefix}type":
-                self._keys.note("kept" if kind == "decide" else kind, key, f"see {prefix}type")
 
 
 def _steps(keys: Keys, prefix: str, kind: str, inside: str) -> list[dict[str, Any]]:

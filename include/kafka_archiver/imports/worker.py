@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafka_archiver.config.properties import property_text
 from kafka_archiver.imports.reading import read_keys
 from kafka_archiver.imports.yaml_files import documents, is_yaml, walked
 from kafka_archiver.messages.errors import ConfigError
@@ -55,7 +56,7 @@ def _variables(listed: list[Any]) -> Iterator[tuple[str, Any]]:
 
 def _of_converters(keys: Mapping[str, Any]) -> dict[str, str]:
     named = {_name(key): value for key, value in keys.items() if not isinstance(value, dict | list | None)}
-    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in named.items()}
+    texts = {key: property_text(value) for key, value in named.items()}
     return {key: value for key, value in texts.items() if _READ.fullmatch(key)}
 
 

@@ -30,7 +30,6 @@ class DataKeyDocuments(RunDocuments):
         return stored
 
     def has_data_key(self, key_id: str) -> bool:
-        """Return True if the ledger has this data key."""
         return self.store.head(key_document(self.archive, key_id)) is not None
 
     def open_key(self, key_id: str) -> DataKey:

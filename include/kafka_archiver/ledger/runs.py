@@ -84,7 +84,6 @@ class RunDocuments(Documents):
         return self._read(Commit, self._run_key(run, "commit"), run=run)
 
     def is_final(self, run: str) -> bool:
-        """Return True if a run is committed."""
         commit = self.commit(run)
         return commit is not None and commit.outcome == "committed"
 

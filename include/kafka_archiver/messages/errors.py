@@ -184,7 +184,6 @@ class Failure(NamedTuple):
         return cls(kind, error.message, error.advice, error.actions, error.kinds)
 
     def error(self) -> ArchiverError:
-        """The error to raise."""
         return _KINDS[self.kind](self.message, self.advice, self.actions, self.kinds)
 
     def to_json(self) -> str:

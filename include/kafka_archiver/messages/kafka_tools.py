@@ -64,7 +64,6 @@ class KafkaTools(NamedTuple):
         return self._spelt("kafka-configs", "--entity-type", "topics", "--entity-name", topic, "--alter", *words)
 
     def create_topic(self, topic: str, partitions: int, replication: int, settings: Mapping[str, str]) -> str:
-        """Create a topic."""
         configs = (word for name, value in settings.items() for word in ("--config", f"{name}={value}"))
         return self._spelt(
             "kafka-topics", "--create", "--topic", topic, "--partitions", partitions,

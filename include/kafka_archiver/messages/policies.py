@@ -59,7 +59,6 @@ class Policy:
         return tuple(choice.name for choice in self.choices)
 
     def choice(self, name: str) -> Choice:
-        """Return a choice by its name."""
         return next(choice for choice in self.choices if choice.name == name)
 
 

@@ -7,8 +7,11 @@ from pydantic import Field
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.model.findings import Finding
 from kafka_archiver.values.documents import ArchiveDocument, UtcTime, isoformat
 
+# Begins the name of a failed backfill, rebuild, replay or repair.
+FAILED_REQUEST_NAME = "failed-request:"
 # A kind, a colon, and a number or a DAG run.
 _NAME = re.compile(r"[a-z][a-z-]*(:[^\x00-\x1f\x7f]{1,300})?")
 # Characters of a note, and of who wrote it.
@@ -37,6 +40,11 @@ class Acknowledgement(ArchiveDocument):
         return f"{foreign(self.by, MOST)} at {isoformat(self.at)}" + (
             f": {foreign(self.note, MOST)}" if self.note else ""
         )
+
+    def accepts(self, finding: Finding) -> bool:
+        """Return True if this accepts a finding: a run that is cleared may fail again for another reason."""
+        of_a_run = finding.name.startswith(FAILED_REQUEST_NAME)
+        return self.accepted and not (of_a_run and self.observed != finding.text)
 
 
 def checked_name(name: str) -> str:

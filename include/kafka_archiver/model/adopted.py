@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from kafka_archiver.values.documents import ArchiveDocument, Count, Size, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, PartitionValue, Size, UtcTime, Value
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import Range
 
@@ -82,15 +82,13 @@ class PageRef(Value):
     digest: str
 
 
-class AdoptedPartition(Value):
+class AdoptedPartition(PartitionValue):
     """The account of a partition.
 
     `placed`: rows with a known offset; `loose`: those without. `first_offset`, `last_offset`: of what is known.
     `unproven`: offsets between these two of which no row is known to be; nobody knows what Kafka had there.
     """
 
-    topic: str
-    partition: Count
     objects: Count
     rows: Count
     bytes: Count
@@ -131,7 +129,6 @@ class Adoption(ArchiveDocument):
     partitions: tuple[AdoptedPartition, ...]
 
     def partition(self, topic: str, partition: int) -> AdoptedPartition | None:
-        """Return the account of a partition."""
         return next((p for p in self.partitions if (p.topic, p.partition) == (topic, partition)), None)
 
     @property

@@ -75,11 +75,9 @@ class ObjectEntry(Value):
 
     @property
     def place(self) -> ChunkPlace:
-        """The place of its chunk."""
         return self.topic, self.partition, self.chunk_start
 
     def rows_in(self, hour: int | None) -> int:
-        """Return the number of its rows of an hour."""
         if self.rows_by_hour and self.rows:
             return dict(self.rows_by_hour).get(hour, 0)
         return self.rows if hour in self.hours else 0
@@ -96,8 +94,8 @@ class Witness(Value):
     value: str | None
 
 
-class ChunkAccount(Value):
-    """The account of every offset of one chunk; the five counts add up to its length.
+class ChunkAccount(Chunk):
+    """A chunk with the account of its offsets; the five counts add up to its length.
 
     `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
     `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
@@ -107,11 +105,6 @@ class ChunkAccount(Value):
     `set_aside`: offset and reason of each record that was rejected unread, because no process survives it.
     """
 
-    topic: str
-    partition: int
-    generation: int
-    start: int
-    end: int
     archived: Count = 0
     filtered: Count = 0
     dead_lettered: Count = 0
@@ -122,7 +115,6 @@ class ChunkAccount(Value):
     last: Witness | None = None
     disorder: Count = 0
     rows: Count | None = unwritten(None)
-
     unnamed: Count = unwritten(0)
     set_aside: tuple[tuple[int, str], ...] = unwritten(())
 
@@ -130,14 +122,14 @@ class ChunkAccount(Value):
     def _adds_up(self) -> Self:
         counted = sum(getattr(self, fate) for fate in FATES)
         if counted != self.end - self.start:
-            raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
+            raise ValueError(f"{self} has {self.end - self.start} offsets but {counted} are accounted for")
         if self.rows is not None and self.rows <= self.archived:
-            raise ValueError(f"{self.chunk}: expected more than {self.archived} rows or none given, found {self.rows}")
+            raise ValueError(f"{self}: expected more than {self.archived} rows or none given, found {self.rows}")
         # Skip the ranges where possible: most chunks have none, and a run may have half a million chunks.
         if (self.absent or self.absent_ranges) and self._listed("absent", self.absent_ranges) != self.absent:
-            raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
+            raise ValueError(f"{self}: the absent ranges are not the {self.absent} absent offsets")
         if self.lost_ranges and self._listed("lost", self.lost_ranges) > self.lost:
-            raise ValueError(f"{self.chunk}: the lost ranges are more than the {self.lost} lost offsets")
+            raise ValueError(f"{self}: the lost ranges are more than the {self.lost} lost offsets")
         return self
 
     def _listed(self, fate: str, gaps: Gaps) -> int:
@@ -146,7 +138,7 @@ class ChunkAccount(Value):
         inside = not len(rows) or (rows[0, 0] >= self.start and rows[-1, 1] <= self.end)
         # An account must have only one form: otherwise a replay would seem to give another manifest.
         if not inside or (rows[1:, 0] <= rows[:-1, 1]).any() or pack(self.start, self.end, rows) != gaps:
-            raise ValueError(f"{self.chunk}: the {fate} ranges are outside, not sorted, or could be fewer")
+            raise ValueError(f"{self}: the {fate} ranges are outside, not sorted, or could be fewer")
         return count(rows)
 
     @classmethod
@@ -195,19 +187,12 @@ class ChunkAccount(Value):
 
     @property
     def place(self) -> ChunkPlace:
-        """The place of its chunk."""
         return self.topic, self.partition, self.start
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk it accounts for."""
-        return Chunk(
-            topic=self.topic,
-            partition=self.partition,
-            generation=self.generation,
-            start=self.start,
-            end=self.end,
-        )
+        """The chunk without its account, as plans have it."""
+        return Chunk(**{field: getattr(self, field) for field in Chunk.model_fields})
 
 
 def totals(accounts: Iterable[ChunkAccount]) -> dict[str, int]:
@@ -294,7 +279,7 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
         return [f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}"]
     problems: list[str] = []
     planned = {*map(str, plan.chunks()), *map(str, plan.lost_chunks())}
-    accounted = {str(a.chunk) for a in manifest.chunks}
+    accounted = {str(a) for a in manifest.chunks}
     problems += [f"no account of {c}" for c in sorted(planned - accounted)]
     problems += [f"an account of {c}, which is not in the plan" for c in sorted(accounted - planned)]
     if len(accounted) != len(manifest.chunks):
@@ -310,7 +295,7 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
             if rows != account.stored[fate]:
                 rows_of = "" if account.rows is None else f" in {account.stored[fate]} rows"
                 offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
-                problems.append(f"{account.chunk}: {offsets}, its objects hold {rows} rows")
+                problems.append(f"{account}: {offsets}, its objects hold {rows} rows")
         problems += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
     problems += _sidecars(manifest)
     problems += _lost(manifest, plan.settings.transform is not None)
@@ -329,7 +314,7 @@ def _lost(manifest: Manifest, shared: bool) -> Iterator[str]:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
         sure = (least if shared else most).get(account.place, 0)
         if not sure <= account.lost - listed <= most.get(account.place, 0):
-            yield f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects"
+            yield f"{account}: {account.lost} offsets lost, but not in its ranges and lost objects"
 
 
 def _sidecars(manifest: Manifest) -> Iterator[str]:

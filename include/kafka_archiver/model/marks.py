@@ -80,9 +80,9 @@ def reached(
 
     What a planner learned is true for its own mark and for all later marks.
     """
-    by_partition = {TopicPartition(o.topic, o.partition): o for o in older}
+    by_partition = {o.name: o for o in older}
     for mark in sorted(marks, key=lambda mark: mark.number):
-        by_partition |= {TopicPartition(o.topic, o.partition): o for o in mark.older}
+        by_partition |= {o.name: o for o in mark.older}
         if (as_of is None or mark.as_of > as_of) and _is_covered(mark, known, by_partition):
             as_of, older = mark.as_of, tuple(by_partition[name] for name in sorted(by_partition))
     return as_of, older

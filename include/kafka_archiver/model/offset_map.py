@@ -9,10 +9,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
+from kafka_archiver.model.plan import Offset
 from kafka_archiver.model.restore import SourcePartition
-from kafka_archiver.values.documents import ArchiveDocument, Value
+from kafka_archiver.values.documents import ArchiveDocument, PartitionValue, Value
 from kafka_archiver.values.gaps import Bitmap, unpack
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Offsets: TypeAlias = npt.NDArray[np.int64]
     Runs: TypeAlias = npt.NDArray[np.int64]
-
-Offset = Annotated[int, Field(ge=0)]
 
 
 class Run(NamedTuple):
@@ -35,7 +34,6 @@ class Run(NamedTuple):
 
     @classmethod
     def of_row(cls, row: "Offsets") -> Self:
-        """Return the run of a row of `Runs`."""
         return cls(*row.tolist())
 
 
@@ -106,15 +104,13 @@ def _ascending(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     return pieces
 
 
-class LogMap(Value):
+class LogMap(PartitionValue):
     """The map from one log of the source to one partition of the target.
 
     `end`: the target offset behind the last record that the restore wrote to the partition, or at which it would have
     begun.
     """
 
-    topic: str
-    partition: Offset
     generation: Offset = 0
     target_topic: str
     target_partition: Offset
@@ -123,12 +119,10 @@ class LogMap(Value):
 
     @property
     def source(self) -> SourcePartition:
-        """The log of the source."""
         return SourcePartition(topic=self.topic, partition=self.partition, generation=self.generation)
 
     @property
     def target(self) -> TopicPartition:
-        """The partition of the target."""
         return TopicPartition(self.target_topic, self.target_partition)
 
     @property

@@ -18,7 +18,6 @@ class Span(NamedTuple):
 
     @property
     def range(self) -> Range:
-        """Its offsets."""
         return Range(self.start, self.end)
 
 
@@ -34,7 +33,7 @@ class Order(Value):
 
     def after(self, name: TopicPartition, manifest: Manifest) -> Self:
         """The order after one more run has read the log."""
-        accounts = [a for a in manifest.chunks if a.chunk.name == name]
+        accounts = [a for a in manifest.chunks if a.name == name]
         # Skip what a rebuild has only read again.
         new = [span for span in _spans(name, manifest) if not self.has(span.range)]
         spans = sorted((*self.spans, *new))
@@ -48,7 +47,7 @@ def _spans(name: TopicPartition, manifest: Manifest) -> Iterator[Span]:
         if (entry.topic, entry.partition) == name:
             times.setdefault(entry.chunk_start, []).extend((entry.min_timestamp, entry.max_timestamp))
     for account in manifest.chunks:
-        if account.chunk.name == name:
+        if account.name == name:
             # The last record may be a filtered one, whose time no object has.
             times_of_chunk = [*times.get(account.start, []), *([account.last.timestamp] if account.last else [])]
             yield Span(account.start, account.end, min(times_of_chunk, default=None), max(times_of_chunk, default=None))

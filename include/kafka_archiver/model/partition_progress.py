@@ -39,7 +39,6 @@ class PartitionProgress(Value):
 
     @property
     def name(self) -> TopicPartition:
-        """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
     @property
@@ -107,7 +106,7 @@ def witnesses_of(manifest: Manifest | None) -> dict[TopicPartition, Witness]:
     """Return the last record of each partition that a run has seen."""
     witnesses: dict[TopicPartition, Witness] = {}
     for account in manifest.chunks if manifest else ():
-        known = witnesses.get(account.chunk.name)
+        known = witnesses.get(account.name)
         if account.last and (known is None or known.offset < account.last.offset):
-            witnesses[account.chunk.name] = account.last
+            witnesses[account.name] = account.last
     return witnesses

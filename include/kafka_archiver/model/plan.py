@@ -10,7 +10,7 @@ from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.object_keys import SEALED, ObjectName, run_name, split_object_key
 from kafka_archiver.model.schemas import Unknown
 from kafka_archiver.model.transforms import Transform
-from kafka_archiver.values.documents import ArchiveDocument, UtcTime, Value, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, PartitionValue, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range, TopicPartition, overlaps
@@ -224,27 +224,19 @@ class TopicSchemas(Value):
         return tuple(dict.fromkeys(writer.written_as for writer in self.writers))
 
 
-class Chunk(Value):
+class Chunk(PartitionValue):
     """A slice of one partition's range: one Spark task, and one object for every hour its records fall in."""
 
-    topic: str
-    partition: int
     generation: int
     start: Offset
     end: Offset
 
     @property
-    def name(self) -> TopicPartition:
-        """Its partition's name."""
-        return TopicPartition(self.topic, self.partition)
-
-    @property
     def range(self) -> Range:
-        """Its offsets."""
         return Range(self.start, self.end)
 
     def __str__(self) -> str:
-        return f"{self.topic}[{self.partition}] {self.range}"
+        return f"{self.name} {self.range}"
 
 
 class PartitionPlan(Value):
@@ -286,8 +278,11 @@ class PartitionPlan(Value):
 
     @property
     def name(self) -> TopicPartition:
-        """The partition's name."""
         return TopicPartition(self.topic, self.partition)
+
+    def chunk(self, offsets: Range) -> Chunk:
+        start, end = offsets
+        return Chunk(topic=self.topic, partition=self.partition, generation=self.generation, start=start, end=end)
 
     def again(self) -> Self:
         """The same offsets for a further revision of the run. It proves no hour: the first plan has what was seen."""
@@ -305,7 +300,6 @@ class PartitionPlan(Value):
 
     @property
     def offset_ranges(self) -> tuple[Range, ...]:
-        """Its ranges as ranges."""
         return tuple(Range(*r) for r in self.ranges)
 
     @property
@@ -436,7 +430,7 @@ class Plan(ArchiveDocument):
         for partition in self.partitions:
             for whole in partition.offset_ranges:
                 for part in whole.split(self.settings.chunk_records):
-                    yield _chunk(partition, part)
+                    yield partition.chunk(part)
 
     def chunk_of(self, name: TopicPartition, offset: int) -> Chunk | None:
         """The chunk with an offset; None when the plan does not have the offset."""
@@ -447,11 +441,10 @@ class Plan(ArchiveDocument):
                     if offset in whole:
                         length = self.settings.chunk_records
                         start = whole.start + (offset - whole.start) // length * length
-                        return _chunk(partition, Range(start, min(start + length, whole.end)))
+                        return partition.chunk(Range(start, min(start + length, whole.end)))
         return None
 
     def letters_of(self, chunk: Chunk) -> tuple[DeadLetters, ...]:
-        """The objects with the dead letters of a chunk."""
         return tuple(item for item in self.letters if _start(item.key) == (chunk.name, chunk.start))
 
     def chunks_of_letters(self) -> list[Chunk]:
@@ -467,20 +460,10 @@ class Plan(ArchiveDocument):
         """The ranges that were gone before planning, as chunks: accounted for, but never read."""
         for partition in self.partitions:
             for gone in partition.lost:
-                yield _chunk(partition, Range(*gone))
+                yield partition.chunk(Range(*gone))
 
 
 def _start(key: str) -> tuple[TopicPartition, int] | None:
     """The partition and the first offset of the chunk in an object's name."""
     place = split_object_key(key)
     return (TopicPartition(place.topic, place.partition), place.start) if place else None
-
-
-def _chunk(partition: PartitionPlan, part: Range) -> Chunk:
-    return Chunk(
-        topic=partition.topic,
-        partition=partition.partition,
-        generation=partition.generation,
-        start=part.start,
-        end=part.end,
-    )

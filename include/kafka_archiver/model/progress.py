@@ -71,7 +71,6 @@ class Progress(ArchiveDocument):
         return {p.name: p for p in self.partitions}
 
     def partition(self, name: TopicPartition) -> PartitionProgress | None:
-        """Return the progress of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
 
     @property
@@ -113,12 +112,12 @@ class Progress(ArchiveDocument):
     def asked(self) -> dict[TopicPartition, LeftOutOffsets]:
         """Return the observations of planners about offsets that no run has, also those whose observations wait."""
         observations = (*self.older, *(o for mark in self.marks for o in mark.older))
-        return {TopicPartition(o.topic, o.partition): o for o in observations}
+        return {o.name: o for o in observations}
 
     def older_holes(self) -> list[tuple[LeftOutOffsets, tuple[Range, ...]]]:
         """The offsets that no run has, for logs that are not archived from their beginning."""
         known = self.by_name()
-        return [(o, known[TopicPartition(o.topic, o.partition)].without(o.ranges)) for o in self.older]
+        return [(o, known[o.name].without(o.ranges)) for o in self.older]
 
     def after(
         self,
@@ -165,12 +164,12 @@ class Progress(ArchiveDocument):
         gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
         waiting = surviving((*self.marks, *mark_of(plan)), gone, known)
         gone_names = gone_logs(self.partitions, plan)
-        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in gone_names)
+        older = tuple(o for o in self.older if o.name not in gone_names)
         as_of, older = reached(self.as_of, older, waiting, known)
         dropped = dropped_offsets(older, known, plan)
         older = tuple(o for o in older if o not in dropped)
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
-        left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
+        left_out = {o.name: o for o, holes in self.older_holes() if holes}
         added = logs_added_later(self.partitions, plan)
         new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out, added)]
         new += [not_archived_any_more(plan, each) for each in dropped]

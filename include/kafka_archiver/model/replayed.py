@@ -15,7 +15,7 @@ def with_dead_letters(before: ChunkAccount, read: ChunkAccount) -> ChunkAccount:
     """
     letters = sum(getattr(read, fate) for fate in _LETTERS)
     if letters != before.dead_lettered:
-        raise IntegrityError(f"{before.chunk} has {before.dead_lettered} dead letters, but {letters} were read")
+        raise IntegrityError(f"{before} has {before.dead_lettered} dead letters, but {letters} were read")
     archived = before.archived + read.archived
     rows = before.stored["archived"] + read.stored["archived"]
     return before.model_copy(

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.model.restored_schemas import ReframedColumn
-from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value, unwritten
+from kafka_archiver.values.documents import ArchiveDocument, Count, PartitionValue, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange
 from kafka_archiver.values.ranges import TopicPartition
 
@@ -29,17 +29,10 @@ DeadLetterChoice = Literal["with", "without", "only"]
 Inexact = Literal["values_only", "rows", "lost", "timestamps", "headers"]
 
 
-class SourcePartition(Value):
+class SourcePartition(PartitionValue):
     """A partition of one generation of an archived topic."""
 
-    topic: str
-    partition: Count
     generation: Count = 0
-
-    @property
-    def name(self) -> TopicPartition:
-        """Its name, without the generation."""
-        return TopicPartition(self.topic, self.partition)
 
     def __str__(self) -> str:
         return f"{self.name}" + f" generation {self.generation}" * bool(self.generation)
@@ -69,6 +62,10 @@ class RestoreSelection(Value):
     keys: tuple[str, ...] = ()
     headers: tuple[SelectedHeader, ...] = ()
     dead_letters: DeadLetterChoice = "with"
+
+    def takes(self, name: TopicPartition) -> bool:
+        """Return True if it takes records of a partition."""
+        return name.topic in self.topics and (not self.partitions or name.partition in self.partitions)
 
     @property
     def by_content(self) -> bool:
@@ -203,12 +200,11 @@ class RestorePage(ArchiveDocument):
 
     @property
     def entry(self) -> PageEntry:
-        """Its entry in the plan."""
         return PageEntry(digest=self.digest, first=self.slices[0][0], end=self.slices[-1][1])
 
 
 def _sorted_sources(sources: tuple[RestoreSource, ...]) -> tuple[RestoreSource, ...]:
-    places = [(source.topic, source.partition) for source in sources]
+    places = [source.name for source in sources]
     if places != sorted(set(places)):
         raise ValueError("the source partitions are not sorted, or one is listed twice")
     return sources
@@ -298,7 +294,7 @@ class RestorePlan(ArchiveDocument):
         return topic.starts[target.partition]
 
 
-class PartitionReport(Value):
+class PartitionReport(PartitionValue):
     """The verification of one target partition.
 
     `offsets`: from the plan's start to the end of the log. `selected`: records that belong here by the archive's
@@ -308,8 +304,6 @@ class PartitionReport(Value):
     with the offset; empty if nothing is.
     """
 
-    topic: str
-    partition: Count
     offsets: tuple[Count, Count]
     selected: Count
     written: Count

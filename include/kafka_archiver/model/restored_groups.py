@@ -5,7 +5,7 @@ from typing import Literal
 
 from kafka_archiver.model.offset_map import LogMap, OffsetMap
 from kafka_archiver.model.restore import SourcePartition
-from kafka_archiver.values.documents import ArchiveDocument, Count, UtcTime, Value
+from kafka_archiver.values.documents import ArchiveDocument, Count, PartitionValue, UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
 # moved: the offsets are committed. there: they were committed already. live: the group has members. other: it has other
@@ -15,23 +15,16 @@ Outcome = Literal["moved", "there", "live", "other", "unknown"]
 LEFT: frozenset[Outcome] = frozenset({"live", "other"})
 
 
-class GroupOffset(Value):
+class GroupOffset(PartitionValue):
     """Where a group goes on in one partition of the target.
 
     `sources`: where it stood in each log whose records are there: topic, partition, generation, offset. `note`: what a
     person should know; empty: it goes on exactly behind the last record that it had read.
     """
 
-    topic: str
-    partition: Count
     offset: Count
     sources: tuple[tuple[str, Count, Count, Count], ...]
     note: str = ""
-
-    @property
-    def name(self) -> TopicPartition:
-        """The partition of the target."""
-        return TopicPartition(self.topic, self.partition)
 
 
 class GroupReport(Value):

@@ -70,5 +70,4 @@ class SchemaDocument(ArchiveDocument):
 
     @property
     def content(self) -> Schema:
-        """The schema."""
         return Schema(kind=self.kind, text=self.text, references=self.references)

@@ -12,25 +12,22 @@ from pydantic import Field, model_validator
 from kafka_archiver.messages.errors import PermanentError
 from kafka_archiver.model.manifest import ChunkAccount
 from kafka_archiver.model.plan import Chunk
-from kafka_archiver.values.documents import ArchiveDocument, Value
+from kafka_archiver.values.documents import ArchiveDocument, PartitionValue
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 
-class RecordAside(Value):
+class RecordAside(PartitionValue):
     """A record that ends the process that decodes or maps it, or takes too long or too much memory alone."""
 
-    topic: str
-    partition: int
     offset: int
     reason: str
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Where it is."""
         return self.topic, self.partition, self.offset
 
     def __str__(self) -> str:
-        return f"{self.topic}[{self.partition}] offset {self.offset}: {self.reason}"
+        return f"{self.name} offset {self.offset}: {self.reason}"
 
 
 class FatalRecordsError(PermanentError):
@@ -42,11 +39,9 @@ class FatalRecordsError(PermanentError):
         super().__init__(f"{self.records[0]}{f'; and {further} more' if further else ''}")
 
 
-class OffsetsAside(Value):
+class OffsetsAside(PartitionValue):
     """Offsets that a person has given up by name, because no client can read them. `end` is exclusive."""
 
-    topic: str
-    partition: int
     start: Annotated[int, Field(ge=0)]
     end: int
 
@@ -57,13 +52,7 @@ class OffsetsAside(Value):
         return self
 
     @property
-    def name(self) -> TopicPartition:
-        """The partition."""
-        return TopicPartition(self.topic, self.partition)
-
-    @property
     def range(self) -> Range:
-        """The offsets."""
         return Range(self.start, self.end)
 
 
@@ -101,14 +90,14 @@ class SetAside(ArchiveDocument):
             OffsetsAside(topic=unread.topic, partition=unread.partition, start=lost.start, end=lost.end)
             for unread in self.unread
             for account in accounts
-            if account.chunk.name == unread.name
+            if account.name == unread.name
             for lost in account.lost_in(unread.range)
         )
         return self.model_copy(update={"records": (), "unread": unread}).with_records(records)
 
     def reasons(self, name: TopicPartition) -> Mapping[int, str]:
         """Return why, by offset, for the records of a partition."""
-        return {record.offset: record.reason for record in self.records if (record.topic, record.partition) == name}
+        return {record.offset: record.reason for record in self.records if record.name == name}
 
     def readable(self, chunks: Iterable[Chunk]) -> list[Chunk]:
         """Return the parts of chunks that are read."""
@@ -124,7 +113,7 @@ class SetAside(ArchiveDocument):
     def losing(self, account: ChunkAccount) -> ChunkAccount:
         """Return the account of a chunk with the offsets that nobody reads as lost ones."""
         for unread in self.unread:
-            if unread.name == account.chunk.name:
+            if unread.name == account.name:
                 account = account.giving_up(unread.range)
         return account
 

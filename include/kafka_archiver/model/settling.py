@@ -34,7 +34,6 @@ class Settling:
 
     @cached_property
     def after(self) -> Progress:
-        """The progress after the run."""
         after = self._summary
         stretches = self.before.stretches
         if self._bulk or (self.earlier is not None and stretches):

@@ -31,7 +31,6 @@ class GroupSnapshot(Value):
 
     @property
     def by_partition(self) -> dict[TopicPartition, int]:
-        """Return its offsets by partition."""
         return {TopicPartition(topic, partition): offset for topic, partition, offset in self.offsets}
 
 

@@ -98,7 +98,6 @@ def _judged(hours: range, ruling: Ruling, edges: Iterable[int]) -> Iterator[Stre
 
 
 def _cut(hours: range, edges: Iterable[int]) -> Iterator[range]:
-    """Cut hours at the edges."""
     inside = sorted(edge for edge in set(edges) if hours.start < edge < hours.stop)
     yield from (range(*piece) for piece in pairwise([hours.start, *inside, hours.stop]))
 

@@ -27,7 +27,7 @@ def dropped_offsets(
         return []
     topics, until = {planned.topic for planned in plan.partitions}, hour_after_plan(plan)
     dropped = (o for o in older if o.topic not in topics and o.than > until)
-    return [o for o in dropped if known[TopicPartition(o.topic, o.partition)].without(o.ranges)]
+    return [o for o in dropped if known[o.name].without(o.ranges)]
 
 
 def logs_added_later(known: Iterable[PartitionProgress], plan: Plan) -> set[TopicPartition]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
-from kafka_archiver.values.documents import UtcTime, Value, unwritten
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange, count, unpack
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_after, hour_start, to_hour
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract
@@ -29,14 +29,12 @@ class UnprovableMarks(NamedTuple):
     number: int = 0
 
 
-class LeftOutOffsets(Value):
+class LeftOutOffsets(PartitionValue):
     """Offsets of a log. All of their records that Kafka had at planning have a time before `than`.
 
     `arrived`: they had arrived by then, and are filed by a time that Kafka's index does not know.
     """
 
-    topic: str
-    partition: int
     ranges: tuple[OffsetRange, ...]
     than: UtcTime
     arrived: bool = unwritten(False)
@@ -177,12 +175,12 @@ def losses(
         until = hour_after(planned) if plan.loss_rules == 2 else _first_whole_hour(plan, manifest, name, offset)
         yield Loss(Unsure(until=until, reason=reason))
     # Objects that a repair has lost are known by name, so only ranges count here.
-    known = {str(account.chunk): account.lost_ranges for account in superseded.chunks} if superseded else {}
+    known = {str(account): account.lost_ranges for account in superseded.chunks} if superseded else {}
     lost: dict[TopicPartition, list[Range]] = {}
     for account in manifest.chunks:
-        if account.lost_ranges and account.lost_ranges != known.get(str(account.chunk)):
+        if account.lost_ranges and account.lost_ranges != known.get(str(account)):
             rows = unpack(account.start, account.end, account.lost_ranges).tolist()
-            lost.setdefault(account.chunk.name, []).extend(Range(*row) for row in rows)
+            lost.setdefault(account.name, []).extend(Range(*row) for row in rows)
     named = [f"{name} before {max(r.end for r in ranges)}" for name, ranges in sorted(lost.items())]
     more = f" and of {len(named) - _NAMED} more partitions" if len(named) > _NAMED else ""
     reason = f"offsets of {', '.join(named[:_NAMED])}{more} were lost (run {plan.run})"
@@ -231,7 +229,7 @@ def _planned_at_latest(plan: Plan) -> datetime:
 
 def not_archived_any_more(plan: Plan, older: LeftOutOffsets) -> Loss:
     """Return what is left out of a topic that the plan does not archive, as a loss: it is of no hour to come."""
-    name = TopicPartition(older.topic, older.partition)
+    name = older.name
     reason = f"{name} is not archived any more since run {plan.run}, and the archive does not have all of it"
     return Loss(Unsure(until=hour_after_plan(plan), reason=reason))
 
@@ -249,7 +247,7 @@ def _by_order(plan: Plan, manifest: Manifest | None, name: TopicPartition, offse
     if plan.ordered_within_ms is None or manifest is None:
         return None
     times = [o.min_timestamp for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]
-    lasts = [a.last for a in manifest.chunks if a.chunk.name == name and a.last and a.last.offset >= offset]
+    lasts = [a.last for a in manifest.chunks if a.name == name and a.last and a.last.offset >= offset]
     known = [time for time in (*times, *(last.timestamp for last in lasts)) if time >= 0]
     latest = min(known) + plan.ordered_within_ms if known else LAST_MS
     return hour_after(from_ms(latest)) if latest < LAST_MS - MS_PER_HOUR else None

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Chunk, PartitionPlan, Settings, TopicSchemas
+from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.planning.schema_versions import unframed_writer
+from kafka_archiver.values.ranges import Range
 
 # Partitions of a topic, and offsets at the start of each one's planned range.
 PARTITIONS, OFFSETS = 10, 200
@@ -28,13 +29,7 @@ def sample_values(
     whole = settings.model_copy(update={"content": "record"})
     for partition in [p for p in partitions if p.ranges][:PARTITIONS]:
         start, end = partition.ranges[0]
-        chunk = Chunk(
-            topic=partition.topic,
-            partition=partition.partition,
-            generation=partition.generation,
-            start=start,
-            end=min(end, start + OFFSETS),
-        )
+        chunk = partition.chunk(Range(start, min(end, start + OFFSETS)))
         for batch in read_chunk(context.cluster.properties, context.archive.group, chunk, whole, _PATIENCE_SECONDS):
             yield from (value for value in batch.column(column).to_pylist() if value is not None)
 

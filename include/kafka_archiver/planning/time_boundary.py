@@ -40,7 +40,6 @@ class TimeBoundary:
 
     @property
     def is_done(self) -> bool:
-        """True if the boundary is known."""
         return self._looked and self._width <= SMALL
 
     @property

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializ
 
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.values.ranges import TopicPartition
 
 # How gzip's bytes begin; no JSON does.
 GZIP = b"\x1f\x8b"
@@ -54,6 +55,17 @@ class Value(BaseModel):
 
     # Built on first use: a process uses a few of a hundred models, and building all takes a tenth of a CPU second.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class PartitionValue(Value):
+    """A value that says something of one partition, which its first fields name."""
+
+    topic: str
+    partition: Count
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
 
 
 class Document(Value):

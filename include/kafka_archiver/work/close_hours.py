@@ -186,7 +186,6 @@ def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bo
 
 
 def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> Contribution | None:
-    """Return the contribution of a run to an hour."""
     if proof is None or run is None:
         return None
     here = next((c for c in proof.runs if c.run == run), None)

@@ -1,6 +1,7 @@
 """The interface of a layout."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.values.documents import Value
@@ -31,3 +32,11 @@ class Layout(Protocol):
 
         :raises ValueError: options do not go together; the message says what was expected.
         """
+
+
+class NamedLayout(NamedTuple):
+    """A layout of this package. `form`: as of `Layout`."""
+
+    name: str
+    options: type[Value]
+    form: Callable[[Any], PathForm]

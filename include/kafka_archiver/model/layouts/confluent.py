@@ -5,10 +5,12 @@ offset of its own records would depend on records that come later.
 """
 
 import re
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from kafka_archiver.model.layouts.base import NamedLayout
 from kafka_archiver.model.layouts.date_patterns import tokens_of
 from kafka_archiver.model.layouts.fields import Fields, folders
 from kafka_archiver.model.layouts.form import PathForm
@@ -52,64 +54,30 @@ class DayOptions(Delimiters, ClockOptions):
     """Options of the daily and the hourly partitioner."""
 
 
-class ConfluentDefault:
-    """DefaultPartitioner: orders/partition=3/orders+3+0000000042."""
-
-    name = "confluent_default"
-    options = Delimiters
-
-    def form(self, options: Delimiters) -> PathForm:
-        """One object for each chunk."""
-        return options.form([TextToken("partition="), Partition()], ("partition",))
+def _by_partition(options: Delimiters) -> PathForm:
+    return options.form([TextToken("partition="), Partition()], ("partition",))
 
 
-class ConfluentField:
-    """FieldPartitioner: orders/country=DE/orders+3+0000000042."""
-
-    name = "confluent_field"
-    options = FieldOptions
-
-    def form(self, options: FieldOptions) -> PathForm:
-        """A folder for each field."""
-        inner = folders(options.fields, True, options.directory_delimiter)
-        return options.form(inner, tuple(field.column for field in options.fields), **options.values())
+def _by_fields(options: FieldOptions) -> PathForm:
+    inner = folders(options.fields, True, options.directory_delimiter)
+    return options.form(inner, tuple(field.column for field in options.fields), **options.values())
 
 
-class ConfluentTime:
-    """TimeBasedPartitioner: orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042."""
-
-    name = "confluent_time"
-    options = TimeOptions
-
-    def form(self, options: TimeOptions) -> PathForm:
-        """Folders by `path_format`."""
-        return _timed(options, options.path_format)
-
-
-class ConfluentDaily:
-    """DailyPartitioner: orders/year=2026/month=11/day=21/orders+3+0000000042."""
-
-    name = "confluent_daily"
-    options = DayOptions
-
-    def form(self, options: DayOptions) -> PathForm:
-        """Folders of the day."""
-        return _timed(options, _YEAR_TO_DAY)
-
-
-class ConfluentHourly:
-    """HourlyPartitioner: orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042."""
-
-    name = "confluent_hourly"
-    options = DayOptions
-
-    def form(self, options: DayOptions) -> PathForm:
-        """Folders of the hour."""
-        return _timed(options, f"{_YEAR_TO_DAY}/'hour'=HH")
-
-
-def _timed(options: Any, pattern: str) -> PathForm:
+def _by_time(options: Any, pattern: str) -> PathForm:
     # Theirs has `/` in the pattern, whatever the delimiter of directories is.
     tokens: list[Token] = list(tokens_of(pattern))
     columns = re.findall(r"(?:^|/)'([^']+)'=", pattern)
     return options.form(tokens, tuple(columns), missing="null", **options.clock())  # type: ignore[no-any-return]
+
+
+CONFLUENT = (
+    # DefaultPartitioner: orders/partition=3/orders+3+0000000042.
+    NamedLayout("confluent_default", Delimiters, _by_partition),
+    # FieldPartitioner: orders/country=DE/orders+3+0000000042.
+    NamedLayout("confluent_field", FieldOptions, _by_fields),
+    # TimeBasedPartitioner: orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042.
+    NamedLayout("confluent_time", TimeOptions, lambda options: _by_time(options, options.path_format)),
+    # DailyPartitioner and HourlyPartitioner: the same with folders down to the day, and to the hour.
+    NamedLayout("confluent_daily", DayOptions, partial(_by_time, pattern=_YEAR_TO_DAY)),
+    NamedLayout("confluent_hourly", DayOptions, partial(_by_time, pattern=f"{_YEAR_TO_DAY}/'hour'=HH")),
+)

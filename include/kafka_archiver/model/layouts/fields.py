@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator
 from pydantic import Field as Bounds
 
+from kafka_archiver.model.layouts.base import NamedLayout
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Every, Values
 from kafka_archiver.model.layouts.template import field_of, parsed
@@ -21,16 +22,9 @@ class PathOptions(Every, Values):
     path: str
 
 
-class Path:
-    """Files records by a pattern of the YAML."""
-
-    name = "path"
-    options = PathOptions
-
-    def form(self, options: PathOptions) -> PathForm:
-        """:raises ValueError: the pattern has no meaning."""
-        columns = re.findall(r"(?:^|/)([^/{}=]+)=", options.path)
-        return PathForm(parsed(options.path), columns=tuple(columns), **options.clock(), **options.values())
+def _by_pattern(options: PathOptions) -> PathForm:
+    columns = re.findall(r"(?:^|/)([^/{}=]+)=", options.path)
+    return PathForm(parsed(options.path), columns=tuple(columns), **options.clock(), **options.values())
 
 
 class Filed(YamlValue):
@@ -72,18 +66,11 @@ class FieldsOptions(Values):
     topic: bool = True
 
 
-class ByFields:
-    """Files records by their values."""
-
-    name = "fields"
-    options = FieldsOptions
-
-    def form(self, options: FieldsOptions) -> PathForm:
-        """A folder for the topic, then one for each field."""
-        first: list[Token] = [TopicToken(), TextToken("/")] if options.topic else []
-        hive = options.style == "hive"
-        columns = tuple(field.column for field in options.fields) if hive else ()
-        return PathForm((*first, *folders(options.fields, hive)), columns=columns, **options.values())
+def _by_fields(options: FieldsOptions) -> PathForm:
+    first: list[Token] = [TopicToken(), TextToken("/")] if options.topic else []
+    hive = options.style == "hive"
+    columns = tuple(field.column for field in options.fields) if hive else ()
+    return PathForm((*first, *folders(options.fields, hive)), columns=columns, **options.values())
 
 
 def folders(fields: Sequence[Filed], hive: bool, delimiter: str = "/") -> list[Token]:
@@ -93,3 +80,7 @@ def folders(fields: Sequence[Filed], hive: bool, delimiter: str = "/") -> list[T
         tokens.append(TextToken(delimiter * bool(number) + (f"{field.column}=" if hive else "")))
         tokens.append(Field(field.field, field.buckets))
     return [token for token in tokens if token != TextToken("")]
+
+
+PATH = NamedLayout("path", PathOptions, _by_pattern)
+FIELDS = NamedLayout("fields", FieldsOptions, _by_fields)

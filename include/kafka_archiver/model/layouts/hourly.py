@@ -3,37 +3,27 @@
 The names of the objects in these folders: `model/object_keys`.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 
-from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.base import NamedLayout
+from kafka_archiver.model.layouts.form import NAME, PathForm
 from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.object_keys import NO_TIME, topic_prefix
 from kafka_archiver.values.intervals import hour_of, hour_start, to_ms
 
 
-class Daily:
-    """Files records by their day, UTC unless the YAML names another zone."""
-
-    name = "daily"
-    options = ClockOptions
-
-    def form(self, options: ClockOptions) -> PathForm:
-        """Records without a usable time go to a null partition."""
-        return PathForm(parsed("{topic}/date={yyyy-MM-dd}"), columns=("date",), missing="null", **options.clock())
+def by_time(folders: str, columns: tuple[str, ...] = (), name: str = "") -> Callable[[ClockOptions], PathForm]:
+    """Return what makes a form of a template with times. Records without a usable time go to a null partition."""
+    tokens, own_name = parsed(folders), parsed(name) or NAME
+    return lambda options: PathForm(tokens, own_name, columns=columns, missing="null", **options.clock())
 
 
-class Hourly:
-    """Files records by their hour, UTC unless the YAML names another zone."""
-
-    name = "hourly"
-    options = ClockOptions
-
-    def form(self, options: ClockOptions) -> PathForm:
-        """Records without a usable time go to a null partition."""
-        folders = parsed("{topic}/date={yyyy-MM-dd}/hour={HH}")
-        return PathForm(folders, columns=("date", "hour"), missing="null", **options.clock())
+# UTC unless the YAML names another zone.
+HOURLY = NamedLayout("hourly", ClockOptions, by_time("{topic}/date={yyyy-MM-dd}/hour={HH}", ("date", "hour")))
+DAILY = NamedLayout("daily", ClockOptions, by_time("{topic}/date={yyyy-MM-dd}", ("date",)))
 
 
 def hour_path(hour: int | None) -> str:

@@ -3,10 +3,12 @@
 `store.url` takes the place of bucket and prefix. A file's offset is the first offset of the chunk.
 """
 
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
+from kafka_archiver.model.layouts.base import NamedLayout
 from kafka_archiver.model.layouts.fields import Fields, folders
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.options import Values
@@ -28,41 +30,22 @@ class PartitionedOptions(Padded, Values):
     fields: Fields
 
 
-class Lenses:
-    """Without PARTITIONBY: orders/3/42."""
-
-    name = "lenses"
-    options = Padded
-
-    def form(self, options: Padded) -> PathForm:
-        """One object for each chunk."""
-        return PathForm((*parsed("{topic}/"), Partition(options.zero_pad_partition)), (Start(options.zero_pad),))
+def _by_partition(options: Padded) -> PathForm:
+    return PathForm((*parsed("{topic}/"), Partition(options.zero_pad_partition)), (Start(options.zero_pad),))
 
 
-class LensesKeysAndValues:
-    """WITHPARTITIONER=KeysAndValues: country=DE/orders(3_42)."""
-
-    name = "lenses_keys_and_values"
-    options = PartitionedOptions
-
-    def form(self, options: PartitionedOptions) -> PathForm:
-        """A folder for each field."""
-        return _partitioned(options, hive=True)
-
-
-class LensesValues:
-    """WITHPARTITIONER=Values: DE/orders(3_42)."""
-
-    name = "lenses_values"
-    options = PartitionedOptions
-
-    def form(self, options: PartitionedOptions) -> PathForm:
-        """A folder for each field."""
-        return _partitioned(options, hive=False)
-
-
-def _partitioned(options: PartitionedOptions, hive: bool) -> PathForm:
+def _by_fields(options: PartitionedOptions, hive: bool) -> PathForm:
     columns = tuple(field.column for field in options.fields) if hive else ()
     partition, start = Partition(options.zero_pad_partition), Start(options.zero_pad)
     name = (TopicToken(), TextToken("("), partition, TextToken("_"), start, TextToken(")"))
     return PathForm(tuple(folders(options.fields, hive)), name, columns=columns, **options.values())
+
+
+LENSES = (
+    # Without PARTITIONBY: orders/3/42.
+    NamedLayout("lenses", Padded, _by_partition),
+    # WITHPARTITIONER=KeysAndValues: country=DE/orders(3_42).
+    NamedLayout("lenses_keys_and_values", PartitionedOptions, partial(_by_fields, hive=True)),
+    # WITHPARTITIONER=Values: DE/orders(3_42).
+    NamedLayout("lenses_values", PartitionedOptions, partial(_by_fields, hive=False)),
+)

@@ -4,21 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kafka_archiver.model.layouts.base import NamedLayout
 from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.yaml_values import YamlValue
-
-
-class TopicPartitionLayout:
-    """Files records by the partition alone: one object for each chunk."""
-
-    name = "topic_partition"
-    options = Value
-
-    def form(self, options: Value) -> PathForm:  # noqa: ARG002 - it has none
-        """No record is without a place."""
-        return PathForm(parsed("{topic}/partition={partition}"), columns=("partition",))
 
 
 class OffsetsOptions(YamlValue):
@@ -27,13 +17,16 @@ class OffsetsOptions(YamlValue):
     offsets: Annotated[int, Field(gt=0, le=10**15)]
 
 
-class OffsetBuckets:
-    """Files records by their offsets. A folder's name is its first offset."""
+def _partition(_: Value) -> PathForm:
+    return PathForm(parsed("{topic}/partition={partition}"), columns=("partition",))
 
-    name = "offsets"
-    options = OffsetsOptions
 
-    def form(self, options: OffsetsOptions) -> PathForm:
-        """No record is without a place."""
-        folders = parsed(f"{{topic}}/partition={{partition}}/offsets={{offset/{options.offsets}}}")
-        return PathForm(folders, columns=("partition", "offsets"))
+def _buckets(options: OffsetsOptions) -> PathForm:
+    folders = parsed(f"{{topic}}/partition={{partition}}/offsets={{offset/{options.offsets}}}")
+    return PathForm(folders, columns=("partition", "offsets"))
+
+
+# One object for each chunk.
+TOPIC_PARTITION = NamedLayout("topic_partition", Value, _partition)
+# A folder's name is its first offset.
+OFFSETS = NamedLayout("offsets", OffsetsOptions, _buckets)

@@ -5,6 +5,7 @@ Install such a distribution on the Spark executors too. It cannot replace a layo
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,19 +16,13 @@ from kafka_archiver.messages.errors import ConfigError, DocumentError, error_in_
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.layouts.base import Layout
-from kafka_archiver.model.layouts.confluent import (
-    ConfluentDaily,
-    ConfluentDefault,
-    ConfluentField,
-    ConfluentHourly,
-    ConfluentTime,
-)
-from kafka_archiver.model.layouts.fields import ByFields, Path
+from kafka_archiver.model.layouts.confluent import CONFLUENT
+from kafka_archiver.model.layouts.fields import FIELDS, PATH
 from kafka_archiver.model.layouts.form import PathForm
-from kafka_archiver.model.layouts.hourly import Daily, Hourly, parse_hour_path
-from kafka_archiver.model.layouts.lenses import Lenses, LensesKeysAndValues, LensesValues
-from kafka_archiver.model.layouts.offsets import OffsetBuckets, TopicPartitionLayout
-from kafka_archiver.model.layouts.s3_connectors import DeviantArt, Zooz
+from kafka_archiver.model.layouts.hourly import DAILY, HOURLY, parse_hour_path
+from kafka_archiver.model.layouts.lenses import LENSES
+from kafka_archiver.model.layouts.offsets import OFFSETS, TOPIC_PARTITION
+from kafka_archiver.model.layouts.s3_connectors import DEVIANTART, ZOOZ
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.tokens import Field
 from kafka_archiver.model.object_keys import DEAD_LETTER, ObjectName, is_dead_letter, topic_prefix
@@ -35,23 +30,8 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.values.documents import Value
 
 _OWN: tuple[Layout, ...] = (
-    Hourly(),
-    Daily(),
-    TopicPartitionLayout(),
-    OffsetBuckets(),
-    Path(),
-    ByFields(),
-    ConfluentDefault(),
-    ConfluentField(),
-    ConfluentTime(),
-    ConfluentDaily(),
-    ConfluentHourly(),
-    Zooz(),
-    Lenses(),
-    LensesKeysAndValues(),
-    LensesValues(),
-    DeviantArt(),
-)
+    HOURLY, DAILY, TOPIC_PARTITION, OFFSETS, PATH, FIELDS, *CONFLUENT, ZOOZ, *LENSES, DEVIANTART,
+)  # fmt: skip
 LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in _OWN}
 _REGISTRY = Registry("kafka_archiver.layouts", "store.layout", LAYOUTS)
 # A mapping in the YAML with one of these keys needs no `name`.
@@ -141,8 +121,6 @@ def _form(layout: str, options: str, name: str) -> PathForm:
 
 
 def _renamed(form: PathForm, name: str) -> PathForm:
-    from dataclasses import replace
-
     try:
         return replace(form, name=parsed(name))
     except ValueError as error:
@@ -157,7 +135,7 @@ def resolve(settings: Settings) -> Settings:
     options = options_of(settings.layout, settings.layout_options)
     stored_options = options.model_dump(mode="json", by_alias=True)
     # A plan of `hourly` in UTC keeps its earlier bytes.
-    plain = settings.layout == Hourly.name and options == Hourly.options()
+    plain = settings.layout == HOURLY.name and options == HOURLY.options()
     resolved = settings.model_copy(update={"layout_options": {} if plain else stored_options})
     fields = [("store.layout", token.field) for token in form_of(resolved).folders if isinstance(token, Field)]
     if settings.time.source in ("value", "key") and settings.time.field:
@@ -193,7 +171,7 @@ def prefixes(topics: Iterable[str], *settings: Settings) -> list[str]:
 
 def counts_hours(settings: Settings) -> bool:
     """Return True if manifests count the rows of each hour. If not, an object's path is its hour."""
-    plain = settings.layout == Hourly.name and not settings.layout_options
+    plain = settings.layout == HOURLY.name and not settings.layout_options
     return not plain or settings.time.source != "record"
 
 

@@ -8,30 +8,11 @@ which depends on when the process was started.
 time; theirs is the day of the upload, which `timestamp.from: wallclock` gives.
 """
 
-from kafka_archiver.model.layouts.form import PathForm
+from kafka_archiver.model.layouts.base import NamedLayout
+from kafka_archiver.model.layouts.hourly import by_time
 from kafka_archiver.model.layouts.options import ClockOptions
-from kafka_archiver.model.layouts.template import parsed
 
-
-class DeviantArt:
-    """Files records by their day."""
-
-    name = "deviantart"
-    options = ClockOptions
-
-    def form(self, options: ClockOptions) -> PathForm:
-        """Records without a usable time go to a null partition."""
-        name = parsed("{topic}-{partition:5}-{start:12}")
-        return PathForm(parsed("{yyyy-MM-dd}"), name, missing="null", **options.clock())
-
-
-class Zooz:
-    """Files records by their hour."""
-
-    name = "zooz"
-    options = ClockOptions
-
-    def form(self, options: ClockOptions) -> PathForm:
-        """Records without a usable time go to a null partition."""
-        folders, name = parsed("{topic}/date={yyyy-MM-dd}/hour={HH}"), parsed("{partition}_{start}")
-        return PathForm(folders, name, columns=("date", "hour"), missing="null", **options.clock())
+_DAY = by_time("{yyyy-MM-dd}", name="{topic}-{partition:5}-{start:12}")
+_HOUR = by_time("{topic}/date={yyyy-MM-dd}/hour={HH}", ("date", "hour"), "{partition}_{start}")
+DEVIANTART = NamedLayout("deviantart", ClockOptions, _DAY)
+ZOOZ = NamedLayout("zooz", ClockOptions, _HOUR)

@@ -11,7 +11,7 @@ from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import state_texts
 from kafka_archiver.orchestration.alerts.failed_run import failed
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, Incident, IncidentReporter, InVariables
+from kafka_archiver.orchestration.alerts.reporting import IN_DAG_PROCESSOR, Incident, IncidentReporter, Incidents
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.figures import Figures
 from kafka_archiver.orchestration.dag_run.note import succeeded
@@ -35,7 +35,7 @@ class AlertCallbacks:
 
     def __init__(self, archive: Archive, archives: bool = True) -> None:
         self._archive, self._name, self._archives = archive, archive.archive, archives
-        self._reporter = IncidentReporter(archive.archive, archive.alerts, InVariables())
+        self._reporter = IncidentReporter(archive.archive, archive.alerts, Incidents())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
         """Send the alert of a task that failed for good: Airflow's callback."""

@@ -69,7 +69,6 @@ class FailedTask:
         return f"{self.task}: {shape(self.cause)[:KEY]}"
 
     def message(self, kind: Kind, state: State) -> Message:
-        """Return the alert."""
         unknown = "unknown, because the ledger has no such plan or cannot be read"
         planned = (
             "Nothing is planned yet" if self.task == PLAN and not self.run else f"Planned: {self.planned or unknown}"

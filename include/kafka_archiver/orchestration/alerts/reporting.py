@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from airflow.sdk import Variable
 
@@ -45,18 +45,11 @@ def state_to_report(before: Incident | None, key: str | None) -> State | None:
     return None if before.key == key else "changes"
 
 
-class Incidents(Protocol):
-    """Where the open incidents of an archive are."""
+class Incidents:
+    """The open incidents of archives, in variables of Airflow.
 
-    def read(self, archive: str) -> dict[str, Incident]:
-        """Return the open incidents by kind."""
-
-    def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
-        """Replace them."""
-
-
-class InVariables:
-    """In variables of Airflow. A failure here is logged: an alert that is sent twice is better than none."""
+    A failure here is logged: an alert that is sent twice is better than none.
+    """
 
     def read(self, archive: str) -> dict[str, Incident]:
         """Return the open incidents by kind."""
@@ -122,7 +115,6 @@ class IncidentReporter:
             self._note(kind, None)
 
     def open(self, kind: Kind) -> Incident | None:
-        """Return the open incident of this kind."""
         return self._incidents.read(self._name).get(kind)
 
     def resend(self, kind: Kind) -> None:

@@ -23,7 +23,7 @@ from kafka_archiver.orchestration.terminal.stdout import for_data_alone, say
 
 if TYPE_CHECKING:
     from kafka_archiver.orchestration.backfill.outlook import Outlook
-    from kafka_archiver.orchestration.backfill.request import Request
+    from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
 
 DESCRIPTION = """\
 Run a DAG for the data intervals of a range of dates, and wait until all of these runs have finished.
@@ -161,12 +161,12 @@ def backfill(args: Namespace) -> None:
     """Create the runs and follow them; with --dry-run, list them."""
     from airflow.sdk.exceptions import AirflowException
 
-    from kafka_archiver.orchestration.backfill.internals import airflow_backfill, explain_refusal
     from kafka_archiver.orchestration.backfill.outlook import find_outlook
-    from kafka_archiver.orchestration.backfill.request import Request
+    from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
+    from kafka_archiver.orchestration.metadata.backfills import airflow_backfill, explain_refusal
     from kafka_archiver.orchestration.metadata.database import retry_while_down
 
-    request = Request.of(args)
+    request = BackfillRequest.of(args)
     airflow = airflow_backfill(request)
     try:
         outlook = retry_while_down(lambda: find_outlook(request, airflow), _DATABASE_SECONDS)
@@ -207,7 +207,7 @@ def _counts(states: Counter[str]) -> str:
     return ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
 
 
-def _require_active(request: Request, outlook: Outlook) -> None:
+def _require_active(request: BackfillRequest, outlook: Outlook) -> None:
     if outlook.stale:
         raise ConfigError(f"DAG {request.dag_id} is no longer in the DAG files; its runs would stay queued.")
     if outlook.paused:
@@ -217,7 +217,7 @@ def _require_active(request: Request, outlook: Outlook) -> None:
         )
 
 
-def _require_consent(request: Request, outlook: Outlook, yes: bool) -> None:
+def _require_consent(request: BackfillRequest, outlook: Outlook, yes: bool) -> None:
     """Ask for consent before finished runs run again."""
     again = sum(row.state is not None for row in outlook.chosen)
     if yes or request.reprocess != "completed" or not again:
@@ -231,30 +231,14 @@ def _runs(number: int) -> str:
     return f"{number} run" if number == 1 else f"{number} runs"
 
 
-def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
-    from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
-    from airflow.utils.session import create_session
-
-    from kafka_archiver.orchestration.backfill.internals import how_to_cancel
+def _run(request: BackfillRequest, outlook: Outlook, airflow: ModuleType) -> None:
     from kafka_archiver.orchestration.backfill.wait import settle, wait
-    from kafka_archiver.orchestration.metadata.database import retry_while_down, whole_transactions
+    from kafka_archiver.orchestration.metadata.backfills import create_backfill, how_to_cancel
+    from kafka_archiver.orchestration.metadata.database import retry_while_down
 
     retry_while_down(lambda: settle(request.dag_id), _DATABASE_SECONDS)
     active = request.max_active_runs or outlook.max_active_runs
-    with create_session() as session:
-        latest = resolve_run_on_latest_version(None, request.dag_id, session, fallback=True)
-    with whole_transactions():
-        created = airflow._create_backfill(
-            dag_id=request.dag_id,
-            from_date=request.start,
-            to_date=request.end,
-            max_active_runs=active,
-            reverse=request.backwards,
-            dag_run_conf=request.conf,
-            triggering_user_name=getuser(),
-            reprocess_behavior=airflow.ReprocessBehavior(request.reprocess),
-            run_on_latest_version=latest,
-        )
+    created = create_backfill(request, airflow, active, getuser())
     say(f"Backfill {created.id} of {request.dag_id}: {_runs(len(outlook.chosen))}, at most {active} at a time.")
     try:
         counts = wait(created.id, say)

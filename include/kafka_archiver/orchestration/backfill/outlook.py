@@ -13,7 +13,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.backfill.request import Request
+from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Outlook:
         return Counter(row.state for row in self.rows if row.state and not row.chosen)
 
 
-def find_outlook(request: Request, airflow: ModuleType) -> Outlook:
+def find_outlook(request: BackfillRequest, airflow: ModuleType) -> Outlook:
     """Ask Airflow for the outlook. Raises ConfigError without such a DAG, and Airflow's own error when it refuses."""
     with create_session() as session:
         model = session.get(DagModel, request.dag_id)
@@ -93,7 +93,7 @@ def _time(info: Any) -> datetime:
     return time
 
 
-def _states(request: Request, session: Session) -> dict[datetime, str]:
+def _states(request: BackfillRequest, session: Session) -> dict[datetime, str]:
     within = or_(
         DagRun.logical_date.between(request.start, request.end),
         DagRun.partition_date.between(request.start, request.end),

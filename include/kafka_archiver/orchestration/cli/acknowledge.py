@@ -50,19 +50,20 @@ def acknowledge(args: Namespace) -> Answer:
     from kafka_archiver.orchestration.cli.names import find_archive
     from kafka_archiver.orchestration.connections import open_archive
     from kafka_archiver.orchestration.metadata.facts import facts_of
-    from kafka_archiver.state.acknowledge import accept, open_findings, take_back
+    from kafka_archiver.state.status.condition import open_findings
+    from kafka_archiver.work.acknowledge import accept, take_back
 
     archive = find_archive(args.archive)
     context, facts = open_archive(archive), facts_of(archive, datetime.now(UTC))
     by = args.by or getpass.getuser()
-    if args.finding and not args.list:
-        decision = (
-            take_back(context, args.finding, by, args.note)
-            if args.undo
-            else accept(context, facts, args.finding, by, args.note)
-        )
+    if args.finding and args.undo and not args.list:
+        decision = take_back(context, args.finding, by, args.note)
         return _answer(archive, (), [decision], decision)
-    return _answer(archive, open_findings(context, facts), context.ledger.acknowledgements(), None)
+    findings = open_findings(context, facts)
+    if args.finding and not args.list:
+        decision = accept(context, findings, args.finding, by, args.note)
+        return _answer(archive, (), [decision], decision)
+    return _answer(archive, findings, context.ledger.acknowledgements(), None)
 
 
 def _answer(

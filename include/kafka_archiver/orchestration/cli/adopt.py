@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
@@ -74,7 +75,7 @@ def adopt_folder(args: Namespace) -> Answer:
     ledger = open_ledger(archive)
     if args.dry_run:
         return _preview(archive.archive, args.tool, preview(ledger.store, folder, args.tool, args.topic))
-    return _answer(adopt(ledger, folder, args.tool, args.topic, datetime.now(UTC), _say))
+    return _answer(adopt(ledger, folder, args.tool, args.topic, datetime.now(UTC), partial(print, file=sys.stderr)))
 
 
 def archive_of(folder: str, name: str | None, archives: list[Archive]) -> tuple[Archive, str]:
@@ -160,7 +161,3 @@ def _left_out(reasons: dict[str, int], examples: list[dict[str, Any]]) -> list[s
         example = next(alike, None)
         lines.append(f"left out: {count(number, 'object')}: {reason}{f', as {example}' if example else ''}")
     return lines
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
@@ -46,7 +47,9 @@ def rotate_keys(args: Namespace) -> Answer:
         # Of all archives, only those that encrypt.
         if not args.archives and archive.store.encryption.client is None:
             return None
-        return archive.archive, rotate_data_keys(open_ledger(archive), args.dry_run or not sure, _say)
+        return archive.archive, rotate_data_keys(
+            open_ledger(archive), args.dry_run or not sure, partial(print, file=sys.stderr)
+        )
 
     rotations, failures = ask_each(args.archives, turn)
     anew = "wrapped anew" if sure and not args.dry_run else "to be wrapped anew"
@@ -58,7 +61,3 @@ def rotate_keys(args: Namespace) -> Answer:
     ]
     columns = ("archive", "data_key", "result")
     return Answer(rows, [Table(columns, [[row[name] for name in columns] for row in rows], "Data keys")], failures)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -92,7 +92,7 @@ complete_as_of, closed_by}})}}. Null where there is nothing yet.
 SHOWN = 3
 
 
-class ArchiveStatus(NamedTuple):
+class ShownArchive(NamedTuple):
     """One archive, as the page has it too: its snapshot, its checks and, if wanted, its hours.
 
     `of_ledger`: what the ledger knows of the partitions, if the brokers do not answer.
@@ -121,7 +121,7 @@ def show_status(args: Namespace) -> Answer:
 
     undeclared = undeclared_archives(read_archives(config_folder()))
 
-    def ask(archive: Archive) -> ArchiveStatus:
+    def ask(archive: Archive) -> ShownArchive:
         context, asked_at = open_archive(archive), datetime.now(UTC)
         with announce_wait(lambda: _describe_wait(context)):
             snapshot = take_snapshot(context, facts_of(archive, asked_at))
@@ -130,7 +130,7 @@ def show_status(args: Namespace) -> Answer:
             raise TransientError(snapshot.error or "no answer")
         of_ledger = () if snapshot.state else read_line(context).settled.partitions
         hours = last_hours(context, args.hours, asked_at) if args.hours else None
-        return ArchiveStatus(
+        return ShownArchive(
             snapshot,
             of_ledger,
             [*checks_of_file(undeclared.get(archive.archive)), *checks_of(archive, snapshot, asked_at)],
@@ -164,7 +164,7 @@ def _describe_wait(context: Context) -> Iterator[str]:
         yield f"{name}: by the ledger, hours are closed until {isoformat(progress.closed_until)}"
 
 
-def _document(status: ArchiveStatus) -> dict[str, Any]:
+def _document(status: ShownArchive) -> dict[str, Any]:
     from kafka_archiver.state.health import as_check
 
     snapshot, state = status.snapshot, status.snapshot.state
@@ -210,7 +210,7 @@ def _progress(partition: PartitionProgress) -> dict[str, Any]:
     return {"topic": partition.topic, "partition": partition.partition, "archived_to": partition.next}
 
 
-def _table(status: ArchiveStatus) -> Table:
+def _table(status: ShownArchive) -> Table:
     snapshot = status.snapshot
     columns: tuple[str, ...] = ("topic", "partition", "archived to")
     rows: list[tuple[Cell, ...]] = [(p.topic, p.partition, p.next) for p in status.of_ledger]
@@ -255,7 +255,7 @@ def _figures(snapshot: Snapshot) -> Iterator[str]:
         )
 
 
-def _limits(status: ArchiveStatus) -> Iterator[str]:
+def _limits(status: ShownArchive) -> Iterator[str]:
     """Yield the checks of health that are not ok, except those that only repeat a finding."""
     from kafka_archiver.state.health import VERDICTS
 

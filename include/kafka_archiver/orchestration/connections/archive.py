@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.properties import is_plain_address
+from kafka_archiver.config.properties import is_plain_address, property_text
 from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.stores import StoreType, store_of
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint, registry_endpoint, target_endpoint
 from kafka_archiver.orchestration.connections.keys import customer_key, master_keys, transform_keys
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets
 
 if TYPE_CHECKING:
     # Imported late, because they load Kafka's and S3's clients, and Airflow parses DAGs all day.
@@ -79,7 +79,7 @@ def store_endpoint(archive: Archive) -> dict[str, str]:
     key, source = archive.store.named_connection
     own = {**archive.store.requests, **customer_key(archive)}
     if not isinstance(source, str):
-        where, options = f"the mapping in {key}", {name: text(value) for name, value in source.items()}
+        where, options = f"the mapping in {key}", {name: property_text(value) for name, value in source.items()}
     else:
         reference = NamedConnection(source, key, kind.connections)
         where = str(reference)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
 
+from kafka_archiver.config.properties import property_text
 from kafka_archiver.messages.errors import ConfigError, TransientError, kind_in_words
-from kafka_archiver.orchestration.connections.lookup import text
 
 if TYPE_CHECKING:
     # Imported late at runtime: they load boto3, and Airflow parses DAGs all day.
@@ -44,7 +44,7 @@ def aws_options(connection: Connection, where: str) -> dict[str, str]:
         "verify": wrapper.verify,
         **_credentials(connection, wrapper, where),
     }
-    return {name: text(value) for name, value in options.items() if value not in (None, "")}
+    return {name: property_text(value) for name, value in options.items() if value not in (None, "")}
 
 
 @functools.cache

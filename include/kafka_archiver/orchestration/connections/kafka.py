@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from airflow.sdk import Connection
-
 from kafka_archiver.config import Archive
+from kafka_archiver.config.properties import property_text
 from kafka_archiver.kafka.java_properties import java_properties
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets, text
+from kafka_archiver.orchestration.connections.lookup import NamedConnection, find_connection, mask_secrets
 
 # Properties that the archiver sets itself, or that other clients use: consumers and producers may share a connection.
 _NOT_OURS = re.compile(
@@ -63,7 +62,7 @@ def kafka_properties(settings: Mapping[str, Any], where: str) -> dict[str, str]:
             f"{where} has `oauth_cb`, a Python function, which cannot be handed to the Spark job; expected "
             "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
         )
-    properties = {name: text(value) for name, value in settings.items() if not _NOT_OURS.fullmatch(name)}
+    properties = {name: property_text(value) for name, value in settings.items() if not _NOT_OURS.fullmatch(name)}
     brokers = properties.get("bootstrap.servers")
     if not brokers or "@" in brokers:
         fault = "a user or a password in" if brokers else "no"
@@ -81,12 +80,9 @@ def registry_endpoint(archive: Archive) -> dict[str, str] | None:
     source = archive.source.registry
     if source is None:
         return None
-    if not isinstance(source, str):
-        properties = {name: text(value) for name, value in source.items()}
-    else:
-        reference = NamedConnection(source, "source.registry", ("http",))
-        properties = _registry(find_connection(reference), str(reference))
-    return mask_secrets(properties)
+    if isinstance(source, str):
+        return _registry(source, "source.registry")
+    return mask_secrets({name: property_text(value) for name, value in source.items()})
 
 
 def target_registry(connection: str) -> dict[str, str]:
@@ -94,18 +90,20 @@ def target_registry(connection: str) -> dict[str, str]:
 
     :raises ConfigError: the connection is missing, of another type or incomplete.
     """
-    reference = NamedConnection(connection, "registry", ("http",))
-    return mask_secrets(_registry(find_connection(reference), str(reference)))
+    return _registry(connection, "registry")
 
 
-def _registry(connection: Connection, where: str) -> dict[str, str]:
+def _registry(conn_id: str, key: str) -> dict[str, str]:
+    reference = NamedConnection(conn_id, key, ("http",))
+    connection = find_connection(reference)
     host = connection.host or ""
     address = urlsplit(host if "://" in host else f"{connection.schema or 'http'}://{host}")
     if not address.hostname:
-        raise ConfigError(f"{where} has no host; expected one like https://registry.example.com")
+        raise ConfigError(f"{reference} has no host; expected one like https://registry.example.com")
     # The connection's port goes behind the host, before a path.
     port = f":{connection.port}" if connection.port else ""
     properties = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
     if connection.login or connection.password:
         properties["basic.auth.user.info"] = f"{connection.login or ''}:{connection.password or ''}"
-    return {**properties, **{name: text(value) for name, value in connection.extra_dejson.items()}}
+    extra = {name: property_text(value) for name, value in connection.extra_dejson.items()}
+    return mask_secrets({**properties, **extra})

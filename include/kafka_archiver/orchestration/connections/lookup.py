@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from airflow.sdk import Connection
 from airflow.sdk.configuration import conf
@@ -101,8 +101,3 @@ def mask_secrets(properties: dict[str, str]) -> dict[str, str]:
         mask_secret(secret)
         mask_secret(json.dumps(secret)[1:-1])
     return properties
-
-
-def text(value: Any) -> str:
-    """Return a value of YAML or JSON as text for a client's property."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -130,7 +130,7 @@ def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> di
 
     lost_by: Counter[str] = Counter()
     for account in (account for manifest in manifests for account in manifest.chunks if account.lost):
-        lost_by[str(account.chunk.name)] += account.lost
+        lost_by[str(account.name)] += account.lost
     objects = (entry for manifest in manifests for entry in manifest.lost_objects)
     hours = {hour_start(hour) for entry in objects for hour in entry.hours if hour is not None}
     hours |= {incomplete.hour_start for incomplete in incomplete_hours(context.ledger, line.settled)}

@@ -1,5 +1,6 @@
 """One archive, one DAG: plan → archive → verify → commit → close_hours."""
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.dags.tasks import archive_tasks
 from kafka_archiver.orchestration.folder import config_folder
 
+log = logging.getLogger(__name__)
 MAX_ACTIVE_RUNS = 16
 # The documentation that these DAGs share.
 TEXT = """\
@@ -70,6 +72,20 @@ def dags_of_kind(
         except (AirflowException, ValueError, TypeError) as error:
             refused[name] = error
     return dags, refused, errors
+
+
+def dags_beside(
+    folder: Path | None, only: str | None, prefix: str, make: Callable[[Archive], DAG], what: str
+) -> dict[str, DAG]:
+    """Make further DAGs of the archives, as `dags_of_kind`. `archive_dags` returns the errors of wrong YAML files.
+
+    :param what: these DAGs do, for the log.
+    """
+    dags, refused, _ = dags_of_kind(folder, only, prefix, make)
+    for name, error in refused.items():
+        # `archive_dags` returns the same error of the archive's own DAG.
+        log.warning("archive %s: Airflow cannot make a DAG that %s it: %s", name, what, error)
+    return dags
 
 
 def archive_dag(archive: Archive) -> DAG:

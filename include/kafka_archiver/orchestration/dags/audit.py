@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.alerts.cause import cut_cause
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dag_run.xcoms import AUDITED
-from kafka_archiver.orchestration.dags.archive import dags_of_kind, default_args, tags, with_params
+from kafka_archiver.orchestration.dags.archive import dags_beside, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
 
 log = logging.getLogger(__name__)
@@ -41,16 +41,8 @@ The audit writes nothing but its report, `audit.json` in the ledger. Trigger it 
 
 
 def audit_dags(folder: Path | None = None, only: str | None = None) -> dict[str, DAG]:
-    """Make the DAGs that audit, by DAG id. An archive with a wrong YAML has none; `archive_dags` returns its error.
-
-    :param folder: of the YAML files; None: as `config_folder` has it.
-    :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
-    """
-    dags, refused, _ = dags_of_kind(folder, only, audit_dag_id(""), audit_dag)
-    for name, error in refused.items():
-        # `archive_dags` returns the same error of the archive's own DAG.
-        log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", name, error)
-    return dags
+    """Make the DAGs that audit, by DAG id. Parameters as of `archive_dags`, which returns the errors."""
+    return dags_beside(folder, only, audit_dag_id(""), audit_dag, "audits")
 
 
 def audit_dag(archive: Archive) -> DAG:

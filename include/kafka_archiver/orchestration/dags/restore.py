@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.connections import open_ledger, target_endpoin
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dag_run.restore_form import KEYS, restore_params, restore_request
 from kafka_archiver.orchestration.dag_run.xcoms import PLAN
-from kafka_archiver.orchestration.dags.archive import dags_of_kind, default_args, tags, with_params
+from kafka_archiver.orchestration.dags.archive import dags_beside, default_args, tags, with_params
 from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.submit.operator import RestoreOperator, restore_of
 
@@ -43,15 +43,8 @@ Every task may be cleared alone, at any time: what is written is never written t
 
 
 def restore_dags(folder: Path | None = None, only: str | None = None) -> dict[str, DAG]:
-    """Make the DAGs that restore, by DAG id. An archive with a wrong YAML has none; `archive_dags` returns its error.
-
-    :param folder: of the YAML files; None: as `config_folder` has it.
-    :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
-    """
-    dags, refused, _ = dags_of_kind(folder, only, restore_dag_id(""), restore_dag)
-    for name, error in refused.items():
-        log.warning("archive %s: Airflow cannot make a DAG that restores it: %s", name, error)
-    return dags
+    """Make the DAGs that restore, by DAG id. Parameters as of `archive_dags`, which returns the errors."""
+    return dags_beside(folder, only, restore_dag_id(""), restore_dag, "restores")
 
 
 def restore_dag(archive: Archive) -> DAG:

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +55,14 @@ def watchdog_dag(folder: Path | None = None) -> DAG:
     return dag
 
 
-class _Dags:
-    """The DAGs, by Airflow's execution API. :param ti: the task that asks."""
-
-    def __init__(self, ti: Any) -> None:
-        self._ti = ti
-
-    def is_paused(self, dag: str) -> bool | None:
-        try:
-            return bool(self._ti.get_dag(dag).is_paused)
-        except AirflowRuntimeError as error:
-            if (error.error.detail or {}).get("status_code") == 404:
-                return None
-            raise TransientError(f"Airflow does not say whether DAG {dag} is paused: {error}") from error
+def _is_paused(ti: Any, dag: str) -> bool | None:
+    """Ask Airflow's execution API for a task; None: there is no such DAG."""
+    try:
+        return bool(ti.get_dag(dag).is_paused)
+    except AirflowRuntimeError as error:
+        if (error.error.detail or {}).get("status_code") == 404:
+            return None
+        raise TransientError(f"Airflow does not say whether DAG {dag} is paused: {error}") from error
 
 
 def _watch(folder: Path | None) -> Any:
@@ -77,7 +73,7 @@ def _watch(folder: Path | None) -> Any:
 
         ti, memory = get_current_context()["ti"], Memory.read()
         archives = read_archives(folder or config_folder())
-        failures = Watchdog(_Dags(ti), memory, ti.log_url, datetime.now(UTC)).look(archives)
+        failures = Watchdog(partial(_is_paused, ti), memory, ti.log_url, datetime.now(UTC)).look(archives)
         memory.write()
         is_wrong = "is wrong" if len(archives.errors) == 1 else "are wrong"
         log.info(

@@ -7,12 +7,12 @@ remembers the archives, and the receivers of their alerts.
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from airflow.sdk import Variable
 from airflow.sdk.exceptions import AirflowException
@@ -29,7 +29,6 @@ from kafka_archiver.orchestration.alerts.reporting import (
     Incident,
     IncidentReporter,
     Incidents,
-    InVariables,
     MessageOf,
     state_to_report,
 )
@@ -49,13 +48,6 @@ VARIABLE = "kafka_archiver_watched"
 FOLDER = "(all)"
 
 
-class Dags(Protocol):
-    """The watchdog's questions to Airflow."""
-
-    def is_paused(self, dag: str) -> bool | None:
-        """Return whether a DAG is paused; None: Airflow does not know it."""
-
-
 @dataclass
 class Memory:
     """The watchdog's memory between its runs.
@@ -73,7 +65,6 @@ class Memory:
         return cls(dict(stored.get("archives", {})), list(stored.get("files", ())))
 
     def write(self) -> None:
-        """Keep it."""
         description = f"Memory of the DAG {WATCHDOG}: the known archives, and the receivers of their alerts."
         Variable.set(VARIABLE, asdict(self), description=description, serialize_json=True)
 
@@ -81,14 +72,20 @@ class Memory:
 class Watchdog:
     """One look at all archives.
 
+    :param is_paused: tells whether a DAG is paused; None: Airflow does not know it.
     :param link: the log of this look.
     """
 
     def __init__(
-        self, dags: Dags, memory: Memory, link: str, moment: datetime, incidents: Incidents | None = None
+        self,
+        is_paused: Callable[[str], bool | None],
+        memory: Memory,
+        link: str,
+        moment: datetime,
+        incidents: Incidents | None = None,
     ) -> None:
-        self._dags, self._memory, self._link, self._now = dags, memory, link, moment
-        self._incidents = incidents or InVariables()
+        self._is_paused, self._memory, self._link, self._now = is_paused, memory, link, moment
+        self._incidents = incidents or Incidents()
         self._default = default_alerts(os.environ)
 
     def look(self, archives: Archives) -> list[str]:
@@ -113,8 +110,8 @@ class Watchdog:
     def _watch(self, archive: Archive) -> WatchedArchive | None:
         before = self._memory.archives.get(archive.archive, {})
         since = datetime.fromisoformat(before["since"]) if "since" in before else self._now
-        is_paused = bool(self._dags.is_paused(dag_id(archive.archive)))
-        audit_is_paused = bool(self._dags.is_paused(audit_dag_id(archive.archive)))
+        is_paused = bool(self._is_paused(dag_id(archive.archive)))
+        audit_is_paused = bool(self._is_paused(audit_dag_id(archive.archive)))
         try:
             return watch(
                 archive,
@@ -201,7 +198,7 @@ class Watchdog:
         for name in sorted(set(self._memory.archives) - set(archives.valid) - set(wrong)):
             file = self._memory.archives[name].get("known", {}).get("file", "")
             try:
-                has_ended = self._dags.is_paused(dag_id(name)) is None
+                has_ended = self._is_paused(dag_id(name)) is None
             except ArchiverError as error:
                 failures.append(f"{name}: {error}")
                 continue

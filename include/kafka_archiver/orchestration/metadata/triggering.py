@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from airflow.api.common.trigger_dag import trigger_dag
-from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
 from airflow.models.log import Log
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.session import create_session
@@ -13,6 +12,8 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.messages.errors import ConfigError, TransientError
+from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
+from kafka_archiver.orchestration.metadata.backfills import airflow_backfill, create_backfill
 from kafka_archiver.orchestration.metadata.database import reason_of_silence, whole_transactions
 from kafka_archiver.orchestration.metadata.start import active_dag, require_active
 
@@ -42,23 +43,10 @@ def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, us
     :raises ConfigError: Airflow refuses it: nothing to run, another one at work, or the DAG is paused.
     """
     require_active(dag)
-    from airflow.models import backfill as airflow
-
-    with create_session() as session:
-        latest = resolve_run_on_latest_version(None, dag, session, fallback=True)
+    request = BackfillRequest(dag, first, last, reprocess, backwards=False, conf=None, max_active_runs=1)
+    airflow = airflow_backfill(request)
     try:
-        with whole_transactions():
-            backfill = airflow._create_backfill(
-                dag_id=dag,
-                from_date=first,
-                to_date=last,
-                max_active_runs=1,
-                reverse=False,
-                dag_run_conf=None,
-                triggering_user_name=user,
-                reprocess_behavior=airflow.ReprocessBehavior(reprocess),
-                run_on_latest_version=latest,
-            )
+        backfill = create_backfill(request, airflow, 1, user)
     except airflow.AlreadyRunningBackfill as error:
         raise ConfigError(
             f"Another backfill of {dag} is not finished, and Airflow runs one backfill of a DAG at a time"

@@ -30,6 +30,8 @@ from sqlalchemy import select
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id
+from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots
 
 # Seconds for which a page's forms are good.
@@ -190,6 +192,17 @@ def _shown_archive(name: str, who: Visitor, archive_snapshots: PageSnapshots) ->
 
 # The archive that an address names, if this user may see it.
 ShownArchive: TypeAlias = Annotated[Archive, Depends(_shown_archive)]
+
+
+def _run_name(run: str) -> str:
+    try:
+        return checked_run(run, "run")
+    except ConfigError:
+        raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+
+
+# The run that an address names, as the ledger has it.
+RunName: TypeAlias = Annotated[str, Depends(_run_name)]
 
 
 def csrf_token(user: BaseUser) -> str:

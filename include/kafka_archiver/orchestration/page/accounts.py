@@ -4,20 +4,17 @@ from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, HTTPException, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Depends, Request, Response
 
 from kafka_archiver.context.history import RunDetails
 from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
-from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.wording import count, offset_span
 from kafka_archiver.model.manifest import FATES, Manifest
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.metadata.facts import planned_work_of
-from kafka_archiver.orchestration.page.access import PageSnapshots, ShownArchive, Visitor, require_visible
+from kafka_archiver.orchestration.page.access import PageSnapshots, RunName, ShownArchive, Visitor, require_visible
 from kafka_archiver.orchestration.page.details import Details, PageDetails
-from kafka_archiver.orchestration.page.render import base_path, render
+from kafka_archiver.orchestration.page.render import redirect, render
 from kafka_archiver.values.gaps import unpack
 from kafka_archiver.values.ranges import Range, TopicPartition, merge
 
@@ -67,7 +64,7 @@ def _lost(plan: Plan, manifest: Manifest | None) -> list[LostOffsets]:
         ranges = {partition.name: [Range(*pair) for pair in partition.lost] for partition in plan.partitions}
     for account in manifest.chunks if manifest else ():
         rows = unpack(account.start, account.end, account.lost_ranges).tolist()
-        ranges.setdefault(account.chunk.name, []).extend(Range(*row) for row in rows)
+        ranges.setdefault(account.name, []).extend(Range(*row) for row in rows)
     return [
         LostOffsets(*name, sum(each.size for each in merged), _spans(merged))
         for name, partition_ranges in sorted(ranges.items())
@@ -111,18 +108,15 @@ router = APIRouter()
 
 
 @router.get("/archives/{name}/runs/{run}")
-def run_page(request: Request, archive: ShownArchive, details: PageDetails, run: str) -> Response:
+def run_page(request: Request, archive: ShownArchive, details: PageDetails, run: RunName) -> Response:
     """Show the account of one run of the ledger."""
-    try:
-        return _show(request, details, archive.archive, [checked_run(run, "run")], f"Run {run}")
-    except ConfigError:
-        raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+    return _show(request, details, archive.archive, [run], f"Run {run}")
 
 
 @router.get("/dags/{dag}")
 def of_dag(request: Request, name: ArchiveOfDag) -> Response:
     """Lead to the archive of a DAG."""
-    return _elsewhere(request) if name is None else _redirect(request, f"/archives/{quote(name)}")
+    return _elsewhere(request) if name is None else redirect(request, f"/archives/{quote(name)}")
 
 
 @router.get("/dags/{dag}/runs/{run_id:path}")
@@ -131,7 +125,7 @@ def of_dag_run(request: Request, name: ArchiveOfDag, details: PageDetails, dag: 
     if name is None:
         return _elsewhere(request)
     if dag != dag_id(name):
-        return _redirect(request, f"/archives/{quote(name)}")
+        return redirect(request, f"/archives/{quote(name)}")
     return _show_dag_run(request, details, name, run_id)
 
 
@@ -144,10 +138,6 @@ def dag_run_page(request: Request, archive: ShownArchive, details: PageDetails, 
 def _show_dag_run(request: Request, details: Details, name: str, run_id: str) -> Response:
     work = planned_work_of(dag_id(name), run_id)
     return _show(request, details, name, work.runs if work else (), f"DAG run {run_id}")
-
-
-def _redirect(request: Request, path: str) -> Response:
-    return RedirectResponse(f"{base_path(request)}{path}", 303)
 
 
 def _elsewhere(request: Request) -> Response:

@@ -35,7 +35,8 @@ from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.submitted import SubmittedForm, own_fields
 from kafka_archiver.orchestration.page.views import forms_of
-from kafka_archiver.state.acknowledge import accept
+from kafka_archiver.state.status.condition import open_findings
+from kafka_archiver.work.acknowledge import accept
 
 log = logging.getLogger(__name__)
 # Bytes of a form.
@@ -123,7 +124,9 @@ def _acknowledge(
         finding = checked_name(form.get("finding"))
         if not form.get("agreed"):
             return _question(request, archive_snapshots, name, finding, back, user)
-        accept(open_for_page(archive), facts_of(archive, datetime.now(UTC)), finding, who, form.get("note"))
+        context = open_for_page(archive)
+        findings = open_findings(context, facts_of(archive, datetime.now(UTC)))
+        accept(context, findings, finding, who, form.get("note"))
     except ArchiverError as error:
         return _refusal(request, user, name, back, None, error)
     log.info("%s has accepted %s of archive %s from the page", who, finding, name)

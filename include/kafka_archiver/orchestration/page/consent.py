@@ -108,19 +108,12 @@ def _losses(plan: Plan) -> Iterator[str]:
         yield f"{count(number, 'offset')} of {count(len(more), 'more partition')} are recorded as lost for ever."
 
 
-class Effects(NamedTuple):
-    """The effects of a restore, in sentences. `dangers`: those that nothing takes back."""
-
-    lines: Sequence[str]
-    dangers: Sequence[str]
-
-
-def restore_effects(context: Context, conf: Mapping[str, Any]) -> Effects:
-    """Return what a restore would do, and what of it is dangerous. Reads the manifests of the whole selection.
+def restore_question(context: Context, conf: Mapping[str, Any]) -> Consent:
+    """Return the effects of a restore. Reads the manifests of the whole selection.
 
     :raises ArchiverError: a parameter is wrong, the target is not ready, or something does not answer.
     """
-    archive, ledger = context.archive, context.ledger
+    archive, ledger, title = context.archive, context.ledger, "Restore this to Kafka?"
     request = restore_request(conf, known_topics(ledger), f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     if plan := ledger.restore_plan(request.restore):
         targets = ", ".join(topic.topic for topic in plan.topics)
@@ -128,12 +121,12 @@ def restore_effects(context: Context, conf: Mapping[str, Any]) -> Effects:
             f"Restore {request.restore} is planned already: it goes on as planned, with {plan.records:,} records to "
             f"{targets}. What is written is not written again."
         )
-        return Effects([planned], [])
+        return Consent(title, [planned])
     cluster = Cluster(target_endpoints(archive, conf.get("to")).kafka, BROKER_SECONDS)
     outlook = forecast(ledger, cluster, request)
     if refusals := list(_refusals(outlook, bool(conf.get("create")))):
         raise ConfigError("This would not be restored. " + " ".join(refusals))
-    return Effects(list(_effects(outlook, request, conf)), list(_dangers(archive, request, conf)))
+    return Consent(title, list(_effects(outlook, request, conf)), list(_dangers(archive, request, conf)))
 
 
 def _refusals(outlook: Forecast, create: bool) -> Iterator[str]:

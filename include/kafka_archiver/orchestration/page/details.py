@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun, restore_runs
 from kafka_archiver.orchestration.page.archives import ArchiveSnapshots, open_for_one_look, open_for_page
 from kafka_archiver.orchestration.page.cache import Cache, Near
-from kafka_archiver.orchestration.page.consent import Effects, restore_effects
+from kafka_archiver.orchestration.page.consent import Consent, restore_question
 from kafka_archiver.state.coverage import Coverage, HourDetail, ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.overview import Snapshot
 from kafka_archiver.state.overview.history import PartitionHistory, histories, last_plans
@@ -126,12 +126,11 @@ class Details:
         return self._get((self._run, archive, run))
 
     def restores(self, archive: str) -> Lookup[RestoresDetail]:
-        """Return the restores of an archive."""
         return self._get((self._restores, archive))
 
-    def restore_effects(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Effects]:
+    def restore_question(self, archive: str, conf: Mapping[str, Any]) -> Lookup[Consent]:
         """Return what a restore would do."""
-        key = (self._restore_effects, archive, json.dumps(conf, sort_keys=True))
+        key = (self._restore_question, archive, json.dumps(conf, sort_keys=True))
         return self._cache.get(key, QUESTION_PATIENCE) or Lookup()
 
     def plan(self, archive: str) -> Lookup[NextRun]:
@@ -177,10 +176,7 @@ class Details:
         progress = context.ledger.progress()
         runs = last_runs(context.ledger, SHOWN_RUNS)
         newest = max([run.number for run in runs], default=progress.settled if progress else 0)
-        past = {
-            TopicPartition(history.topic, history.partition): history
-            for history in histories(last_plans(context.ledger, newest, HISTORY_PLANS))
-        }
+        past = {history.name: history for history in histories(last_plans(context.ledger, newest, HISTORY_PLANS))}
         at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(moment))
         coverage = read_coverage(context, last, SHOWN_DAYS, self._heads, at_work)
         return detail._replace(coverage=coverage, runs=runs, histories=past)
@@ -209,8 +205,8 @@ class Details:
             last_restores(ledger), restore_runs(restore_dag_id(archive.archive)), known_topics(ledger)
         )
 
-    def _restore_effects(self, archive: Archive, conf: str) -> Effects:
-        return restore_effects(open_for_page(archive), json.loads(conf))
+    def _restore_question(self, archive: Archive, conf: str) -> Consent:
+        return restore_question(open_for_page(archive), json.loads(conf))
 
     def _plan(self, archive: Archive) -> NextRun:
         context, moment = open_for_page(archive), datetime.now(UTC)

@@ -5,21 +5,19 @@ from typing import Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from kafka_archiver.config import Archive
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import dag_id
-from kafka_archiver.messages.errors import ArchiverError, ConfigError
+from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.connections import open_ledger, open_store
-from kafka_archiver.orchestration.dag_run.params import checked_run
-from kafka_archiver.orchestration.page.access import ShownArchive, Visitor, may_act, shows_records
+from kafka_archiver.orchestration.page.access import RunName, ShownArchive, Visitor, may_act, shows_records
 from kafka_archiver.orchestration.page.archives import open_for_page
-from kafka_archiver.orchestration.page.render import base_path
+from kafka_archiver.orchestration.page.render import redirect
 from kafka_archiver.orchestration.page.views import require_hour
 from kafka_archiver.values.documents import GZIP
 from kafka_archiver.values.intervals import hour_start, to_hour
@@ -32,13 +30,10 @@ router = APIRouter()
 
 
 @router.get("/archives/{name}/runs/{run}/{document}")
-async def document(archive: ShownArchive, name: str, run: str, document: Literal["plan", "manifest"]) -> Response:
+async def document(archive: ShownArchive, name: str, run: RunName, document: Literal["plan", "manifest"]) -> Response:
     """Return a plan or a manifest, as JSON."""
     try:
-        reading = run_in_threadpool(_read, archive, checked_run(run, "run"), document)
-        data = await asyncio.wait_for(reading, PATIENCE)
-    except ConfigError:
-        raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+        data = await asyncio.wait_for(run_in_threadpool(_read, archive, run, document), PATIENCE)
     except (ArchiverError, TimeoutError) as error:
         raise HTTPException(503, f"The store does not answer: {error}") from None
     if data is None:
@@ -74,7 +69,8 @@ def lost(request: Request, archive: ShownArchive, name: str) -> Response:
         plan = _last_lossy_plan(open_for_page(archive).ledger)
     except ArchiverError as error:
         raise HTTPException(503, str(error)) from None
-    return _lead(request, name, f"/runs/{quote(plan.run)}#lost" if plan else "#figures")
+    page = f"/archives/{quote(name)}"
+    return redirect(request, f"{page}/runs/{quote(plan.run)}#lost" if plan else f"{page}#figures")
 
 
 @router.get("/archives/{name}/dead-letters")
@@ -86,10 +82,10 @@ def dead_letters(request: Request, who: Visitor, archive: ShownArchive, name: st
         raise HTTPException(503, str(error)) from None
     hour = next((hour for hour in entry.hours if hour is not None), None) if entry else None
     if entry is None or hour is None:
-        return _lead(request, name, "#figures")
+        return redirect(request, f"/archives/{quote(name)}#figures")
     looks = shows_records(archive) and may_act(who, dag_id(name))
     more = f"/dead-letters?key={quote(entry.key, safe='')}" if looks else "#reasons"
-    return _lead(request, name, f"/hours/{hour_start(hour):%Y-%m-%dT%H}{more}")
+    return redirect(request, f"/archives/{quote(name)}/hours/{hour_start(hour):%Y-%m-%dT%H}{more}")
 
 
 def _last_lossy_plan(ledger: Ledger) -> Plan | None:
@@ -104,7 +100,3 @@ def _last_letters(ledger: Ledger) -> ObjectEntry | None:
     run = ledger.last_committed(plan.interval.id) if plan else None
     manifest = ledger.manifest(run) if run else None
     return next(iter(manifest.dead_letters), None) if manifest else None
-
-
-def _lead(request: Request, name: str, path: str) -> Response:
-    return RedirectResponse(f"{base_path(request)}/archives/{quote(name)}{path}", 303)

@@ -117,7 +117,6 @@ def _records(archive: Archive, place: TopicPartition, offset: int, count: int) -
 
 
 def _stored(line: bytes, entry: ObjectEntry | None) -> ShownRecord:
-    """Return a record with the object that has it."""
     record = ShownRecord.of(line)
     if entry is None:
         return record

@@ -1,6 +1,7 @@
 """Templates: server-rendered HTML, with the filters that spell values."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from airflow.configuration import conf
-from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -56,6 +57,11 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     return HTMLResponse(environment().get_template(template).render(all_values), status)
 
 
+def redirect(request: Request, path: str) -> Response:
+    """Lead to another page of ours."""
+    return RedirectResponse(f"{base_path(request)}{path}", 303)
+
+
 def base_path(request: Request) -> str:
     """Return the path below which the page is, without a slash at the end."""
     return str(request.scope.get("root_path", "")).rstrip("/")
@@ -71,7 +77,8 @@ def environment() -> Environment:
     """Return the templates, with every value escaped."""
     templates = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
     templates.filters |= {
-        "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
+        "bytes": _known(size), "count": _known("{:,}".format), "number": _known(count), "moment": _known(_moment),
+        "span": _known(span), "rate": _known("{:,.1f}".format),
         "hour": _hour, "hour_before": lambda end: _hour(end - timedelta(hours=1)), "words": _words,
         "sign": lambda state: _SIGNS[state][0], "shortened": shortened, "day": _day, "quoted": _quoted,
         "plain_times": plain_times,
@@ -89,28 +96,13 @@ def _quoted(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _count(number: int | None) -> str:
-    return NOTHING if number is None else f"{number:,}"
+def _known(spell: Callable[..., str]) -> Callable[..., str]:
+    """Return a filter that spells None, which is unknown, as a dash."""
+    return lambda value, *more: NOTHING if value is None else spell(value, *more)
 
 
-def _number(number: int | None, thing: str) -> str:
-    return NOTHING if number is None else count(number, thing)
-
-
-def _bytes(number: int | None) -> str:
-    return NOTHING if number is None else size(number)
-
-
-def _moment(moment: datetime | None) -> str:
-    return NOTHING if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
-
-
-def _span(time: timedelta | None) -> str:
-    return NOTHING if time is None else span(time)
-
-
-def _rate(rate: float | None) -> str:
-    return NOTHING if rate is None else f"{rate:,.1f}"
+def _moment(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def _hour(moment: datetime) -> str:

@@ -10,7 +10,6 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.orchestration.metadata.restore_runs import RestoreRun
 from kafka_archiver.orchestration.page.access import ShownArchive, Visitor, may_act
 from kafka_archiver.orchestration.page.buttons import buttons_of
-from kafka_archiver.orchestration.page.consent import Consent
 from kafka_archiver.orchestration.page.details import PageDetails
 from kafka_archiver.orchestration.page.render import base_path, render
 from kafka_archiver.orchestration.page.restore_fields import FIRST, conf_of_fields, sections
@@ -87,7 +86,7 @@ def question(request: Request, who: Visitor, archive: ShownArchive, details: Pag
         raise HTTPException(403, f"You may not trigger {restore_dag_id(name)}")
     form = SubmittedForm(request.query_params.multi_items())
     try:
-        answer = details.restore_effects(name, conf_of_fields(form))
+        answer = details.restore_question(name, conf_of_fields(form))
     except ConfigError as error:
         raise HTTPException(422, str(error)) from None
     at = f"{base_path(request)}/archives/{name}"
@@ -98,7 +97,7 @@ def question(request: Request, who: Visitor, archive: ShownArchive, details: Pag
         back=at,
         at=at,
         fields=own_fields(form),
-        consent=Consent("Restore this to Kafka?", *answer.value) if answer.value else None,
+        consent=answer.value,
         error=answer.error,
         steps=buttons_of(name, answer.actions),
         **forms_of(who, name),

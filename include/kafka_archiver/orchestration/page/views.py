@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import FileResponse, RedirectResponse
+from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
@@ -35,7 +35,7 @@ from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, explains_failure
 from kafka_archiver.orchestration.page.charts import charts_of
 from kafka_archiver.orchestration.page.details import FIRST_DAY, YEAR_DAYS, Lookup, PageDetails, window
-from kafka_archiver.orchestration.page.render import HERE, base_path, render
+from kafka_archiver.orchestration.page.render import HERE, redirect, render
 from kafka_archiver.orchestration.page.search import Target, archives_with, target_of
 from kafka_archiver.state.coverage import HourDetail
 from kafka_archiver.state.health import VERDICTS, Verdict, verdict_of
@@ -119,7 +119,7 @@ def archives(
     target = target_of(q, archives)
     matching = set(_having(archive_snapshots, target, archives) if target else _named(q, archives))
     if target and len(matching) == 1:
-        return RedirectResponse(f"{base_path(request)}/archives/{quote(*matching)}{target.path}", 303)
+        return redirect(request, f"/archives/{quote(*matching)}{target.path}")
     rows = rows_of(archive_snapshots, archives)
     counted = Counter(row.word for row in rows)
     chosen = [row for row in rows if row.name in matching and state in ("", row.word)]

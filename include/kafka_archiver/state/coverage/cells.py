@@ -86,7 +86,6 @@ class Coverage(Value):
 
     @property
     def days(self) -> Sequence[tuple[date, Sequence[HourCell]]]:
-        """The hours by day."""
         starts = range(0, len(self.hours), 24)
         return [(self.hours[at].hour_start.date(), self.hours[at : at + 24]) for at in starts]
 

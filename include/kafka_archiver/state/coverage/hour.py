@@ -12,7 +12,7 @@ from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourProof
 from kafka_archiver.state.coverage.damage import DamagedEntry, read_damage
 from kafka_archiver.state.coverage.dead_letters import Reason, dead_letter_objects, dead_letter_runs, reasons_of
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value
 from kafka_archiver.values.intervals import hour_start, to_hour
 
 # Runs whose documents are read, newest first: an hour of an old archive may have records of thousands of runs.
@@ -21,11 +21,9 @@ RUNS = 24
 OBJECTS = 500
 
 
-class PartitionInHour(Value):
+class PartitionInHour(PartitionValue):
     """The hour's records of one partition, by the runs that were read. `first`, `last`: of the objects' offsets."""
 
-    topic: str
-    partition: int
     generation: int
     objects: int
     rows: int

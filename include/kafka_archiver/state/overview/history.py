@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition
 
 
@@ -17,11 +17,9 @@ class Point(Value):
     left: int
 
 
-class PartitionHistory(Value):
+class PartitionHistory(PartitionValue):
     """One partition, oldest run first."""
 
-    topic: str
-    partition: int
     points: tuple[Point, ...]
 
     @property

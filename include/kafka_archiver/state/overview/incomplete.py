@@ -43,12 +43,11 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[IncompleteHour,
     if settled.closed_until is None:
         return ()
     end, heads = to_hour(settled.closed_until), ProofHeads()
-    bounds = [settled.unsure.until if settled.unsure else None, settled.whole_from]
-    unsure = settled.if_ordered or settled.unsure
-    unsure_until = to_hour(unsure.until) if unsure else 0
-    whole_from = to_hour(bounds[1]) if bounds[1] else 0
+    unsure_until = to_hour(settled.unsure_until) if settled.unsure_until else 0
+    whole_from = to_hour(settled.whole_from) if settled.whole_from else 0
+    maybe_unsure_until = to_hour(settled.unsure.until) if settled.unsure else 0
     # A lost object may be of any hour.
-    last = end if settled.lost else min(end, max((to_hour(bound) for bound in bounds if bound), default=0))
+    last = end if settled.lost else min(end, max(maybe_unsure_until, whole_from))
 
     def look(hour: int) -> IncompleteHour | None:
         try:

@@ -45,12 +45,10 @@ def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None
     except ArchiverError as error:
         troubles = tuple(of_runs(name, facts, None, None, moment))
         return snapshot.model_copy(update={"troubles": troubles, "error": str(error)})
-    known_state: dict[str, Any]
-    known = {
+    known: dict[str, Any] = {
         "begun": line.settled.begun,
         "closed_until": line.settled.closed_until,
         "settled": line.settled.settled,
-        "incomplete": incomplete,
         "lost": line.settled.lost,
         "dead_letters": line.settled.dead_letters,
         "unfinished": tuple(plan.run for plan in line.unfinished),
@@ -58,22 +56,22 @@ def take_snapshot(context: Context, facts: Facts, before: Snapshot | None = None
         "audit": audit,
         "adopted": adopted,
     }
-    snapshot, known_state = snapshot.model_copy(update=known), {}
     try:
-        state = status(context, facts)
+        known["state"] = state = status(context, facts)
         standing, commit = Standing(state.troubles, state.accepted), state.last_commit
-        known_state["state"] = state
     except ArchiverError as error:
         standing, commit = without_brokers(context, line, facts), last_commit(context.ledger, line)
-        known_state["error"] = str(error)
+        known["error"] = str(error)
     incomplete = with_acceptance(context.ledger, incomplete, line.settled, standing)
-    known_state |= {
+    last = _last_run(context.ledger, commit, before)
+    known |= {
         "incomplete": incomplete,
         "troubles": (*standing.open, *of_hours(name, incomplete)),
         "accepted": (*standing.accepted, *of_accepted_hours(name, incomplete)),
+        "last_run": last,
+        **_effort_of(facts, last),
     }
-    last = _last_run(context.ledger, commit, before)
-    return snapshot.model_copy(update={**known_state, "last_run": last, **_effort_of(facts, last)})
+    return snapshot.model_copy(update=known)
 
 
 def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[IncompleteHour, ...]:

@@ -110,6 +110,11 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
     )
 
 
+def open_findings(context: Context, facts: Facts) -> tuple[Finding, ...]:
+    """Return the findings that wait for a person's decision."""
+    return tuple(finding for finding in without_brokers(context, read_line(context), facts).open if finding.name)
+
+
 def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
     """Return the offsets of each log that no settled run has; all of a log that is no longer the archived one."""
     begins = beginnings_or_errors(context.archive, observed.partitions, observed.known)

@@ -19,10 +19,10 @@ from kafka_archiver.messages.advice import (
 )
 from kafka_archiver.messages.errors import SILENCE
 from kafka_archiver.messages.wording import count, span
+from kafka_archiver.model.acknowledged import FAILED_REQUEST_NAME
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.model.object_keys import interval_of
 from kafka_archiver.state.status.facts import TASKS, DagRun, Facts, TaskFailure
-from kafka_archiver.state.status.standing import FAILED_REQUEST_NAME
 from kafka_archiver.values.documents import isoformat
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.

@@ -14,8 +14,6 @@ from kafka_archiver.model.progress import Progress
 LOST, DEAD_LETTERS = "recorded loss", "dead letters"
 # Begins the name of a loss; the number of the last run that recorded one ends it.
 _LOST_NAME = "lost-offsets:"
-# Begins the name of a failed backfill, rebuild, replay or repair.
-FAILED_REQUEST_NAME = "failed-request:"
 
 
 class Standing(NamedTuple):
@@ -87,7 +85,7 @@ def split_accepted(ledger: Ledger, findings: Iterable[Finding]) -> Standing:
         except DocumentError as error:
             left.append(_undecided(finding, error))
             continue
-        if decision and is_accepted(finding, decision):
+        if decision and decision.accepts(finding):
             accepted.append(_accepted(finding, decision))
         else:
             left.append(finding)
@@ -112,12 +110,6 @@ def accepted_losses(ledger: Ledger, lost_by: int, numbers: Collection[int], stan
         if decision and decision.accepted:
             accepted.add(number)
     return accepted
-
-
-def is_accepted(finding: Finding, decision: Acknowledgement) -> bool:
-    """Return whether a decision accepts this finding: a run that is cleared may fail again for another reason."""
-    of_a_run = finding.name.startswith(FAILED_REQUEST_NAME)
-    return decision.accepted and not (of_a_run and decision.observed != finding.text)
 
 
 def _undecided(finding: Finding, error: DocumentError) -> Finding:

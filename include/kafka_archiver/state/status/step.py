@@ -15,11 +15,11 @@ from kafka_archiver.model.proof import HourProof
 from kafka_archiver.planning.partition_state import PartitionState
 from kafka_archiver.state.status.condition import condition, observe, waits
 from kafka_archiver.state.status.facts import Facts
-from kafka_archiver.values.documents import UtcTime, Value
+from kafka_archiver.values.documents import PartitionValue, UtcTime, Value
 from kafka_archiver.values.intervals import from_ms, hour_of, hour_start, to_ms
 
 
-class PartitionStatus(Value):
+class PartitionStatus(PartitionValue):
     """One partition. `lag`: committed offsets of the log that are not archived yet (compacted ones included).
 
     `gone`: offsets that Kafka removed before any run took them, and that no run has recorded as lost yet.
@@ -27,8 +27,6 @@ class PartitionStatus(Value):
     `oldest_unarchived`: the time of the first record that waits; None if no record waits or the record has no time.
     """
 
-    topic: str
-    partition: int
     committed: int | None
     archived_to: int | None
     log_start: int
@@ -39,18 +37,10 @@ class PartitionStatus(Value):
 
 
 class ArchiveStatus(Value):
-    """One archive: its partitions, its last commit, the end of its closed hours, its unfinished runs.
+    """One archive. `troubles`: what is wrong, problems first. `accepted`: what a person has accepted of it."""
 
-    `lost`: the number of all offsets ever lost. `troubles`: what is wrong, problems first. `accepted`: what a
-    person has accepted of it.
-    """
-
-    archive: str
     partitions: tuple[PartitionStatus, ...]
     last_commit: Commit | None
-    closed_until: UtcTime | None
-    unfinished: tuple[str, ...]
-    lost: int = 0
     troubles: tuple[Finding, ...] = ()
     accepted: tuple[Finding, ...] = ()
 
@@ -95,12 +85,8 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
 
     standing = condition(context, observed, facts)
     return ArchiveStatus(
-        archive=context.archive.archive,
         partitions=tuple(map(look, observed.partitions)),
         last_commit=last_commit(context.ledger, line),
-        closed_until=line.settled.closed_until,
-        unfinished=tuple(plan.run for plan in line.unfinished),
-        lost=line.settled.lost,
         troubles=standing.open,
         accepted=standing.accepted,
     )

@@ -39,7 +39,6 @@ class ObjectTable(TemporaryTables):
     tables = _TABLES
 
     def add_read(self, items: Iterable[ReadObject]) -> None:
-        """Add objects that were read."""
         rows = ((o.topic, o.partition, o.chain, o.number, o.key, o.model_dump_json()) for o in items)
         self._db.executemany("INSERT INTO read VALUES (?, ?, ?, ?, ?, ?)", rows)
 

@@ -96,7 +96,7 @@ def _complete_before(
     stored_entries = [stored_entry for entry in entries if (stored_entry := matching_entry(entry, store))]
     if len(stored_entries) < len(entries):
         return None
-    log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account.chunk)
+    log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account)
     return earlier, tuple(stored_entries)
 
 
@@ -156,7 +156,7 @@ def _absent_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, R
     for account in accounts:
         if account.absent:
             rows = unpack(account.start, account.end, account.absent_ranges)
-            absent.setdefault(account.chunk.name, []).append(rows)
+            absent.setdefault(account.name, []).append(rows)
     return {name: merged(*parts) for name, parts in absent.items()}
 
 
@@ -164,7 +164,7 @@ def _prove_absence(
     policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
     """Count missing offsets outside of the present log as lost: absence is proved only for those inside."""
-    log = logs[TopicPartition(account.topic, account.partition)]
+    log = logs[account.name]
     proven = account.losing(log)
     if proven is not account and policies.lost_offsets != "record_loss":
         how = advise(
@@ -173,7 +173,7 @@ def _prove_absence(
             " (policies.lost_offsets: fail)",
         )
         raise PolicyError(
-            f"{proven.lost - account.lost} offsets of {account.chunk} were missing when read, and Kafka has only "
+            f"{proven.lost - account.lost} offsets of {account} were missing when read, and Kafka has only "
             f"{log} of that log now: they may have held records.",
             advice=how.text,
             actions=how.actions,

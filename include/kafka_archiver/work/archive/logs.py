@@ -44,7 +44,6 @@ class Logs:
         ]
 
     def lacks(self, name: TopicPartition, offsets: Range) -> tuple[Range, ...]:
-        """Return which of these offsets the log does not have."""
         return subtract(offsets, (self.ranges[name],))
 
 
@@ -79,7 +78,6 @@ def _lacking_partitions(logs: Logs, plan: Plan) -> list[TopicPartition]:
 def _ask_once(
     cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool
 ) -> tuple[Logs, Mapping[TopicPartition, LogEnd]]:
-    """Ask the brokers once."""
     ids = cluster.topic_ids({p.topic for p in plan.partitions})
     mine = {p.name: p for p in plan.partitions if ids[p.topic] == p.topic_id}
     starts, highs = cluster.log_starts(mine), cluster.high_watermarks(mine)

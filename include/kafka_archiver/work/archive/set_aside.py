@@ -66,5 +66,5 @@ def freeze_fatal_records(ledger: Ledger, plan: Plan, job: WriteJob, fatal: Fatal
 
 def _bad_record_error(records: Sequence[RecordAside], archive: str) -> BadRecordError:
     first = records[0]
-    same = {r.offset: r.reason for r in records if (r.topic, r.partition) == (first.topic, first.partition)}
+    same = {r.offset: r.reason for r in records if r.name == first.name}
     return BadRecordError(first.topic, first.partition, same, *choices(archive))

@@ -157,7 +157,7 @@ def _propose(
         refuse_returned_logs(context, line.last, observed.states, known)
         partitions = _plan_forward(context, observed, known)
     # What an observation that waits has found out goes with it, if a log is made again.
-    asked = {TopicPartition(o.topic, o.partition): o for o in expected.older if o.holds_for(settings.time)}
+    asked = {o.name: o for o in expected.older if o.holds_for(settings.time)}
     missing = left_out(partitions, known, asked, origin != "backfill", present)
     starts = {state.name: state.log_start for state in observed.states}
     evidence = prove_older(

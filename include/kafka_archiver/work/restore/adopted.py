@@ -40,11 +40,8 @@ def adopted_sources(adoption: Adoption, selection: RestoreSelection) -> Iterator
         return
     start, end = selection.offsets or (0, LAST_OFFSET)
     for partition in adoption.partitions:
-        is_selected = partition.topic in selection.topics and (
-            not selection.partitions or partition.partition in selection.partitions
-        )
         offsets = Range(max(start, partition.first_offset), min(end, partition.last_offset + 1))
-        if is_selected and offsets.start < offsets.end:
+        if selection.takes(partition.name) and offsets.start < offsets.end:
             yield AdoptedSource(partition, offsets)
 
 

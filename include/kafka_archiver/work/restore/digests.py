@@ -83,7 +83,6 @@ class RunningDigest:
         self._sums = [int(part, 16) for part in parts]
 
     def add(self, batch: pa.RecordBatch) -> Self:
-        """Add records."""
         self._sums = [crc32(data, before) for data, before in zip(streams(batch), self._sums, strict=True)]
         return self
 
@@ -100,7 +99,6 @@ class StrongDigest:
         self._hashes = [hashlib.sha256() for _ in range(_STREAMS)]
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add records."""
         for data, sha in zip(streams(batch), self._hashes, strict=True):
             sha.update(data)
 

@@ -77,14 +77,8 @@ class Gathered:
             rows = self.ranges[place].of_runs(counting)
             if len(rows):
                 source = SourcePartition(topic=topic, partition=partition, generation=generation)
-                taken = RestoreSource(
-                    topic=topic,
-                    partition=partition,
-                    generation=generation,
-                    offsets=int((rows[:, 1] - rows[:, 0]).sum()),
-                    **vars(self.counts.get(place, RestoreCounts())),
-                )
-                yield taken, self._pages(source, rows)
+                counts, offsets = self.counts.get(place, RestoreCounts()), int((rows[:, 1] - rows[:, 0]).sum())
+                yield RestoreSource(**vars(source), **vars(counts), offsets=offsets), self._pages(source, rows)
 
     def _pages(
         self, source: SourcePartition, rows: "np.ndarray[tuple[int, int], np.dtype[np.int64]]"
@@ -177,10 +171,7 @@ def _slices(selection: RestoreSelection, plan: Plan) -> Iterator[Slice]:
     """Yield the offsets of a plan that are selected."""
     bounds = Range(*(selection.offsets or (0, LAST_OFFSET)))
     for part in plan.partitions:
-        is_selected = part.topic in selection.topics and (
-            not selection.partitions or part.partition in selection.partitions
-        )
-        if is_selected and selection.generation in (None, part.generation):
+        if selection.takes(part.name) and selection.generation in (None, part.generation):
             for start, end in sorted(part.ranges + part.lost):
                 if start < bounds.end and bounds.start < end:
                     yield Slice(part.topic, part.partition, part.generation, Range(start, end), plan.number)
@@ -226,9 +217,9 @@ def _manifest(ledger: Ledger, run: str) -> Manifest:
 
 def _require_something(gathered: Gathered, plans: Plans, adoption: Adoption | None) -> None:
     archive, selection = gathered.ledger.archive, gathered.selection
-    places = {(p.topic, p.partition) for p in plans.progress.partitions}
-    places |= {(p.topic, p.partition) for plan in plans.unsettled for p in plan.partitions}
-    places |= {(p.topic, p.partition) for p in adoption.partitions} if adoption else set()
+    places = {p.name for p in plans.progress.partitions}
+    places |= {p.name for plan in plans.unsettled for p in plan.partitions}
+    places |= {p.name for p in adoption.partitions} if adoption else set()
     topics = {topic for topic, _ in places}
     if unknown := sorted(set(selection.topics) - topics):
         raise ConfigError(

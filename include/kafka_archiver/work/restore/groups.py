@@ -7,13 +7,12 @@ where each goes on.
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.kafka.groups import Position
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, TransientError
 from kafka_archiver.model.offset_map import OffsetMap
@@ -25,19 +24,6 @@ from kafka_archiver.values.ranges import TopicPartition
 
 log = logging.getLogger(__name__)
 Stood = Mapping[str, Mapping[SourcePartition, int]]
-
-
-class GroupsCluster(Protocol):
-    """A target, as groups are moved in it. `kafka.cluster.Cluster` describes the methods."""
-
-    def members(self, group: str, /) -> list[str]:
-        """Return the group's live members."""
-
-    def positions(self, group: str, names: Iterable[TopicPartition], /) -> dict[TopicPartition, Position | None]:
-        """Return its committed offsets."""
-
-    def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "", /) -> None:
-        """Commit offsets, and read them back."""
 
 
 class GroupsThen(NamedTuple):
@@ -138,7 +124,7 @@ class GroupMover:
     `replace`: also where they have other offsets. `dry_run`: only says what it would do.
     """
 
-    cluster: GroupsCluster
+    cluster: Cluster
     plan: RestorePlan
     offsets: OffsetMap
     replace: bool = False

@@ -182,7 +182,7 @@ class Lane:
         ]
         for account in sorted(accounts, key=lambda account: account.start):
             if account.lost and "lost" not in self.allowed:
-                raise refusal("lost", account.lost, str(account.chunk))
+                raise refusal("lost", account.lost, str(account))
             reading.lost[source.partition] += account.lost
             yield from self._of_chunk(source, written, account, selection, reading)
 
@@ -297,5 +297,5 @@ def has_headers(headers: list[dict[str, str | bytes | None]], asked: tuple[Selec
 
 
 def offsets_of(batch: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Return the source offsets of a batch of a lane."""
+    """Return the offsets of records: of a lane's, those in the source."""
     return column(batch, "offset")

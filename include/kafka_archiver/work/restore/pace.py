@@ -34,7 +34,6 @@ class Pace:
 
     @property
     def is_limited(self) -> bool:
-        """Return True if there is a limit."""
         return self.bytes_per_second is not None or self.records_per_second is not None
 
     @property

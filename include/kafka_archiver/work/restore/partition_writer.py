@@ -15,7 +15,7 @@ from kafka_archiver.model.restore import RestorePlan, TargetTopic
 from kafka_archiver.model.restore_progress import Place, RestoreProgress
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.digests import payload_bytes
-from kafka_archiver.work.restore.lane import Lane, LaneBatch
+from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
 from kafka_archiver.work.restore.pace import Pace
 from kafka_archiver.work.restore.rows import (
     LaneRows,
@@ -25,7 +25,6 @@ from kafka_archiver.work.restore.rows import (
     first_place,
     last_place,
     shown,
-    target_offsets,
 )
 from kafka_archiver.work.restore.target import Target, Writer
 
@@ -148,12 +147,12 @@ class PartitionWriter:
                 here = batch.slice(done, piece.records.num_rows)
                 if difference := first_difference(here, piece.records, topic.append_time):
                     row, column = difference
-                    at, place = int(target_offsets(here)[row]), first_place(piece.sliced(row))
+                    at, place = int(offsets_of(here)[row]), first_place(piece.sliced(row))
                     raise foreign_record(self.name, at, self._source(place), column, shown(here, piece, row, column))
                 tally.add(piece, int(payload_bytes(piece.records).sum()))
                 done += piece.records.num_rows
             if done < batch.num_rows:
-                at = int(target_offsets(batch)[done])
+                at = int(offsets_of(batch)[done])
                 raise foreign_record(self.name, at, "the end of what the plan selects", "record", "another record")
             adopted += done
         if adopted:
@@ -239,7 +238,7 @@ class Session:
         if written.start > self.end:
             gap = owner.target.read(name, Range(self.end, written.start), "read_committed")
             if records := next((batch for batch in gap if batch.num_rows), None):
-                raise another_producer(name, int(target_offsets(records)[0]))
+                raise another_producer(name, int(offsets_of(records)[0]))
         if written.size != self.sent:
             raise another_producer(name, written.start)
         # Behind the last record is the marker of the commit.

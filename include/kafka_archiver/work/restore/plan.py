@@ -1,11 +1,9 @@
 """Plan a restore: freeze what goes where, before the first record is written."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
 
-from kafka_archiver.kafka.first_records import LogEnd
-from kafka_archiver.kafka.topics import Topic
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.model.restore import (
@@ -17,26 +15,8 @@ from kafka_archiver.model.restore import (
     TargetTopic,
 )
 from kafka_archiver.model.restore_request import RestoreRequest, require_name
-from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.restore.exact import refusal
 from kafka_archiver.work.restore.gather import gather
-
-
-class TargetCluster(Protocol):
-    """The brokers of a target, as planning asks them."""
-
-    def cluster_id(self) -> str:
-        """Return the cluster's own id."""
-
-    def topics(self, selection: Sequence[str], /) -> list[Topic]:
-        """Return topics. :raises PermanentError: one does not exist."""
-
-    def topic_settings(self, topics: Sequence[str], /) -> Mapping[str, Mapping[str, str]]:
-        """Return every setting of topics. :raises PermanentError: the credentials may not describe them."""
-
-    def high_watermarks(self, names: Sequence[TopicPartition], /) -> Mapping[TopicPartition, LogEnd]:
-        """Return the end of each partition's log."""
-
 
 # Makes the target ready for what is selected, up to a plan of the archive, or raises what speaks against it.
 Prepare = Callable[[Sequence[RestoreSource], int], object]
@@ -44,7 +24,7 @@ Prepare = Callable[[Sequence[RestoreSource], int], object]
 
 def plan_restore(
     ledger: Ledger,
-    cluster: TargetCluster,
+    cluster: Cluster,
     request: RestoreRequest,
     prepare: Prepare = lambda *_: None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -65,7 +45,7 @@ def plan_restore(
 
 def outline(
     ledger: Ledger,
-    cluster: TargetCluster,
+    cluster: Cluster,
     request: RestoreRequest,
     prepare: Prepare = lambda *_: None,
     keep: Callable[[RestorePage], None] = lambda _: None,
@@ -108,7 +88,7 @@ def group_of(archive: str, restore: str) -> str:
     return f"kafka-archiver-restore-{archive}-{restore}"
 
 
-def target_topics(cluster: TargetCluster, request: RestoreRequest) -> tuple[TargetTopic, ...]:
+def target_topics(cluster: Cluster, request: RestoreRequest) -> tuple[TargetTopic, ...]:
     """Return the topics that are written, as they are now.
 
     :raises PermanentError: one does not exist. :raises TransientError: the end of a log is not sure.
@@ -134,7 +114,7 @@ def target_topics(cluster: TargetCluster, request: RestoreRequest) -> tuple[Targ
     return tuple(targets)
 
 
-def _is_append_time(cluster: TargetCluster, topic: str) -> bool:
+def _is_append_time(cluster: Cluster, topic: str) -> bool:
     """Return True if the brokers set the timestamps of a topic, as far as the credentials may know it."""
     try:
         settings = cluster.topic_settings([topic])[topic]

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.model.restore_progress import Place, RestoreProgress
-from kafka_archiver.values.columns import column
 from kafka_archiver.work.restore.digests import RunningDigest, payload_bytes
 from kafka_archiver.work.restore.lane import Lane, LaneBatch, offsets_of
 
@@ -103,7 +102,6 @@ class Tally:
 
     @property
     def progress(self) -> RestoreProgress:
-        """The progress so far."""
         return RestoreProgress(
             plan=self.plan,
             source=self.place.source,
@@ -149,8 +147,3 @@ def shown(target: pa.RecordBatch, archive: LaneBatch, row: int, name: str) -> st
     """Return the two different values, shortened, for a message."""
     here, there = (records.column(name)[row].as_py() for records in (target, archive.records))
     return f"{str(here)[:80]} instead of {str(there)[:80]}"
-
-
-def target_offsets(batch: pa.RecordBatch) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Return the offsets of the target's records."""
-    return column(batch, "offset")

@@ -71,7 +71,6 @@ class PartitionWork:
         return checked_frames(self.lane(group[0]), stop)
 
     def write(self, group: Group, stop: Stop) -> list[RestoreProgress]:
-        """Write target partitions."""
         lanes, target = list(map(self.lane, group)), KafkaTarget(self.endpoints.kafka)
         pace = Pace.share(lanes[0].plan.limits, self.writers)
         writers = [PartitionWriter(target, lane, pace, stop) for lane in lanes]
@@ -179,7 +178,7 @@ def publish(ledger: Ledger, plan: RestorePlan, results: Sequence[Verified], befo
     :raises TransientError: another process wrote them at the same moment.
     """
     order = {name: number for number, name in enumerate(plan.targets())}
-    results = sorted(results, key=lambda result: order[TopicPartition(result.report.topic, result.report.partition)])
+    results = sorted(results, key=lambda result: order[result.report.name])
     reports = tuple(result.report for result in results)
     report = RestoreReport(
         archive=plan.archive,
@@ -216,7 +215,7 @@ def require_verified(report: RestoreReport) -> None:
     """
     if not report.verified:
         wrong = [part for part in report.partitions if not part.verified]
-        named = "; ".join(part.difference or f"{part.topic}[{part.partition}] differs" for part in wrong[:_NAMED])
+        named = "; ".join(part.difference or f"{part.name} differs" for part in wrong[:_NAMED])
         raise IntegrityError(
             f"restore {report.restore} is not verified: {len(wrong)} of {len(report.partitions)} partitions differ "
             f"from the archive: {named}"

@@ -15,7 +15,7 @@ from kafka_archiver.values.ranges import Range
 from kafka_archiver.work.restore.digests import StrongDigest
 from kafka_archiver.work.restore.lane import Lane, LaneBatch, Lost, offsets_of
 from kafka_archiver.work.restore.partition_writer import require_topic, settled_end
-from kafka_archiver.work.restore.rows import first_difference, first_place, shown, target_offsets
+from kafka_archiver.work.restore.rows import first_difference, first_place, shown
 from kafka_archiver.work.restore.target import Target
 
 
@@ -64,7 +64,7 @@ class LogComparison:
         """Take what the log has more, and its last offsets."""
         target = self.lane.target
         for remainder in self._from_log(2**62):
-            self._differs(f"{target} has more records than the archive, from offset {target_offsets(remainder)[0]} on")
+            self._differs(f"{target} has more records than the archive, from offset {offsets_of(remainder)[0]} on")
         if self.end > self.behind:
             self.gaps.append(Range(self.behind, self.end))
         if self._missing is not None:
@@ -101,7 +101,7 @@ class LogComparison:
     def _next(self) -> pa.RecordBatch | None:
         batch = next((batch for batch in self.log if batch.num_rows), None)
         if batch is not None:
-            self._note_gaps(target_offsets(batch))
+            self._note_gaps(offsets_of(batch))
             self.records += batch.num_rows
             self.log_digest.add(self._digested(batch))
         return batch
@@ -112,11 +112,11 @@ class LogComparison:
             row, column = difference
             place = first_place(piece.sliced(row))
             self._differs(
-                f"{self.lane.target} offset {target_offsets(here)[row]} is not {self.lane.sources[place.source]} "
+                f"{self.lane.target} offset {offsets_of(here)[row]} is not {self.lane.sources[place.source]} "
                 f"offset {place.offset}: its {column} is {shown(here, piece, row, column)}"
             )
         elif not self.difference:
-            self._record(piece.source, offsets_of(piece.records), target_offsets(here))
+            self._record(piece.source, offsets_of(piece.records), offsets_of(here))
 
     def _record(self, source: int, sources: Int64s, targets: Int64s) -> None:
         """Note where records are. Of several rows of one record, the first."""

@@ -6,13 +6,16 @@ anything is created.
 
 from inspect import signature
 from types import ModuleType
+from typing import Any
 
+from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.orchestration.backfill.request import Request
 from kafka_archiver.orchestration.dag_run.addresses import base_url
+from kafka_archiver.orchestration.dag_run.backfill_request import BackfillRequest
+from kafka_archiver.orchestration.metadata.database import whole_transactions
 
 _PARAMETERS = {
     "_get_info_list": ("dag", "from_date", "to_date", "reverse"),
@@ -25,7 +28,7 @@ _PARAMETERS = {
 _CLASSES = ("AlreadyRunningBackfill", "Backfill", "BackfillDagRun", "NoBackfillRunsToCreate", "ReprocessBehavior")
 
 
-def airflow_backfill(request: Request) -> ModuleType:
+def airflow_backfill(request: BackfillRequest) -> ModuleType:
     """Return the module, after checking the names and parameters that we use.
 
     :raises PermanentError: this Airflow has changed them; the message has the supported command for the request.
@@ -46,13 +49,34 @@ def airflow_backfill(request: Request) -> ModuleType:
     return backfill
 
 
+def create_backfill(request: BackfillRequest, airflow: ModuleType, active: int, user: str) -> Any:
+    """Create the runs, as an Airflow user. Returns Airflow's backfill.
+
+    :param active: the most of the runs that may be active at once.
+    """
+    with create_session() as session:
+        latest = resolve_run_on_latest_version(None, request.dag_id, session, fallback=True)
+    with whole_transactions():
+        return airflow._create_backfill(
+            dag_id=request.dag_id,
+            from_date=request.start,
+            to_date=request.end,
+            max_active_runs=active,
+            reverse=request.backwards,
+            dag_run_conf=request.conf,
+            triggering_user_name=user,
+            reprocess_behavior=airflow.ReprocessBehavior(request.reprocess),
+            run_on_latest_version=latest,
+        )
+
+
 _HINTS = {
     "InvalidReprocessBehavior": " (with --reset-dagruns or --rerun-failed-tasks)",
     "InvalidBackfillConf": " (in --conf)",
 }
 
 
-def explain_refusal(request: Request, error: Exception, airflow: ModuleType) -> PermanentError:
+def explain_refusal(request: BackfillRequest, error: Exception, airflow: ModuleType) -> PermanentError:
     """Return the error to raise in place of Airflow's."""
     if not isinstance(error, airflow.AlreadyRunningBackfill):
         return ConfigError(f"{error}{_HINTS.get(type(error).__name__, '')}")

@@ -1,4 +1,4 @@
-"""A call of `airflow dags backfill`, with Airflow 2's options, in Airflow 3's terms."""
+"""A backfill in Airflow 3's terms, of the page or of `airflow dags backfill` with Airflow 2's options."""
 
 import json
 import shlex
@@ -11,8 +11,8 @@ from kafka_archiver.messages.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One call of the command. `reprocess`: which existing runs to run again, `none`, `failed` or `completed`."""
+class BackfillRequest:
+    """One backfill. `reprocess`: which existing runs to run again, `none`, `failed` or `completed`."""
 
     dag_id: str
     start: datetime

@@ -1,30 +1,24 @@
 """Accept a finding by name, or take that back: one create-only document for each decision."""
 
+from collections.abc import Collection
+
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.context.line import read_line
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import accepted_findings
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.acknowledged import Acknowledgement, checked_name
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.state.status.condition import without_brokers
-from kafka_archiver.state.status.facts import Facts
 
 
-def open_findings(context: Context, facts: Facts) -> tuple[Finding, ...]:
-    """Return the findings that wait for a person's decision."""
-    return tuple(finding for finding in without_brokers(context, read_line(context), facts).open if finding.name)
-
-
-def accept(context: Context, facts: Facts, name: str, by: str, note: str = "") -> Acknowledgement:
+def accept(context: Context, findings: Collection[Finding], name: str, by: str, note: str = "") -> Acknowledgement:
     """Accept a finding. If it is accepted already, return that decision.
 
-    :raises ConfigError: the archive has no such finding now.
+    :param findings: those that wait for a person's decision (`state.status.condition.open_findings`).
+    :raises ConfigError: the finding is none of these.
     """
     before = context.ledger.acknowledgement(checked_name(name))
-    findings = open_findings(context, facts)
     finding = next((finding for finding in findings if finding.name == name), None)
-    if before and before.accepted and finding is None:
+    if before and before.accepted and (finding is None or before.accepts(finding)):
         return before
     if finding is None:
         named = ", ".join(finding.name for finding in findings)
