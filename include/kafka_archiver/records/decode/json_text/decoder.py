@@ -1,7 +1,7 @@
 """The decoders of JSON."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,8 +10,15 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
-from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.base import (
+    Decoded,
+    Decoder,
+    DecoderInput,
+    Read,
+    interleaved,
+    one_after_the_other,
+)
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
@@ -31,30 +38,13 @@ _ROWS = 1000
 
 
 def make_json(of: DecoderInput) -> Decoder:
-    """Make the decoder `json`. Without a schema nothing is named, so no property is unknown."""
-    return json_decoder(of.schema, of.writers, of.framed, of.column, of.unknown if of.schema else None, of.json_rules)
+    """Make the decoder `json`: what a document has for the columns of the schema. No schema: the text, checked.
 
-
-def make_json_schema(of: DecoderInput) -> Decoder:
-    """Make the decoder `json_schema`."""
-    return json_schema_decoder(of.required_schema, of.writers, of.framed, of.column, of.unknown, of.json_rules)
-
-
-def json_decoder(
-    schema: Schema | None,
-    writers: Mapping[int, Schema],
-    framed: bool,
-    column: str,
-    unknown: Unknown | None = "drop",
-    rules: int = 2,
-) -> Decoder:
-    """A decoder of JSON documents: what a document has for the columns of the schema. No schema: the text, checked.
-
-    :param unknown: what becomes of properties that have no column; None as in old plans, which have no rules.
-    :param rules: see `columns_of`.
     :raises ConfigError: the schema is not valid, or contains itself.
     """
-    field, node = columns_of(schema or ANY, column, 0 if unknown is None else rules)
+    # Without a schema nothing is named, so no property is unknown.
+    unknown = of.unknown if of.schema else None
+    field, node = _columns(of.schema or ANY, of)
     # Columns are a choice here, so nothing is looked for that is dropped by it.
     finds_unnamed = unknown in ("column", "dead_letter")
     read = _some_rows(_DocumentReading(node, finds_unnamed=finds_unnamed))
@@ -62,35 +52,33 @@ def json_decoder(
     in_c = compiled(node)
     read = _InC(in_c, read) if in_c else read
     field, read = treated(field, read, unknown or "drop")
-    return Framed(field, dict.fromkeys(writers, read)) if framed else Unframed(field, read)
+    return Framed(field, dict.fromkeys(of.writers, read)) if of.framed else Unframed(field, read)
 
 
-def json_schema_decoder(
-    schema: Schema,
-    writers: Mapping[int, Schema],
-    framed: bool,
-    column: str,
-    unknown: Unknown | None = "drop",
-    rules: int = 2,
-) -> Decoder:
-    """Like `json_decoder`; and each document is valid by the schema that it was written with.
+def make_json_schema(of: DecoderInput) -> Decoder:
+    """Make the decoder `json_schema`: as `json`; and each document is valid by the schema that it was written with.
 
-    :raises ConfigError: like `json_decoder`.
+    :raises ConfigError: as `make_json`.
     """
-    own, node = columns_of(schema, column, 0 if unknown is None else rules)
+    own, node = _columns(of.required_schema, of)
 
     def reader(writer: Schema) -> tuple[pa.Field, Read]:
-        return treated(own, _valid(node, writer, unknown is not None), unknown or "drop")
+        return treated(own, _valid(node, writer, of.unknown is not None), of.unknown or "drop")
 
-    if not framed:
-        return Unframed(*reader(schema))
-    field, reads = treated(own, _DocumentReading(node), unknown or "drop")[0], dict[int, Read | str]()
-    for number, writer in writers.items():
+    if not of.framed:
+        return Unframed(*reader(of.required_schema))
+    field, reads = treated(own, _DocumentReading(node), of.unknown or "drop")[0], dict[int, Read | str]()
+    for number, writer in of.writers.items():
         try:
             reads[number] = reader(writer)[1]
         except ConfigError as error:
             reads[number] = f"schema id {number} cannot be used: {error}"
     return Framed(field, reads)
+
+
+def _columns(schema: Schema, of: DecoderInput) -> tuple[pa.Field, JsonNode]:
+    # Old plans do not say what becomes of unknown properties, and have no rules.
+    return columns_of(schema, of.column, 0 if of.unknown is None else of.json_rules)
 
 
 def _valid(node: JsonNode, writer: Schema, finds_unnamed: bool) -> Read:
@@ -105,13 +93,7 @@ def _some_rows(read: Read) -> Read:
     def each(data: pa.Array) -> Decoded:
         if len(data) <= _ROWS:
             return read(data)
-        starts = range(0, len(data), _ROWS)
-        parts = [(range(start, len(data)), read(data.slice(start, _ROWS))) for start in starts]
-        return Decoded(
-            pa.concat_arrays([part.column for _, part in parts]),
-            {row: text for rows, part in parts for row, text in renumbered(part.reasons, rows).items()},
-            {row: text for rows, part in parts for row, text in renumbered(part.unnamed, rows).items()},
-        )
+        return one_after_the_other([read(data.slice(start, _ROWS)) for start in range(0, len(data), _ROWS)])
 
     return each
 
@@ -124,17 +106,12 @@ class _FastFirst:
 
     def __call__(self, data: pa.Array) -> Decoded:
         try:
-            column, odd = self._fast.read(data)
+            column, is_odd = self._fast.read(data)
         except (ValueError, RecursionError):
             return self._slow(data)
-        if not odd:
+        if not is_odd.any():
             return Decoded(column, {})
-        rows = np.array(odd)
-        slow = self._slow(data.take(indices(rows)))
-        places = np.arange(len(data))
-        places[rows] = np.arange(len(data), len(data) + len(odd))
-        joined = pa.concat_arrays([column, slow.column]).take(indices(places))
-        return Decoded(joined, renumbered(slow.reasons, odd), renumbered(slow.unnamed, odd))
+        return interleaved(column, is_odd, self._slow(data.take(indices(np.flatnonzero(is_odd)))))
 
 
 class _InC:
@@ -152,15 +129,11 @@ class _InC:
         column, bad = passed
         if not bad.any():
             return Decoded(column, {})
-        rows, good = np.flatnonzero(bad), np.flatnonzero(~bad)
-        if len(rows) > len(good):
+        rows = np.flatnonzero(bad)
+        if 2 * len(rows) > len(data):
             # Documents of this kind are not for C: it would only take time.
             self._in_c = None
-        slow = self._slow(data.take(indices(rows)))
-        places = np.empty(len(data), np.int64)
-        places[good], places[rows] = np.arange(len(good)), len(good) + np.arange(len(rows))
-        joined = pa.concat_arrays([column, slow.column]).take(indices(places))
-        return Decoded(joined, renumbered(slow.reasons, rows), renumbered(slow.unnamed, rows))
+        return interleaved(column, bad, self._slow(data.take(indices(rows))))
 
 
 class _DocumentReading:
