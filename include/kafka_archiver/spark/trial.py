@@ -21,7 +21,7 @@ from pyspark import cloudpickle
 
 from kafka_archiver.messages.errors import ArchiverError, Failure
 from kafka_archiver.model.plan import Chunk
-from kafka_archiver.records.pipeline.variants import Variants
+from kafka_archiver.records.writer.chunk import variants_of
 from kafka_archiver.records.writer.record_limits import watched
 from kafka_archiver.spark.feed import SparkInput
 from kafka_archiver.spark.reading import Reads, whole_chunk
@@ -71,10 +71,7 @@ class Trial:
         if plan.settings.transform and plan.settings.transform.sql:
             reading = SparkInput(self.sink, chunk.topic)
             return lambda batch: reading.batch(0, whole, batch)
-        aside = job.set_aside(whole)
-        # As `writer.chunk` makes them.
-        variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, whole, job.keys, None, aside)
-        return variants.run
+        return variants_of(job, whole).run
 
 
 def main(requests: IO[bytes], answers: int) -> None:
