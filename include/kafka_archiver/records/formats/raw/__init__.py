@@ -7,18 +7,18 @@ null values out). `store.chunk_records: 1` writes one object a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions, libraries_by_codec
 from kafka_archiver.values.documents import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
@@ -44,21 +44,17 @@ def _options(settings: Settings) -> BytesOptions:
     return BytesOptions.model_validate(settings.options)
 
 
-class BytesFormat:
+class BytesFormat(OwnFormat):
     """The format `bytes`."""
 
     name = "bytes"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = extensions("")
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"value"})
-    typed: ClassVar[frozenset[Content]] = frozenset()
+    extensions = extensions("")
+    contents = frozenset({"value"})
     options = BytesOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("bytes")
+    libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         from kafka_archiver.records.formats.raw.framing import framed
         from kafka_archiver.records.formats.shared.joined import values_and
         from kafka_archiver.records.formats.shared.stream import StreamEncoder
@@ -68,9 +64,6 @@ class BytesFormat:
             return StreamEncoder(target, lambda batch, _: [framed(batch)])
         separator = options.separator.encode()
         return StreamEncoder(target, lambda batch, _: [values_and(separator, batch)])
-
-    def stage(self, settings: Settings) -> None:
-        """None: every value is written."""
 
     def joins_values(self, settings: Settings) -> bool:
         """Return True unless each value has its length: a value may contain the separator."""
