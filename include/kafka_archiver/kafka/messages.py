@@ -42,7 +42,6 @@ class Messages:
         self.counted = self.uncounted = 0
 
     def more(self, number: int, timeout: float) -> bool:
-        """Take up to `number` further messages; see `MessageBatch`."""
         messages = self._consume(number, timeout=timeout)
         counted, uncounted = held_bytes(messages, self._sample)
         self.counted, self.uncounted = self.counted + counted, self.uncounted + uncounted
@@ -57,20 +56,16 @@ class Messages:
         return messages[-1].error() is None
 
     def __len__(self) -> int:
-        """Return the number of records and errors."""
         return len(self._records) + len(self.faults)
 
     @property
     def offsets(self) -> Int64s:
-        """The offsets of the records."""
         return np.fromiter(map(Message.offset, self._records), np.int64, len(self._records))
 
     def places(self, count: int) -> Sequence[tuple[str, int]]:
-        """Return the places of the first and the last record."""
         return [(message.topic(), message.partition()) for message in (self._records[0], self._records[count - 1])]
 
     def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
-        """Return the first `count` records; see `MessageBatch`."""
         return list(to_batches(self._records[:count], record_batch if whole else value_batch))
 
     def close(self) -> None:

@@ -16,7 +16,6 @@ class RequireJson:
         self._column = column
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Check every record."""
         values = batch.column(self._column)
         wrong = invalid_documents(values.to_pylist(), _is_utf8(values))
         if wrong:

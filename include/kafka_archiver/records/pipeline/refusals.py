@@ -22,7 +22,6 @@ class Unread:
         self._columns = columns
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Take a batch as a reader gave it; without the column `UNREAD`, all its records are complete."""
         if UNREAD.name not in batch.schema.names:
             return batch
         marks.reject({offset: why for offset, (name, why) in unread(batch).items() if name in self._columns})
@@ -45,7 +44,6 @@ class Aside:
         self._offsets = np.array(sorted(reasons), np.int64)
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Keep all other records."""
         set_aside = np.intersect1d(column(batch, "offset"), self._offsets).tolist()
         marks.reject({offset: self._reasons[offset] for offset in set_aside})
         return batch
@@ -58,7 +56,6 @@ class TooLarge:
         self._limit = int64s([limit], 1)[0]
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Check the lengths."""
         lengths = pc.binary_length(batch.column("value"))
         rows = pc.indices_nonzero(pc.greater(lengths, self._limit))
         if len(rows):

@@ -85,7 +85,6 @@ class Select:
         self._columns = list(columns)
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
-        """Keep all records."""
         return batch if batch.schema.names == self._columns else batch.select(self._columns)
 
 

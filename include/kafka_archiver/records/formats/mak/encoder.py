@@ -87,11 +87,9 @@ class MakEncoder:
 
     @property
     def pending(self) -> int:
-        """Bytes of records in memory."""
         return self._records.pending + self._buffer.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records. Nothing is ready yet."""
         if batch.num_rows:
             offsets = column(batch, "offset")
             self._first = self._first or (int(offsets[0]), int(column(batch, "timestamp")[0]))
@@ -102,11 +100,9 @@ class MakEncoder:
         return []
 
     def spill(self, directory: Path) -> int:
-        """Move the records to disk."""
         return self._buffer.spill(directory)
 
     def finish(self) -> Iterator[Buffer]:
-        """Return all bytes, piece by piece."""
         header = compressed(self._target.settings.codec)
         yield from header.write(self._header())
         yield from header.finish()

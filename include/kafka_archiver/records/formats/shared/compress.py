@@ -34,8 +34,25 @@ SNAPPY_START = b"\xff\x06\x00\x00sNaPpY"
 
 
 class _Compressor(Protocol):
-    def compress(self, data: Buffer, /) -> bytes: ...
-    def flush(self) -> bytes: ...
+    def compress(self, data: Buffer, /) -> bytes:
+        """Take a slice of the stream; return the bytes that are ready."""
+
+    def flush(self) -> bytes:
+        """Return the rest of the bytes."""
+
+
+class Stream(Protocol):
+    """A stream of bytes that is compressed, or not."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes of the slice that is not full yet."""
+
+    def write(self, data: Buffer) -> list[Buffer]:
+        """Take bytes of the stream; return the bytes that are ready."""
+
+    def finish(self) -> list[Buffer]:
+        """Return the rest of the bytes."""
 
 
 class _ZstdFrames:
@@ -47,7 +64,6 @@ class _ZstdFrames:
         self._slices = 0
 
     def compress(self, data: Buffer) -> bytes:
-        """Take a slice of the stream; return the bytes that are ready."""
         ended = b""
         if self._slices == FRAME:
             ended, self._slices, self._frame = self._frame.flush(), 0, self._maker.compressobj()
@@ -55,7 +71,6 @@ class _ZstdFrames:
         return ended + self._frame.compress(data)
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes."""
         return self._frame.flush()
 
 
@@ -66,13 +81,12 @@ class _Flushed:
         self._compressor, self._ready = compressor, start
 
     def compress(self, data: Buffer) -> bytes:
-        """Take a slice of the stream; return its bytes."""
         self._compressor.compress(bytes(data))
         ready, self._ready = bytes(self._compressor.flush()), b""
         return ready
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes: of an empty stream, its start."""
+        # Of an empty stream, its start.
         return self._ready + bytes(self._compressor.finish())
 
 
@@ -101,11 +115,9 @@ class Uncompressed:
     pending = 0
 
     def write(self, data: Buffer) -> list[Buffer]:
-        """Take bytes of the stream; return the bytes that are ready."""
         return [data]
 
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         return []
 
 
@@ -118,11 +130,9 @@ class Compressed:
 
     @property
     def pending(self) -> int:
-        """Bytes of the slice that is not full yet."""
         return len(self._tail)
 
     def write(self, data: Buffer) -> list[Buffer]:
-        """Take bytes of the stream; return the bytes that are ready."""
         view = memoryview(data)
         ready = []
         if self._tail:
@@ -138,11 +148,10 @@ class Compressed:
         return [piece for piece in ready if piece]
 
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         last_slice = self._compressor.compress(self._tail) if self._tail else b""
         return [last_slice + self._compressor.flush()]
 
 
-def compressed(codec: str, rules: int = 1) -> Uncompressed | Compressed:
+def compressed(codec: str, rules: int = 1) -> Stream:
     """Return a new stream of a codec of `codecs.SUFFIXES`. :param rules: see `codec_rules` of `model.plan.Settings`."""
     return Uncompressed() if codec == "none" else Compressed(codec, rules)

@@ -17,7 +17,6 @@ class LayoutStage:
         self._paths, self._hours = paths, hours
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Find the paths."""
         parts = self._paths.parts(batch, marks)
         filed = batch.append_column(PART, numbers(parts))
         if (parts == NOWHERE).any():

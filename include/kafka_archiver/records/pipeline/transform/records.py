@@ -23,7 +23,6 @@ class Records(PythonMapper):
     """A mapper of records."""
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """See `Transforming`."""
         outputs = self._outputs
         offsets = column(batch, "offset")
         results = self._map(list(self._records(batch, outputs)))

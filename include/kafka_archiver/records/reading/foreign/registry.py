@@ -69,7 +69,6 @@ class Mak:
     """MAK files of kafkatos3: every record has its offset."""
 
     def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:  # noqa: ARG002 - none has one
-        """Read all records."""
         parts: list[Facts] = []
         place = None
         for batch in filter(len, read_mak(source, target)):
@@ -88,11 +87,9 @@ class Joined:
     """Values without anything between them: the whole file is given as one value."""
 
     def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:  # noqa: ARG002 - any bytes are one
-        """Count one."""
         return Facts(1)
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Yield the file."""
         yield pa.RecordBatch.from_arrays(
             [pa.array([source.read()], pa.binary())], schema=pa.schema([VALUE.field("value")])
         )
