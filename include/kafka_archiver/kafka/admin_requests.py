@@ -11,8 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from kafka_archiver.kafka.complaints import Complaints
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import Complaints, translate
 from kafka_archiver.messages.errors import TransientError
 
 Name = TypeVar("Name")

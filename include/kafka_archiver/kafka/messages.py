@@ -1,19 +1,71 @@
-"""confluent_kafka's messages as Arrow batches, with as little Python code per record as possible."""
+"""The messages that a reader takes at once: confluent_kafka's as Arrow batches, with little Python code per record."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
+from confluent_kafka import KafkaError
 
-from kafka_archiver.kafka.message_batch import Fault
 from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.records.formats.unread import HEADER_KEY
 from kafka_archiver.records.vectors import binaries, int64s, numbers
 from kafka_archiver.values.columns import Int64s, column
+
+
+class Fault(NamedTuple):
+    """An error among the records. `before`: how many records come before it; `offset` is 0 if it has none."""
+
+    before: int
+    error: KafkaError
+    partition: int
+    offset: int
+
+
+class MessageBatch(Protocol):
+    """Records and errors of one consumer, in their order."""
+
+    @property
+    def counted(self) -> int:
+        """The bytes of the values, which librdkafka counts where it limits its queue."""
+
+    @property
+    def uncounted(self) -> int:
+        """The bytes of keys and headers, whether or not a batch has them; approximate."""
+
+    def more(self, number: int, timeout: float) -> bool:
+        """Take up to `number` further messages, those that come within `timeout` seconds.
+
+        False: there are none, or the last is an error.
+        """
+
+    def __len__(self) -> int:
+        """Records and errors."""
+
+    @property
+    def offsets(self) -> Int64s:
+        """The offsets of the records."""
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The errors."""
+
+    def places(self, count: int) -> Sequence[tuple[str, int]]:
+        """Return topics and partitions of the first `count` records: the first, and others if there are any."""
+
+    def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
+        """Return the first `count` records as a batch, or as several if their bytes do not fit one.
+
+        :param whole: the columns of `RECORD` without topic and partition, and `UNREAD` if a header's key is not UTF-8;
+            else those of `VALUE`.
+        """
+
+    def close(self) -> None:
+        """Give the messages back. Batches stay."""
+
 
 # The stubs of confluent_kafka have no type for a consumed message.
 Message: Any = confluent_kafka.Message

@@ -14,11 +14,10 @@ from typing import Any, NoReturn
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.drain.sender import DrainSender
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import Complaints, translate
 from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.sending import PAUSE, ObjectSender, Sender
 from kafka_archiver.messages.errors import (

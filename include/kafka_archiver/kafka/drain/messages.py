@@ -9,8 +9,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from kafka_archiver.kafka.drain.library import Column, Columns, Library, Size, Sizes
-from kafka_archiver.kafka.message_batch import Fault
-from kafka_archiver.kafka.messages import RECORD_COLUMNS, Headers, header_column, mark_unread
+from kafka_archiver.kafka.messages import RECORD_COLUMNS, Fault, Headers, header_column, mark_unread
 from kafka_archiver.records import vectors
 from kafka_archiver.records.formats.base import VALUE
 from kafka_archiver.values.columns import Int64s
