@@ -42,8 +42,8 @@ class TextFormat(OwnFormat):
     libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
         from kafka_archiver.records.formats.shared.joined import values_and
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
 
         separator = _separator(target.settings)
         return StreamEncoder(target, lambda batch, _: [values_and(separator, batch)])

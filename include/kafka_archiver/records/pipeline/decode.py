@@ -22,7 +22,7 @@ from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.headers import SchemaIds, last_header
-from kafka_archiver.records.pipeline.json_values import RequireJson
+from kafka_archiver.records.pipeline.refusals import RequireJson
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin, Fields
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.formats.base import Encoder, HasSidecar
 from kafka_archiver.records.pipeline.base import HOUR, PART
-from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.result import WrittenObject
+from kafka_archiver.records.writer.upload import PartStream
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.intervals import LAST_MS
 

@@ -1,4 +1,4 @@
-"""The parts of an object: their sizes, and the buffer of the current part in memory or in a temporary file."""
+"""The parts of an object: their sizes, and the buffer of one part in memory or in a temporary file."""
 
 import os
 import tempfile

@@ -57,7 +57,7 @@ class Csv(OwnFormat):
 
     def encoder(self, target: Target) -> Encoder:
         from kafka_archiver.records.formats.csv.rows import Rows
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
 
         rows = Rows(target, CsvOptions.model_validate(target.settings.options))
         return StreamEncoder(target, rows.of, rows.header)

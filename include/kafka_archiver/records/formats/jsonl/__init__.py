@@ -38,7 +38,7 @@ class JsonLines(OwnFormat):
 
             return BlockEncoder(target, checksums=True)
         from kafka_archiver.records.formats.jsonl.objects import lines_of
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
 
         return StreamEncoder(target, lines_of(target))
 

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from kafka_archiver.records.formats.base import PLACE, VALUE, Buffer, Target
 from kafka_archiver.records.formats.jsonl.values import value_lines
 from kafka_archiver.records.formats.shared import texts
+from kafka_archiver.records.formats.shared.compress import Pieces
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
-from kafka_archiver.records.formats.shared.stream import Pieces
 from kafka_archiver.records.formats.shared.utf8 import is_binary, utf8_and_others
 from kafka_archiver.records.vectors import (
     Piece,

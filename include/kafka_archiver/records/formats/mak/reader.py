@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import PLACE, RECORD, Target
-from kafka_archiver.records.formats.mak.records import MAGIC
+from kafka_archiver.records.formats.mak.encoder import MAGIC
 from kafka_archiver.records.formats.shared.decompress import decompressed
 
 # Bytes of records a batch, about.

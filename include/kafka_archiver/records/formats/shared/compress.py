@@ -5,14 +5,15 @@ of a fixed size, counted from its beginning. The output then depends on the stre
 """
 
 import bz2
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import brotli
 import cramjam
+import pyarrow as pa
 import zstandard
 
-from kafka_archiver.records.formats.base import Buffer
+from kafka_archiver.records.formats.base import Buffer, Encoder, Target
 from kafka_archiver.records.formats.shared.deflate import Gzip, Zlib
 
 # 48 open objects hold 12 MiB; larger slices make the compressors neither faster nor their output smaller.
@@ -155,3 +156,35 @@ class Compressed:
 def compressed(codec: str, rules: int = 1) -> Stream:
     """Return a new stream of a codec of `codecs.SUFFIXES`. :param rules: see `codec_rules` of `model.plan.Settings`."""
     return Uncompressed() if codec == "none" else Compressed(codec, rules)
+
+
+# Gives the bytes of a batch, in pieces of whole records.
+Pieces = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
+
+
+class StreamEncoder(Encoder):
+    """Encodes records as bytes of one stream.
+
+    :param pieces: makes the bytes of a batch.
+    :param head: the bytes before the first record.
+    """
+
+    def __init__(self, target: Target, pieces: Pieces, head: bytes = b"") -> None:
+        self._target = target
+        self._pieces = pieces
+        self._stream = compressed(target.settings.codec, target.settings.codec_rules)
+        self._ready: list[Buffer] = self._stream.write(head) if head else []
+
+    @property
+    def pending(self) -> int:
+        return self._stream.pending
+
+    def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        ready, self._ready = self._ready, []
+        if batch.num_rows:
+            for piece in self._pieces(batch, self._target):
+                ready += self._stream.write(piece)
+        return ready
+
+    def finish(self) -> list[Buffer]:
+        return [*self._ready, *self._stream.finish()]

@@ -55,9 +55,8 @@ class BytesFormat(OwnFormat):
     libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
-        from kafka_archiver.records.formats.raw.framing import framed
-        from kafka_archiver.records.formats.shared.joined import values_and
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
+        from kafka_archiver.records.formats.shared.joined import framed, values_and
 
         options = _options(target.settings)
         if options.framing == "length":
@@ -71,9 +70,8 @@ class BytesFormat(OwnFormat):
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """Read the values: with neither framing nor separator, all of them as one value."""
-        from kafka_archiver.records.formats.raw.framing import unframed
         from kafka_archiver.records.formats.shared.decompress import decompressed
-        from kafka_archiver.records.formats.shared.joined import split, values_of
+        from kafka_archiver.records.formats.shared.joined import split, unframed, values_of
 
         options, pieces = _options(target.settings), decompressed(target.settings.codec, source)
         if options.framing == "length":
