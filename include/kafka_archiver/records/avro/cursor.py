@@ -1,13 +1,11 @@
 """Where a decoder stands in the bytes of a batch: all records at once (`Cursor`), or one record (`Datum`)."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_archiver.records.vectors import ByteArray, bounds, slices
+from kafka_archiver.records.vectors import ByteArray, Mask, bounds, slices
 from kafka_archiver.values.columns import Int64s
 
-Mask = npt.NDArray[np.bool_]
 # A number has at most ten bytes of seven bits each.
 _BITS, _LAST = 7, 63
 # Zeros after the batch. There, cursors of bad records read zeros: the number 0, empty bytes, the end of an array.

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.records.avro.compiled import compiled
-from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum, Mask
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
 from kafka_archiver.records.avro.nodes import AvroNode
 from kafka_archiver.records.avro.resolve import MismatchError, resolve
 from kafka_archiver.records.avro.schema import parse
@@ -13,7 +13,7 @@ from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, interleaved
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.rows.filled import MOST_BYTES
-from kafka_archiver.records.vectors import ByteArray, bounds, numbers, slices
+from kafka_archiver.records.vectors import ByteArray, Mask, bounds, numbers, slices
 from kafka_archiver.values.columns import Int64s
 
 

@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_archiver.records.rows.library import COUNT, MOST_NAMES, NODE, Kind, Program
-from kafka_archiver.records.vectors import ByteArray
+from kafka_archiver.records.vectors import ByteArray, Mask
 from kafka_archiver.values.columns import Int64s
 
-Mask = npt.NDArray[np.bool_]
 # Columns have 32-bit offsets.
 MOST_BYTES = 2**31 - 1
 # Levels of a schema: C calls itself for each.

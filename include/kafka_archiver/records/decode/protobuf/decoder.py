@@ -131,10 +131,8 @@ class _Whole:
                 # As Protobuf's own library writes it.
                 again = self._parse(data[0].as_py()).SerializePartialToString(deterministic=True)
                 array = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
-        except (ValueError, DecodeError) as error:
-            raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         except BaseException as error:
-            if not is_panic(error):
+            if not isinstance(error, (ValueError, DecodeError)) and not is_panic(error):
                 raise
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         return as_kind(array, self.kind)
