@@ -66,7 +66,6 @@ class Asking:
             raise translate(error.args[0], "start a client", self._complaints.brokers) from error
 
     def topics(self, timeout: float) -> list[str]:
-        """The names of all topics."""
         try:
             return list(self._client.list_topics(timeout=timeout).topics)
         except KafkaException as error:

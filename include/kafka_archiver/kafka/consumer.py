@@ -119,7 +119,6 @@ class Consumer:
             self.read_from(place)
 
     def close(self) -> None:
-        """Close the connections."""
         self._inner.close()
 
 

@@ -121,7 +121,6 @@ class Messages:
         return list(to_batches(self._records[:count], record_batch if whole else value_batch))
 
     def close(self) -> None:
-        """Forget the messages."""
         self._records = []
 
 

@@ -98,7 +98,6 @@ class OnItsWay:
         self._rows = self._bytes = 0
 
     def add(self, rows: int, size: int) -> None:
-        """Add a piece that was sent."""
         self._pieces.append((rows, size))
         self._rows, self._bytes = self._rows + rows, self._bytes + size
 
@@ -242,7 +241,6 @@ class TransactionalWriter:
                 _abandoned.append(sender)
 
     def _do(self, what: str, call: Callable[[], Any], began: bool = True) -> Any:
-        """Call the client, and return its answer."""
         result = self._called(what, call)
         if isinstance(result, KafkaException):
             error = result.args[0]

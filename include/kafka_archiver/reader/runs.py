@@ -319,7 +319,6 @@ class TakenOffsets:
         self._taken: dict[TopicPartition, list[Range]] = {name: [] for name in self._known}
 
     def add(self, plan: Plan) -> None:
-        """Add the offsets of a plan."""
         for part in plan.partitions:
             known = self._known.get(part.name)
             if known and known.generation == part.generation:

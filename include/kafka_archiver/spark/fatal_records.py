@@ -210,7 +210,6 @@ class Program:
         self.pid: int | None = None
 
     def start(self, trial: Trial) -> None:
-        """Start a trial."""
         assert self._process.stdin
         self._end()
         with suppress(BrokenPipeError):
@@ -249,7 +248,6 @@ class Program:
         return _ended(self._process.returncode)
 
     def close(self) -> None:
-        """End it."""
         self._end()
         self._process.kill()
         self._process.wait()

@@ -61,7 +61,6 @@ class _Keys:
     unknown: list[str] = field(default_factory=list)
 
     def take(self, archive: str, key: str) -> None:
-        """Add a key."""
         number, hour, run = (
             split_line_document(archive, key),
             split_hour_document(archive, key),

@@ -42,7 +42,6 @@ class Unsealed(Segmented):
         self._checked: set[int] = set()
 
     def fetch(self, start: int, length: int) -> bytes:
-        """Bytes of the content."""
         self.seek(start)
         fetched = b""
         while len(fetched) < length and (piece := self.read(length - len(fetched))):

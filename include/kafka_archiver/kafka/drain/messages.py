@@ -138,7 +138,6 @@ class _Bytes:
         column.present, column.ends, column.bytes = (b.address for b in (self._present, self._ends, self._bytes))
 
     def array(self, form: pa.DataType) -> pa.Array:
-        """Return the column."""
         nulls = self._column.nulls
         buffers = [self._present if nulls else None, self._ends, self._bytes]
         return pa.Array.from_buffers(form, self._column.used.rows, buffers, nulls)

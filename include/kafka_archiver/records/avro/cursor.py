@@ -63,7 +63,6 @@ class Cursor:
         self.refuse(at > self._end)
 
     def refuse(self, wrong: Mask) -> None:
-        """These records are bad."""
         self.bad |= wrong
         if self.bad.any():
             self.at = np.where(self.bad, len(self.data) - _ZEROS, self.at)
@@ -132,11 +131,9 @@ class Datum:
         self._data, self._at = data, 0
 
     def left(self) -> int:
-        """The number of bytes left."""
         return len(self._data) - self._at
 
     def take(self, size: int) -> bytes:
-        """The next bytes of this size."""
         if not 0 <= size <= self.left():
             raise BadDatumError(f"{_ENDS_INSIDE}: found {self.left()} bytes, expected {size}")
         self._at += size

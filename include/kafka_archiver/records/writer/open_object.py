@@ -37,7 +37,6 @@ class OpenObject:
         return self.encoder.pending + self.parts.buffer.memory
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take records."""
         offsets, times = column(batch, "offset"), column(batch, "timestamp")
         first = self._offsets[0] if self.rows else int(offsets[0])
         self._records += int(np.count_nonzero(offsets[1:] != offsets[:-1])) + bool(offsets[0] != self._offsets[1])

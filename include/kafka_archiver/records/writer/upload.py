@@ -145,7 +145,6 @@ class PartStream:
         self._bytes = 0
 
     def put(self, buffers: Iterable[Buffer]) -> None:
-        """Take bytes."""
         self._add(self._sealer.update(buffers) if self._sealer else buffers)
 
     def _add(self, buffers: Iterable[Buffer]) -> None:
@@ -162,7 +161,6 @@ class PartStream:
             self.buffer.add(data if len(data) == whole else memoryview(bytes(data)))
 
     def finish(self) -> None:
-        """Send the last part."""
         if self._sealer:
             self._add(self._sealer.finish())
             self._sealer = None

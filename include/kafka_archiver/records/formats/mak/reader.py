@@ -61,7 +61,6 @@ class _File:
         self.size = _LONGEST_HEADER
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
         # Before reading: a damaged length may be larger than any memory.
         if not 0 <= count <= self.size - self.at:
             raise ValueError(f"expected at most {self.size - self.at} bytes at {self.at}, found {count}")
@@ -72,7 +71,6 @@ class _File:
         return block
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        """The next numbers."""
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
     def optional(self, null: int | None) -> bytes | None:

@@ -113,7 +113,6 @@ class Extract:
         return self._decoded
 
     def __call__(self, batch: pa.RecordBatch) -> Found:
-        """The value of each record."""
         if self._decoded in batch.schema.names:
             return self._typed(batch.column(self._decoded))
         if self._header is not None:
