@@ -31,6 +31,9 @@ _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "
 _UNHEARD = "mechanism handshake failed: Local:"
 # Permanent errors of OAuth 2.0 (RFC 6749, 5.2).
 _REFUSED = re.compile(r'"error"\s*:\s*"(invalid_|unauthorized_client|unsupported_|access_denied)')
+# Seconds without an answer until a refusal counts: one broker may refuse, or a token be late, while other brokers
+# answer.
+PATIENCE = 5.0
 
 
 def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
@@ -65,11 +68,6 @@ def _no_token(answer: str, what: str, brokers: str) -> ArchiverError:
     if _REFUSED.search(answer):
         return PermanentError(f"{message}; correct the client id, secret or scope in the Kafka connection")
     return TransientError(f"{message}; check that it runs, `sasl.oauthbearer.token.endpoint.url` and https.ca.location")
-
-
-# Seconds without an answer until a refusal counts: one broker may refuse, or a token be late, while other brokers
-# answer.
-PATIENCE = 5.0
 
 
 class Complaints:

@@ -21,6 +21,11 @@ _CUT = str(KafkaError(KafkaError._LOG_TRUNCATION).str())
 # No record can be read there: the log ends, it begins later, or the record batch cannot be decompressed.
 _NO_RECORD = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET, KafkaError._BAD_COMPRESSION)
 _CUT_AT = re.compile(r"broker end offset is (\d+)")
+# Records at each place.
+RECORDS = 3
+# Nothing is behind the place that can be read.
+_NOTHING = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET)
+_UNREADABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION)
 
 
 class LogEnd(NamedTuple):
@@ -159,13 +164,6 @@ def _record(message: Any) -> FirstRecord:
     kind, timestamp = message.timestamp()
     appended = kind == confluent_kafka.TIMESTAMP_LOG_APPEND_TIME
     return FirstRecord(message.offset(), int(timestamp), epoch, value, appended)
-
-
-# Records at each place.
-RECORDS = 3
-# Nothing is behind the place that can be read.
-_NOTHING = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET)
-_UNREADABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION)
 
 
 def times_behind(

@@ -15,6 +15,18 @@ from kafka_archiver.records.formats.unread import HEADER_KEY
 from kafka_archiver.records.vectors import binaries, int64s, numbers
 from kafka_archiver.values.columns import Int64s, column
 
+# The stubs of confluent_kafka have no type for a consumed message.
+Message: Any = confluent_kafka.Message
+# The timestamps (ms) that Spark's Kafka source gives unchanged. It counts microseconds in 64 bits. Before 1900 it is
+# wrong by up to days: it uses the Julian calendar and the worker's time zone.
+SPARK_TIMES = (-2_177_452_800_000, (2**63 - 1) // 1000)
+Headers = list[tuple[str, bytes | None]]
+# Stands for the headers of a message if a header's key is not UTF-8.
+UNREADABLE: Headers = []
+Consume = Callable[..., list[Any]]
+ToBatch = Callable[[list[Any]], pa.RecordBatch]
+RECORD_COLUMNS = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
+
 
 class Fault(NamedTuple):
     """An error among the records. `before`: how many records come before it; `offset` is 0 if it has none."""
@@ -65,19 +77,6 @@ class MessageBatch(Protocol):
 
     def close(self) -> None:
         """Give the messages back. Batches stay."""
-
-
-# The stubs of confluent_kafka have no type for a consumed message.
-Message: Any = confluent_kafka.Message
-# The timestamps (ms) that Spark's Kafka source gives unchanged. It counts microseconds in 64 bits. Before 1900 it is
-# wrong by up to days: it uses the Julian calendar and the worker's time zone.
-SPARK_TIMES = (-2_177_452_800_000, (2**63 - 1) // 1000)
-Headers = list[tuple[str, bytes | None]]
-# Stands for the headers of a message if a header's key is not UTF-8.
-UNREADABLE: Headers = []
-Consume = Callable[..., list[Any]]
-ToBatch = Callable[[list[Any]], pa.RecordBatch]
-RECORD_COLUMNS = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
 
 class Messages:

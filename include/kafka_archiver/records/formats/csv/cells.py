@@ -20,6 +20,11 @@ from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.formats.shared.utf8 import is_binary, not_utf8
 from kafka_archiver.records.vectors import Piece, joined, large_binaries, spread, text_of, valid, wrapped
 
+_NOT_TEXT = (
+    "the value is not UTF-8, so it cannot be text of a CSV file; set `store.content: record`, which has base64 for it, "
+    "or another `store.format`"
+)
+
 
 class Style(NamedTuple):
     """The quote, and the unquoted text of a null."""
@@ -54,12 +59,6 @@ class Style(NamedTuple):
         ends = ends - ends[0]
         wider = ends + np.searchsorted(places, ends)
         return large_binaries(wider, pa.py_buffer(self._twice(text.tobytes())), valid(values))
-
-
-_NOT_TEXT = (
-    "the value is not UTF-8, so it cannot be text of a CSV file; set `store.content: record`, which has base64 for it, "
-    "or another `store.format`"
-)
 
 
 def text_only(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:

@@ -24,6 +24,7 @@ from kafka_archiver.values.columns import Int64s, column
 MAGIC: Mapping[int, bytes] = {1: b"MAK", 2: b"MA2"}
 # The length of a null, by version.
 NULL: Mapping[int, int] = {1: 0, 2: -1}
+_PIECE = 1 << 20
 
 
 def encoded(batch: pa.RecordBatch, version: int) -> Buffer:
@@ -55,9 +56,6 @@ def _sized(values: pa.Array, null: int) -> list[pa.Array]:
 
 def _int64s(numbers: Int64s) -> pa.LargeBinaryArray:
     return fixed(numbers.astype(">i8"))
-
-
-_PIECE = 1 << 20
 
 
 class BufferedBytes:

@@ -24,6 +24,7 @@ HEADER = "headers."
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
 # A field of the struct `value_decoded`.
 _FIELD = VALUE_DECODED + ".*"
+_BYTES = ("key", "value")
 
 
 def schema_of(
@@ -125,9 +126,6 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _decoded(name: str, field: pa.Field, called: str) -> pa.Field:
     return with_source(name, plain(field).with_name(called).with_nullable(True))
-
-
-_BYTES = ("key", "value")
 
 
 def with_kafkas(file_schema: pa.Schema) -> pa.Schema:

@@ -32,6 +32,8 @@ BROTLI = {"quality": 4, "lgwin": 20}
 LZ4 = (1, True, True)
 # The beginning of every stream in Snappy's framing format.
 SNAPPY_START = b"\xff\x06\x00\x00sNaPpY"
+# Gives the bytes of a batch, in pieces of whole records.
+Pieces = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 
 
 class _Compressor(Protocol):
@@ -156,10 +158,6 @@ class Compressed:
 def compressed(codec: str, rules: int = 1) -> Stream:
     """Return a new stream of a codec of `codecs.SUFFIXES`. :param rules: see `codec_rules` of `model.plan.Settings`."""
     return Uncompressed() if codec == "none" else Compressed(codec, rules)
-
-
-# Gives the bytes of a batch, in pieces of whole records.
-Pieces = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 
 
 class StreamEncoder(Encoder):

@@ -11,6 +11,7 @@ from kafka_archiver.records.formats.base import Buffer, Fitting, Rejections
 from kafka_archiver.records.vectors import binaries, fixed, joined, large_binary, lengths, text_of
 
 _NOTHING = large_binary(b"")
+_HEAD = 4
 
 
 def values_and(separator: bytes, batch: pa.RecordBatch) -> Buffer:
@@ -64,9 +65,6 @@ def without(separator: bytes) -> Fitting:
         return batch
 
     return reject
-
-
-_HEAD = 4
 
 
 def framed(batch: pa.RecordBatch) -> Buffer:
