@@ -100,14 +100,13 @@ class PromiseTable(TemporaryTables):
 
     # Hours.
 
-    def proof(self, hour: int | None) -> HourProof | None:
-        """The proof of an hour so far, without its contributions."""
-        row = self._db.execute("SELECT proof FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
-        return HourProof.model_validate_json(row[0]) if row and row[0] else None
+    def proof(self, hour: int | None, ahead: bool = False) -> HourProof | None:
+        """The proof of an hour so far, without its contributions.
 
-    def ahead(self, hour: int | None) -> HourProof | None:
-        """The proof of an hour once the next run is settled; None if that changes nothing."""
-        row = self._db.execute("SELECT ahead FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
+        :param ahead: once the next run is settled; None if that changes nothing.
+        """
+        column = "ahead" if ahead else "proof"
+        row = self._db.execute(f"SELECT {column} FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
         return HourProof.model_validate_json(row[0]) if row and row[0] else None
 
     def prove(self, proof: HourProof, ahead: bool = False) -> None:
