@@ -163,5 +163,5 @@ def _pairs(headers: Any) -> Any:
     try:
         return [{"key": key, "value": value} for key, value in headers]
     except (TypeError, ValueError):
-        # `Column.one` says what is wrong.
+        # `PythonColumn.converted` says what is wrong.
         return headers
