@@ -12,7 +12,6 @@ from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, interleaved
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.rows.filled import MOST_BYTES
 from kafka_archiver.records.vectors import ByteArray, Mask, bounds, numbers, slices
 from kafka_archiver.values.columns import Int64s
 
@@ -51,7 +50,7 @@ class _AvroReading:
 
     def read(self, data: ByteArray, starts: Int64s, ends: Int64s) -> Decoded:
         """Read the records that are between each start and end of some bytes."""
-        in_c = self._compiled.read(data, starts, ends) if self._compiled and len(data) <= MOST_BYTES else None
+        in_c = self._compiled.read(data, starts, ends) if self._compiled else None
         column, bad = in_c or self._vectors(slices(data, starts, ends))
         [rows] = np.nonzero(bad)
         if not len(rows):

@@ -24,14 +24,15 @@ from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
-from kafka_archiver.records.decode.json_text.valid import Valid, valid
+from kafka_archiver.records.decode.json_text.valid import valid
 from kafka_archiver.records.decode.undecodable import decode_in_halves
 from kafka_archiver.records.json_grammar import deep_enough, is_json, may_be_deep
-from kafka_archiver.records.rows.filled import MOST_BYTES, CompiledRows
-from kafka_archiver.records.vectors import bounds, indices
+from kafka_archiver.records.vectors import Mask, bounds, indices
 
 # Raises ValueError if a document is not valid.
 Check = Callable[[bytes], None]
+# Returns the column of the documents that it reads, and which it leaves; None: all.
+Fast = Callable[[pa.Array], tuple[pa.Array, Mask] | None]
 ANY = Schema(kind="JSON", text="{}")
 # Rows at a time: the Python objects of 10,000 take twice the CPU, because they do not fit the processor's caches.
 _ROWS = 1000
@@ -50,7 +51,7 @@ def make_json(of: DecoderInput) -> Decoder:
     read = _some_rows(_DocumentReading(node, finds_unnamed=finds_unnamed))
     # What it reads has no property without a column.
     in_c = compiled(node)
-    read = _InC(in_c, read) if in_c else read
+    read = _FastFirst(lambda data: in_c.read(*bounds(data)), read, gives_up=True) if in_c else read
     field, read = treated(field, read, unknown or "drop")
     return Framed(field, dict.fromkeys(of.writers, read)) if of.framed else Unframed(field, read)
 
@@ -84,7 +85,7 @@ def _columns(schema: Schema, of: DecoderInput) -> tuple[pa.Field, JsonNode]:
 def _valid(node: JsonNode, writer: Schema, finds_unnamed: bool) -> Read:
     slow = _DocumentReading(node, _check(writer), finds_unnamed)
     fast = None if writer.references else valid(json.loads(writer.text), node)
-    return _some_rows(_FastFirst(fast, slow) if fast else slow)
+    return _some_rows(_FastFirst(fast.read, slow) if fast else slow)
 
 
 def _some_rows(read: Read) -> Read:
@@ -99,41 +100,26 @@ def _some_rows(read: Read) -> Read:
 
 
 class _FastFirst:
-    """Reads documents that are certainly valid fast, and the others one by one."""
+    """Reads documents fast, and those that this leaves in another way.
 
-    def __init__(self, fast: Valid, slow: Read) -> None:
-        self._fast, self._slow = fast, slow
+    :param gives_up: once it leaves most of some documents, the others are of their kind: no longer try.
+    """
 
-    def __call__(self, data: pa.Array) -> Decoded:
-        try:
-            column, is_odd = self._fast.read(data)
-        except (ValueError, RecursionError):
-            return self._slow(data)
-        if not is_odd.any():
-            return Decoded(column, {})
-        return interleaved(column, is_odd, self._slow(data.take(indices(np.flatnonzero(is_odd)))))
-
-
-class _InC:
-    """Reads documents in C, and those that it leaves with another reading."""
-
-    def __init__(self, in_c: CompiledRows, slow: Read) -> None:
-        self._in_c: CompiledRows | None = in_c
-        self._slow = slow
+    def __init__(self, fast: Fast, slow: Read, gives_up: bool = False) -> None:
+        self._fast: Fast | None = fast
+        self._slow, self._gives_up = slow, gives_up
 
     def __call__(self, data: pa.Array) -> Decoded:
-        whole, starts, ends = bounds(data)
-        passed = self._in_c.read(whole, starts, ends) if self._in_c and len(whole) <= MOST_BYTES else None
+        passed = self._fast(data) if self._fast else None
         if passed is None:
             return self._slow(data)
-        column, bad = passed
-        if not bad.any():
+        column, is_left = passed
+        rows = np.flatnonzero(is_left)
+        if not len(rows):
             return Decoded(column, {})
-        rows = np.flatnonzero(bad)
-        if 2 * len(rows) > len(data):
-            # Documents of this kind are not for C: it would only take time.
-            self._in_c = None
-        return interleaved(column, bad, self._slow(data.take(indices(rows))))
+        if self._gives_up and 2 * len(rows) > len(data):
+            self._fast = None
+        return interleaved(column, is_left, self._slow(data.take(indices(rows))))
 
 
 class _DocumentReading:

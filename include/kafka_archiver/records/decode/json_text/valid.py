@@ -52,12 +52,17 @@ class Valid:
         self._node, self._texts = node, texts
         self._decode = msgspec.json.Decoder(node.python).decode
 
-    def read(self, data: pa.Array) -> tuple[pa.Array, Mask]:
-        """Return the column of the documents that are valid, and which may not be.
+    def read(self, data: pa.Array) -> tuple[pa.Array, Mask] | None:
+        """Return the column of the documents that are valid, and which may not be; None: nothing is known of any.
 
         :param data: JSON documents, without nulls.
-        :raises ValueError: nothing is known of any row.
         """
+        try:
+            return self._read(data)
+        except (ValueError, RecursionError):
+            return None
+
+    def _read(self, data: pa.Array) -> tuple[pa.Array, Mask]:
         values = data.to_pylist()
         if self._texts:
             # It finds what is not UTF-8, too. msgspec does in what it does not read as text.
