@@ -11,14 +11,7 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import (
-    Decoded,
-    Decoder,
-    DecoderInput,
-    Read,
-    interleaved,
-    one_after_the_other,
-)
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, interleaved, one_after_the_other
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode

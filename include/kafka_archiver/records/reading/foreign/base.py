@@ -9,9 +9,6 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.base import VALUE, Target
 
-# The offset of each row, in a column behind those of the file.
-OFFSET = pa.field("kafka_archiver.offset", pa.int64())
-
 
 class Facts(NamedTuple):
     """The content of a file: the smallest and largest offsets and times of its records; None: it does not have them.

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.parquet.reader import read_alone as parquet_alone
-from kafka_archiver.records.reading.foreign.base import OFFSET, Facts, Known, envelope_of
+from kafka_archiver.records.reading.foreign.base import Facts, Known, envelope_of
+from kafka_archiver.records.reading.merge import OFFSET
 
 
 class Avro:

@@ -10,15 +10,9 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import VALUE, Target
 from kafka_archiver.records.formats.jsonl.reader import read_lines
 from kafka_archiver.records.formats.mak.reader import read_records as read_mak
-from kafka_archiver.records.reading.foreign.base import (
-    OFFSET,
-    Enveloped,
-    Facts,
-    Foreign,
-    Known,
-    envelope_of,
-)
+from kafka_archiver.records.reading.foreign.base import Enveloped, Facts, Foreign, Known, envelope_of
 from kafka_archiver.records.reading.foreign.columns import Avro, Parquet
+from kafka_archiver.records.reading.merge import OFFSET
 
 
 class Lines:
