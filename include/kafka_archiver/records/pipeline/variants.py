@@ -17,7 +17,7 @@ from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Chunk, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.frames import schema_ids
-from kafka_archiver.records.pipeline.base import Marks, rows_where
+from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decodings, storable
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.headers import SchemaIds
@@ -109,7 +109,7 @@ class Variants:
             except ConfigError as error:
                 # Only a record of this schema needs it, so only then a policy decides.
                 refused = RejectAll(f"no columns can be made of the record's schema: {foreign(str(error), 2000)}")
-                stages = [*([Aside(self._aside)] if self._aside else []), refused]
+                stages: list[Stage] = [*([Aside(self._aside)] if self._aside else []), refused]
                 self._runners[variant] = Runner(stages, self.counts)
         return self._runners[variant]
 
