@@ -21,7 +21,7 @@ class Passed(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """What became of records: how many offsets were archived, filtered and rejected.
+    """The fates of records: how many offsets were archived, filtered and rejected.
 
     `rows`: those of archived records: a record may become several rows. `unnamed`: the records without all of their
     properties, see `Marks`.

@@ -1,4 +1,4 @@
-"""What formats of this package have in common, without importing Arrow or a compressor, as the codecs of text formats.
+"""The parts that formats of this package share, such as codecs of text formats. Imports no Arrow and no compressor.
 
 `compress` has their levels, `deflate` those of gzip. The checksums of what they write are in `known_bytes.json`.
 """
