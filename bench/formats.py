@@ -19,7 +19,7 @@ import pyarrow as pa
 from bench.orders import Kind, kinds
 from bench.records import START
 from kafka_archiver.model.plan import Content, Settings
-from kafka_archiver.records.decode.base import Decoder
+from kafka_archiver.records.decode.base import Decoder, DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.formats.base import HEADERS, SCHEMAS, Target, is_typed
 from kafka_archiver.records.formats.registry import get_format, names, resolve
@@ -158,7 +158,7 @@ def _to_parquet(decode: Decoder, arrays: list[pa.Array]) -> int:
 
 
 def _decoder(kind: Kind) -> Decoder:
-    return decoder(kind.decoder, schema=kind.schema, writers={1: kind.schema}, framed=True, column=VALUE_DECODED)
+    return decoder(kind.decoder, DecoderInput(kind.schema, {1: kind.schema}, framed=True, column=VALUE_DECODED))
 
 
 def main() -> None:

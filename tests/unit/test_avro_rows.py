@@ -14,7 +14,8 @@ from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.avro.compiled import compiled
 from kafka_archiver.records.avro.resolve import resolve
 from kafka_archiver.records.avro.schema import parse
-from kafka_archiver.records.decode.avro import avro_decoder
+from kafka_archiver.records.decode.avro import make
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.rows.filled import CompiledRows
 from kafka_archiver.records.rows.library import library
 from kafka_archiver.records.vectors import bounds
@@ -72,6 +73,6 @@ def test_of_entries_with_one_key_the_last_one_counts_however_many_there_are(coun
     entries = {str(n): n for n in range(count)}
     block = encode(schema, entries)[:-1]
     value = block + encode(schema, {"0": -1})
-    decoder = avro_decoder(Schema(kind="AVRO", text=json.dumps(schema)), {}, False, "value")
+    decoder = make(DecoderInput(Schema(kind="AVRO", text=json.dumps(schema))))
     column = decoder.decode(pa.array([encode(schema, entries), value], pa.binary())).column
     assert list(map(dict, column.to_pylist())) == [entries, entries | {"0": -1}]

@@ -11,9 +11,8 @@ from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.base import VALUE, Buffer, Target
 from kafka_archiver.records.formats.shared.codecs import SUFFIXES
-from kafka_archiver.records.formats.shared.compress import compressed
+from kafka_archiver.records.formats.shared.compress import StreamEncoder, compressed
 from kafka_archiver.records.formats.shared.decompress import decompressed
-from kafka_archiver.records.formats.shared.stream import StreamEncoder
 
 pytestmark = pytest.mark.unit
 

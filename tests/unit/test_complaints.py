@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from kafka_archiver.kafka.complaints import PATIENCE, Complaints
+from kafka_archiver.kafka.failures import PATIENCE, Complaints
 from kafka_archiver.messages.errors import PermanentError, TransientError
 
 BROKEN = KafkaError(

@@ -19,7 +19,8 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Reference, Schema
 from kafka_archiver.records.avro import nested
 from kafka_archiver.records.decode import avro as decoding
-from kafka_archiver.records.decode.avro import avro_decoder
+from kafka_archiver.records.decode.avro import make
+from kafka_archiver.records.decode.base import DecoderInput
 
 pytestmark = pytest.mark.unit
 
@@ -177,9 +178,9 @@ def visible(values: pa.Array) -> pa.Array:
 def decoded(schema: Any, rows: list[bytes | None], writer: Any = None) -> tuple[pa.Array, dict[int, str]]:
     """The column and the reasons: of all rows at once in C, the same of each row, read as vectors or one by one."""
     needed = avro(schema), {7: avro(writer or schema)}, writer is not None, "value"
-    in_c = avro_decoder(*needed)
+    in_c = make(DecoderInput(*needed))
     with mock.patch.object(decoding, "compiled", return_value=None):
-        decoder = avro_decoder(*needed)
+        decoder = make(DecoderInput(*needed))
     rows = [None if row is None else b"\0\0\0\0\7" * (writer is not None) + row for row in rows]
     data = pa.array(rows, pa.binary())
     result = decoder.decode(data)
@@ -328,7 +329,7 @@ def test_types_and_what_arrow_cannot_say() -> None:
         ("u", ["int", "string"]),
         ("l", {"type": "array", "items": "int"}),
     )
-    field = avro_decoder(avro(schema), {}, False, "value").field
+    field = make(DecoderInput(avro(schema))).field
     assert field.metadata == {b"avro.name": b"R"}
     parts = {part.name: part for part in field.type}
     assert [str(part.type) for part in field.type] == [
@@ -345,15 +346,15 @@ def test_types_and_what_arrow_cannot_say() -> None:
 def test_schemas_that_are_refused() -> None:
     tree = record(("kids", {"type": "array", "items": "R"}))
     with pytest.raises(ConfigError, match="Avro type R contains itself"):
-        avro_decoder(avro(tree), {}, False, "value")
+        make(DecoderInput(avro(tree)))
     with pytest.raises(ConfigError, match="is not an Avro schema"):
-        avro_decoder(Schema(kind="AVRO", text="{"), {}, False, "value")
+        make(DecoderInput(Schema(kind="AVRO", text="{")))
 
 
 def test_a_schema_with_references() -> None:
     money = avro(record(("n", "long"), name="x.Money"))
     schema = avro(record(("a", "x.Money"), ("b", "x.Money")), Reference(name="x.Money", imported=money))
-    result = avro_decoder(schema, {}, False, "value").decode(pa.array([b"\x02\x04"]))
+    result = make(DecoderInput(schema)).decode(pa.array([b"\x02\x04"]))
     assert result.column.to_pylist() == [{"a": {"n": 1}, "b": {"n": 2}}]
 
 
@@ -369,10 +370,10 @@ def test_decimals_with_too_many_digits_are_refused(digits: int) -> None:
 
 
 def test_frames() -> None:
-    decoder = avro_decoder(avro("long"), {1: avro("int"), 2: avro("string")}, True, "value")
-    rows = [b"\0\0\0\0\1\2", b"\0\0\0\0\2\2a", b"\0\0\0\0\3\2", b"\1\0\0\0\1\2", b"\0\0\0\0", None, b"\4"]
-    result = decoder.decode(pa.array(rows), pa.array([None] * 6 + [1]))
-    assert result.column.to_pylist() == [1, None, None, None, None, None, 2]
+    decoder = make(DecoderInput(avro("long"), {1: avro("int"), 2: avro("string")}, True))
+    rows = [b"\0\0\0\0\1\2", b"\0\0\0\0\2\2a", b"\0\0\0\0\3\2", b"\1\0\0\0\1\2", b"\0\0\0\0", None]
+    result = decoder.decode(pa.array(rows))
+    assert result.column.to_pylist() == [1, None, None, None, None, None]
     assert sorted(result.reasons) == [1, 2, 3, 4]
     assert "schema id 2 (" in result.reasons[1]
     assert "found string, expected long" in result.reasons[1]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import without_marks
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.base import Decoded, DecoderInput
 from kafka_archiver.records.decode.json_text import decoder as decoding
 from kafka_archiver.records.decode.json_text.columns import from_columns
-from kafka_archiver.records.decode.json_text.decoder import json_decoder, json_schema_decoder
+from kafka_archiver.records.decode.json_text.decoder import make_json, make_json_schema
 from kafka_archiver.records.decode.json_text.infer import infer
 from kafka_archiver.records.decode.undecodable import Guarded
 
@@ -31,9 +31,9 @@ def schema(text: Any, *references: Reference) -> Schema:
 
 def decoded(schema: Schema | None, rows: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
     """The column and the reasons: of all rows at once, the same in C, and the same of each row alone."""
-    in_c = Guarded(json_decoder(schema, {}, False, "value"))
+    in_c = Guarded(make_json(DecoderInput(schema)))
     with mock.patch.object(decoding, "compiled", return_value=None):
-        decoder = Guarded(json_decoder(schema, {}, False, "value"))
+        decoder = Guarded(make_json(DecoderInput(schema)))
     data = pa.array(rows, pa.binary())
     column, reasons, _ = decoder.decode(data)
     assert column.type == decoder.field.type
@@ -155,7 +155,7 @@ def test_what_infer_finds_reads_all_documents(documents: list[dict[str, Any]]) -
     schema = infer(rows)
     column, reasons = decoded(schema, rows)
     assert reasons == {}
-    field = json_decoder(schema, {}, False, "value").field
+    field = make_json(DecoderInput(schema)).field
     assert [plain(value, field) for value in column.to_pylist()] == plain_json(documents)
 
 
@@ -196,7 +196,7 @@ def test_bytes_that_are_no_document_are_never_a_wrong_row(documents: list[dict[s
     assert values[: len(rows)] == values[len(rows) + 1 :]
     assert set(reasons) <= {len(rows)}
     if not reasons:
-        field = json_decoder(schema, {}, False, "value").field
+        field = make_json(DecoderInput(schema)).field
         parsed = json.loads(other)
         decoded_value = plain(values[len(rows)], field)
         assert decoded_value == (
@@ -233,17 +233,17 @@ NODE = {"type": "object", "properties": {"next": {"$ref": "#/definitions/node"}}
 def test_columns_of_a_json_schema(text: Any, references: tuple[Reference, ...], expected: str) -> None:
     result = schema(text, *references)
     if "<" in expected:
-        assert str(json_decoder(result, {}, False, "value").field.type) == expected
+        assert str(make_json(DecoderInput(result)).field.type) == expected
     else:
         with pytest.raises(ConfigError, match=expected.replace("$", r"\$")):
-            json_decoder(result, {}, False, "value")
+            make_json(DecoderInput(result))
 
 
 def test_json_schema_checks_each_document_by_its_own_schema() -> None:
     reader = schema({"properties": {"a": {"type": "integer"}}})
     strict = {"type": "object", "properties": {"a": {"$ref": "positive"}}, "required": ["a"]}
     writer = schema(strict, Reference(name="positive", imported=schema({"type": "integer", "minimum": 1})))
-    decoder = json_schema_decoder(reader, {1: writer, 2: schema({}), 3: schema({"type": 5})}, True, "value")
+    decoder = make_json_schema(DecoderInput(reader, {1: writer, 2: schema({}), 3: schema({"type": 5})}, True))
     frame = [
         b"\0\0\0\0" + bytes([n]) + text
         for n, text in [(1, b'{"a":1}'), (1, b'{"a":0}'), (2, b'{"a":0}'), (1, b"{}"), (3, b"{}")]
@@ -280,7 +280,7 @@ def test_how_deep_a_document_may_be_depends_on_neither_stack_nor_python(
     depth: int, is_read: bool, checked: bool
 ) -> None:
     columns = schema({"type": "object", "properties": {"n": {"type": "integer"}, "any": {}}})
-    decoder = json_schema_decoder(columns, {}, False, "value") if checked else json_decoder(columns, {}, False, "value")
+    decoder = make_json_schema(DecoderInput(columns)) if checked else make_json(DecoderInput(columns))
     rows = [
         b'{"n":1,"%s":%s}' % (name, b"[" * (depth - 1) + b"1e9" + b"]" * (depth - 1)) for name in (b"any", b"unknown")
     ]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bench.orders import kinds
 from kafka_archiver.model.schemas import Reference, Schema
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.json_text import decoder as decoders
-from kafka_archiver.records.decode.json_text.decoder import json_schema_decoder
+from kafka_archiver.records.decode.json_text.decoder import make_json_schema
 
 pytestmark = pytest.mark.unit
 
@@ -126,8 +127,8 @@ def test_a_document_has_the_verdict_and_the_columns_of_the_validating_library(ro
     dialect = data.draw(st.sampled_from([{}, {"$schema": DRAFT}]))
     text = {**root[0], **dialect, "definitions": {"positive": {"type": "integer", "exclusiveMinimum": 0}}}
     values = pa.array(data.draw(st.lists(rows(root[1]), min_size=1, max_size=6)), pa.binary())
-    decoder_of_schema = json_schema_decoder(schema(text), {}, False, "value")
-    expected = json_schema_decoder(schema(text, BESIDE), {}, False, "value").decode(values)
+    decoder_of_schema = make_json_schema(DecoderInput(schema(text)))
+    expected = make_json_schema(DecoderInput(schema(text, BESIDE))).decode(values)
     assert decoder_of_schema.decode(values) == expected
     alone = [decoder_of_schema.decode(values[row : row + 1]) for row in range(len(values))]
     assert pa.concat_arrays([outcome.column for outcome in alone]).equals(expected.column)
@@ -135,7 +136,7 @@ def test_a_document_has_the_verdict_and_the_columns_of_the_validating_library(ro
 
 def test_usual_documents_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     [orders] = [kind for kind in kinds(50) if kind.decoder == "json_schema"]
-    decoder = json_schema_decoder(orders.schema, {1: orders.schema}, True, "value")
+    decoder = make_json_schema(DecoderInput(orders.schema, {1: orders.schema}, True))
     expected = decoder.decode(pa.array(orders.values)).column
 
     def refuse(*_: object) -> None:

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Reference, Schema
-from kafka_archiver.records.decode.protobuf.decoder import protobuf_decoder
+from kafka_archiver.records.decode.base import DecoderInput
+from kafka_archiver.records.decode.protobuf.decoder import make
 from kafka_archiver.records.decode.protobuf.files import _protoc, compiled
 
 pytestmark = pytest.mark.unit
@@ -56,7 +57,7 @@ def proto(text: str, *references: Reference) -> Schema:
 
 
 ALL = proto(MAIN, Reference(name="dep/old.proto", imported=proto(DEP)))
-DECODER = protobuf_decoder(ALL, {}, False, "value")
+DECODER = make(DecoderInput(ALL))
 CLASS = GetMessageClass(compiled(ALL).message("All"))
 
 
@@ -245,7 +246,7 @@ def frame(number: int, indexes: bytes, value: bytes) -> bytes:
 
 def test_frames_say_which_message_it_is() -> None:
     value = b"\x08\x05"
-    first = protobuf_decoder(ALL, {7: ALL}, True, "value")
+    first = make(DecoderInput(ALL, {7: ALL}, True))
     rows = [
         frame(7, b"\0", value),
         frame(7, b"\2\0", value),
@@ -262,7 +263,7 @@ def test_frames_say_which_message_it_is() -> None:
     assert decoded(first, [frame(7, b"\2\x7e", value)])[1][0] == "the message has the indexes [63], expected [0]"
     assert reasons[3] == "the bytes have no message indexes after the schema id"
     assert "unexpected EOF" in reasons[4]
-    nested = protobuf_decoder(ALL, {7: ALL}, True, "value", "Second.Third")
+    nested = make(DecoderInput(ALL, {7: ALL}, True, message="Second.Third"))
     assert decoded(nested, [frame(7, b"\4\2\0", value)]) == ([{"n": 5}], {})
 
 
@@ -291,7 +292,7 @@ def test_frames_say_which_message_it_is() -> None:
 )
 def test_a_message_is_read_as_the_schema_that_the_run_writes(writer: str, reader: str, expected: Any) -> None:
     reader_proto = proto(HEAD + writer)
-    decoder = protobuf_decoder(proto(HEAD + reader), {3: reader_proto}, True, "value")
+    decoder = make(DecoderInput(proto(HEAD + reader), {3: reader_proto}, True))
     indexes = b"\2\2" if "First" in writer else b"\0"
     values, reasons = decoded(decoder, [frame(3, indexes, b"\x08\x05")])
     if isinstance(expected, str):
@@ -311,7 +312,7 @@ def test_a_compiled_file_as_base64() -> None:
     assert main.name == "main.proto"
     for text in (MAIN, base64.b64encode(main.SerializeToString(deterministic=True)).decode()):
         schema = proto(text, old)
-        decoder = protobuf_decoder(schema, {}, False, "value")
+        decoder = make(DecoderInput(schema))
         values, reasons = decoded(decoder, [CLASS(old={"a": 3, "r": 4}).SerializeToString(deterministic=True)])
         assert reasons == {}
         assert values[0]["old"] == {"a": 3, "r": 4}
@@ -330,7 +331,7 @@ def test_a_compiled_file_as_base64() -> None:
 )
 def test_schemas_that_are_refused(schema: Schema, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        protobuf_decoder(schema, {}, False, "value")
+        make(DecoderInput(schema))
 
 
 # Google's own types of any JSON, in each place that a field has.
@@ -365,7 +366,7 @@ def test_structs_are_json_text(first: Any, more: Any, listed: Any, value: Any) -
     parts = [(1, wire), (1, twice), (2, items), (3, single), (4, wire), (4, twice), (6, wire)]
     row = b"".join(tagged(number, part.SerializeToString()) for number, part in parts) + tagged(5, entry)
     schema = proto(f'syntax = "proto3"; import "google/protobuf/struct.proto"; {ANY_JSON}')
-    [read], reasons = decoded(protobuf_decoder(schema, {}, False, "value"), [row])
+    [read], reasons = decoded(make(DecoderInput(schema)), [row])
     assert not reasons
     assert json.loads(read["s"]) == first | more
     assert json.loads(read["l"]) == listed
@@ -387,7 +388,7 @@ def tagged(number: int, body: bytes) -> bytes:
 
 def test_a_struct_says_what_json_cannot() -> None:
     schema = proto(f'syntax = "proto3"; import "google/protobuf/struct.proto"; {ANY_JSON}')
-    decoder = protobuf_decoder(schema, {}, False, "value")
+    decoder = make(DecoderInput(schema))
     infinite = Value(number_value=float("-inf")).SerializeToString()
     rows, reasons = decoded(decoder, [tagged(3, infinite), b"", tagged(1, tagged(1, b"\xff")), tagged(1, b"")])
     assert [row and (row["s"], row["v"]) for row in rows] == [(None, '"-Infinity"'), (None, None), None, ("{}", None)]
@@ -403,7 +404,7 @@ def test_files_are_compiled_beside_archives_with_a_folder_of_the_same_package(
         jar.writestr("google/readme.txt", "x")
     monkeypatch.syspath_prepend(str(tmp_path / "some.jar"))
     text = 'syntax = "proto3"; import "google/type/date.proto"; message M { google.type.Date d = 1; }'
-    rows, reasons = decoded(protobuf_decoder(proto(text), {}, False, "value"), [b"\x0a\x02\x08\x05"])
+    rows, reasons = decoded(make(DecoderInput(proto(text))), [b"\x0a\x02\x08\x05"])
     assert (rows, reasons) == ([{"d": {"year": 5, "month": 0, "day": 0}}], {})
 
 
@@ -450,7 +451,7 @@ def test_files_are_compiled_beside_archives_with_a_folder_of_the_same_package(
     ],
 )
 def test_messages_that_say_odd_things_are_read(text: str, row: bytes, value: Any) -> None:
-    assert decoded(protobuf_decoder(proto(text), {}, False, "value"), [row]) == ([value], {})
+    assert decoded(make(DecoderInput(proto(text))), [row]) == ([value], {})
 
 
 def test_a_schema_with_aliases_of_enums_is_read_as_itself() -> None:
@@ -458,7 +459,7 @@ def test_a_schema_with_aliases_of_enums_is_read_as_itself() -> None:
         'syntax = "proto3"; message M { E e = 1; }'
         "enum E { option allow_alias = true; NONE = 0; STARTED = 1; RUNNING = 1; }"
     )
-    rows, reasons = decoded(protobuf_decoder(schema, {7: schema}, True, "value"), [frame(7, b"\0", b"\x08\1")])
+    rows, reasons = decoded(make(DecoderInput(schema, {7: schema}, True)), [frame(7, b"\0", b"\x08\1")])
     assert (rows, reasons) == ([{"e": "STARTED"}], {})
 
 
@@ -477,6 +478,6 @@ def test_a_schema_with_aliases_of_enums_is_read_as_itself() -> None:
 def test_odd_values_are_the_same_in_both_languages(syntax: str, row: bytes, expected: Any) -> None:
     fields = "optional E e = 1; map<string, int32> m = 2; optional string s = 3;"
     text = f'syntax = "{syntax}"; enum E {{ A = 0; B = 1; }} message M {{ {fields} }}'
-    rows, reasons = decoded(protobuf_decoder(proto(text), {}, False, "value"), [row])
+    rows, reasons = decoded(make(DecoderInput(proto(text))), [row])
     assert rows == [expected]
     assert ("invalid UTF-8" in reasons.get(0, "")) == (expected is None)

@@ -12,6 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.decoders import decoder_type, names
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.pipeline.decode import columns_of, decodings
 from scripts.stack.paths import ROOT
@@ -39,7 +40,7 @@ PROTO = Schema(kind="PROTOBUF", text='syntax = "proto3"; message M { int64 a = 1
 def test_each_decodes_and_refuses(
     name: str, schema: Schema | None, good: bytes, expected: Any, bad: bytes | None, kind: pa.DataType
 ) -> None:
-    subject = decoder(name, schema=schema, writers={}, framed=False, column="value")
+    subject = decoder(name, DecoderInput(schema))
     assert subject.field.name == "value"
     assert subject.field.nullable
     data = pa.array([b"unseen", good, None, good if bad is None else bad, good], kind)[1:]
@@ -52,13 +53,13 @@ def test_each_decodes_and_refuses(
 
 def test_what_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"expected bytes \| string"):
-        decoder("xml", schema=None, writers={}, framed=False, column="value")
+        decoder("xml", DecoderInput(None))
     with pytest.raises(ConfigError, match="avro needs a schema"):
-        decoder("avro", schema=None, writers={}, framed=False, column="value")
+        decoder("avro", DecoderInput(None))
     with pytest.raises(ConfigError, match="avro needs AVRO schema, found one of kind JSON"):
-        decoder("avro", schema=AVRO, writers={1: JSON}, framed=True, column="value")
+        decoder("avro", DecoderInput(AVRO, {1: JSON}, framed=True))
     with pytest.raises(ConfigError, match="string needs no schema, found one of kind JSON"):
-        decoder("string", schema=JSON, writers={}, framed=False, column="value")
+        decoder("string", DecoderInput(JSON))
 
 
 def test_planning_loads_no_decoder() -> None:

@@ -21,8 +21,7 @@ from kafka_archiver.kafka.drain.client import DrainConsumer
 from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import Columns
 from kafka_archiver.kafka.drain.messages import DrainedMessages
-from kafka_archiver.kafka.message_batch import MessageBatch
-from kafka_archiver.kafka.messages import Messages
+from kafka_archiver.kafka.messages import MessageBatch, Messages
 from kafka_archiver.records import vectors
 from kafka_archiver.records.native import load as loading
 from kafka_archiver.records.native.compile import compile_source

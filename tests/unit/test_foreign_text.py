@@ -23,6 +23,7 @@ from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.dag_run import note
 from kafka_archiver.orchestration.page.buttons import steps_of
 from kafka_archiver.orchestration.terminal.output import Table, render
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.writer.bad_records import choices
 from tests.support.plans import at
@@ -94,9 +95,7 @@ def test_who_accepted_a_finding_is_one_line() -> None:
 def test_a_record_changes_no_action_of_the_error_that_quotes_it(payload: str) -> None:
     schema = Schema(kind="JSON", text=json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}}))
     value = json.dumps({"n": payload, payload: 1}).encode()
-    checking_decoder = decoder(
-        "json_schema", schema=schema, writers={}, framed=False, column="value", unknown="dead_letter"
-    )
+    checking_decoder = decoder("json_schema", DecoderInput(schema, unknown="dead_letter"))
     [reason] = checking_decoder.decode(pa.array([value], pa.binary())).reasons.values()
     error = BadRecordError("orders", 0, {7: reason}, *choices("orders"))
     harmless = BadRecordError("orders", 0, {7: "a reason"}, *choices("orders"))

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.json_text import decoder as decoding
 from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.decode.json_text.compiled import compiled
-from kafka_archiver.records.decode.json_text.decoder import json_decoder
+from kafka_archiver.records.decode.json_text.decoder import make_json
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.rows.library import library
 
@@ -99,9 +100,9 @@ def documents(draw: st.DrawFn) -> bytes:
 
 def compare(rows: list[bytes]) -> None:
     """Decode both ways. Each row's result must be the same."""
-    in_c = json_decoder(SCHEMA, {}, False, "value")
+    in_c = make_json(DecoderInput(SCHEMA))
     with mock.patch.object(decoding, "compiled", return_value=None):
-        in_python = json_decoder(SCHEMA, {}, False, "value")
+        in_python = make_json(DecoderInput(SCHEMA))
     data = pa.array(rows, pa.binary())
     column, reasons, _ = in_c.decode(data)
     column.validate(full=True)

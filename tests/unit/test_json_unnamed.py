@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.base import Decoded, DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.json_text.unnamed import COLUMN
 
@@ -26,7 +26,7 @@ VALUE = {"x": 1, "y": "there"}
 def decoded(schema: Any, *values: Any, unknown: Unknown | None = "drop") -> Decoded:
     """The result of all rows at once, which is that of each row alone."""
     text = Schema(kind="JSON", text=json.dumps(schema))
-    schema_decoder = decoder("json_schema", schema=text, writers={}, framed=False, column="value", unknown=unknown)
+    schema_decoder = decoder("json_schema", DecoderInput(text, unknown=unknown))
     data = pa.array([value if isinstance(value, bytes) else json.dumps(value).encode() for value in values])
     result = schema_decoder.decode(data)
     assert result.column.type == schema_decoder.field.type
@@ -96,7 +96,7 @@ def test_what_may_have_values_of_several_types_is_json_text(part: Any, value: An
     assert [json.loads(row["a"]) for row in result.column.to_pylist()] == [value, uniform]
     # A plan of 0.5.0 keeps its columns.
     text = Schema(kind="JSON", text=json.dumps(schema))
-    older = decoder("json_schema", schema=text, writers={}, framed=False, column="value", json_rules=1)
+    older = decoder("json_schema", DecoderInput(text, json_rules=1))
     documents = pa.array([json.dumps({"a": each}).encode() for each in (value, uniform)])
     assert list(older.decode(documents).reasons) == [0]
 

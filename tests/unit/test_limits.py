@@ -14,6 +14,7 @@ from kafka_archiver.config.yaml_limits import require_bounded
 from kafka_archiver.imports.reading import read_keys
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 
 pytestmark = pytest.mark.unit
@@ -173,7 +174,7 @@ def twice_proto(levels: int) -> str:
 )
 def test_a_schema_that_repeats_its_types_without_end_is_refused(name: Any, kind: Any, text: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        decoder(name, schema=Schema(kind=kind, text=text), writers={}, framed=False, column="value")
+        decoder(name, DecoderInput(Schema(kind=kind, text=text)))
 
 
 def test_comments_and_spaces_of_a_configuration_take_no_time() -> None:

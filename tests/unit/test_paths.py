@@ -19,11 +19,10 @@ from kafka_archiver.model.plan import EventTime, Settings
 from kafka_archiver.records.formats.shared.plain_types import LOGICAL
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
-from kafka_archiver.records.pipeline.filing.paths import LONGEST_KEY, Paths
-from kafka_archiver.records.pipeline.filing.stage import LayoutStage
+from kafka_archiver.records.pipeline.filing.paths import LONGEST_KEY, LayoutStage, Paths
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
-from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.records.writer.upload import complete
 from tests.support.chunks import Row, batch, chunk_of, cut, facts, new_store, read_values, write
 
 pytestmark = pytest.mark.unit

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
-from kafka_archiver.records.pipeline.runner import Runner
+from kafka_archiver.records.pipeline.runner import Counts, Runner
 from kafka_archiver.records.pipeline.stages import stages_of
 from kafka_archiver.values.columns import column
 from tests.support.chunks import Row, batch
@@ -63,8 +63,7 @@ def test_no_stage_can_make_an_offset_vanish(offsets: list[int], drawn: list[dict
     passed = runner.run(rows(offsets))
     assert passed.kept.column("offset").to_pylist() == [o for o, times in left.items() for _ in range(times)]
     assert dict(passed.rejected) == dict.fromkeys(rejected, "bad")
-    assert (runner.archived, runner.filtered, runner.rejected) == (len(left), len(filtered), len(rejected))
-    assert runner.rows == sum(left.values())
+    assert runner.counts == Counts(len(left), len(filtered), len(rejected), sum(left.values()))
 
 
 @given(OFFSETS, st.dictionaries(st.integers(0, 30), st.sampled_from(HONEST)), st.integers(0, 15))
@@ -76,7 +75,7 @@ def test_what_becomes_of_a_record_does_not_depend_on_the_batches(
     outcomes = [parted.run(rows(some)) for some in (offsets[:cut], offsets[cut:]) if some]
     assert pa.concat_batches([p.kept for p in outcomes]).equals(pa.concat_batches([expected.kept]))
     assert {o: reason for p in outcomes for o, reason in p.rejected.items()} == expected.rejected
-    counted = [(r.archived, r.filtered, r.rejected, r.rows) for r in (whole, parted)]
+    counted = [r.counts for r in (whole, parted)]
     assert counted[0] == counted[1]
 
 

@@ -86,7 +86,7 @@ def test_any_place_is_read_alone(plain: bytes, start: int, length: int) -> None:
         content += piece
     assert content == plain[start : start + length]
     own = Unsealed(lambda at, count: data[at : at + count], len(data), NAME, KEY.secret)
-    assert own.fetch(start, length) == plain[start : start + length]
+    assert own.range(start, length) == plain[start : start + length]
     assert own.size == opened.size == len(plain)
 
 

@@ -16,8 +16,8 @@ from kafka_archiver.records.writer import part
 from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.open_object import OpenObject
 from kafka_archiver.records.writer.part import DOUBLE_AFTER, PartBuffer
-from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.result import Limits
+from kafka_archiver.records.writer.upload import PartStream
 from kafka_archiver.store.base import Body, PendingUpload, UploadedPart, pieces
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 

@@ -119,7 +119,7 @@ def _check_sealed(
     content = Unsealed(fetch, entry.bytes, entry.key, secret)
     if beside:
         other = Unsealed(beside.fetch, beside.entry.bytes, beside.entry.key, secret)
-        beside = SidecarOwner(beside.entry.model_copy(update={"bytes": other.size}), other.fetch)
+        beside = SidecarOwner(beside.entry.model_copy(update={"bytes": other.size}), other.range)
     yield from _check(entry, plan, io.BufferedReader(content, 1 << 20), beside)
     content.read_to_end()
 

@@ -53,7 +53,6 @@ class Run:
 
     @property
     def committed(self) -> bool:
-        """Return True if it is final."""
         return self.commit is not None and self.commit.outcome == "committed"
 
     @property

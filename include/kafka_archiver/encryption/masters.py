@@ -66,11 +66,9 @@ class LocalMaster:
         return f"local:{hashlib.sha256(b'kafka-archiver/master-key' + self.secret).hexdigest()[:16]}"
 
     def wrap(self, archive: str, key: DataKey) -> Wrapped:  # noqa: ARG002 - the protocol's
-        """See `Master.wrap`."""
         return Wrapped(master=self.name, text=base64.b64encode(aes_key_wrap(self.secret, key.secret)).decode())
 
     def unwrap(self, archive: str, key_id: str, wrapped: Wrapped) -> bytes | None:  # noqa: ARG002 - the protocol's
-        """See `Master.unwrap`."""
         if wrapped.master != self.name:
             return None
         try:

@@ -51,7 +51,6 @@ class OpenedObject(Segmented):
         return plain[start - first * self._length : end - first * self._length]
 
     def check(self) -> None:
-        """Read all of it."""
         for number in range(self._count):
             self._fetched(number)
 

@@ -11,8 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from kafka_archiver.kafka.complaints import Complaints
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import Complaints, translate
 from kafka_archiver.messages.errors import TransientError
 
 Name = TypeVar("Name")
@@ -67,7 +66,6 @@ class Asking:
             raise translate(error.args[0], "start a client", self._complaints.brokers) from error
 
     def topics(self, timeout: float) -> list[str]:
-        """The names of all topics."""
         try:
             return list(self._client.list_topics(timeout=timeout).topics)
         except KafkaException as error:

@@ -13,11 +13,10 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.kafka import groups, own_process
 from kafka_archiver.kafka.admin_requests import Asking, Result
-from kafka_archiver.kafka.failures import code_of
-from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, truncated
+from kafka_archiver.kafka.failures import UNKNOWN, code_of
+from kafka_archiver.kafka.first_records import FirstRecord, LogEnd, first_records, known_epoch, times_behind, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.leaders import Leader, ask_leaders, at_leaders, leaders
-from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.kafka.topics import Topics
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.values.ranges import TopicPartition
@@ -30,8 +29,6 @@ MOST_GROUPS = 1000
 _TRIES = 2
 # New clients that are asked, if a broker does not know a topic that others know.
 _BROKERS = 3
-# What a client says of a topic or partition that is not in the metadata of the broker that it asked.
-_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 
 
 def _answers_once(
@@ -168,7 +165,7 @@ class Cluster(Topics):
             try:
                 return ask()
             except ArchiverError as error:
-                if code_of(error) not in _UNKNOWN or self.size() == 1:
+                if code_of(error) not in UNKNOWN or self.size() == 1:
                     raise
                 failure = error
                 # A new client may ask another broker.

@@ -5,14 +5,12 @@ from typing import Any
 
 import confluent_kafka
 
-from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.drain.client import DrainConsumer
 from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import Complaints, translate
 from kafka_archiver.kafka.java_properties import native_properties
-from kafka_archiver.kafka.message_batch import MessageBatch
-from kafka_archiver.kafka.messages import Messages
+from kafka_archiver.kafka.messages import MessageBatch, Messages
 from kafka_archiver.model.plan import Chunk, Settings
 
 # The most bytes of an answer, and of a record batch that is decompressed (by zstd: a small one may want all memory).
@@ -121,7 +119,6 @@ class Consumer:
             self.read_from(place)
 
     def close(self) -> None:
-        """Close the connections."""
         self._inner.close()
 
 

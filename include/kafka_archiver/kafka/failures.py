@@ -1,4 +1,4 @@
-"""Kafka's errors as messages for operators, permanent or transient."""
+"""Kafka's errors as messages for operators, permanent or transient; also those that come only to a callback."""
 
 import re
 
@@ -24,11 +24,16 @@ _PERMANENT = {
     KafkaError._INVALID_ARG: "the client refused to {what}; correct the properties of the Kafka connection",
 }
 
+# What a client says of a topic or partition that is not in the metadata of the broker that it asked.
+UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "
 # The connection broke before the broker saw a password; librdkafka reports an authentication error.
 _UNHEARD = "mechanism handshake failed: Local:"
 # Permanent errors of OAuth 2.0 (RFC 6749, 5.2).
 _REFUSED = re.compile(r'"error"\s*:\s*"(invalid_|unauthorized_client|unsupported_|access_denied)')
+# Seconds without an answer until a refusal counts: one broker may refuse, or a token be late, while other brokers
+# answer.
+PATIENCE = 5.0
 
 
 def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
@@ -63,3 +68,41 @@ def _no_token(answer: str, what: str, brokers: str) -> ArchiverError:
     if _REFUSED.search(answer):
         return PermanentError(f"{message}; correct the client id, secret or scope in the Kafka connection")
     return TransientError(f"{message}; check that it runs, `sasl.oauthbearer.token.endpoint.url` and https.ca.location")
+
+
+class Complaints:
+    """A client's `error_cb`, which remembers the last error. A refusal is only replaced by another refusal.
+
+    :param brokers: the bootstrap servers.
+    """
+
+    def __init__(self, brokers: str) -> None:
+        self.brokers = brokers
+        self._last: KafkaError | None = None
+        self._refused = False
+
+    def __call__(self, error: KafkaError) -> None:
+        """Take an error from librdkafka, which calls this while the client is polled."""
+        refused = isinstance(translate(error, "", ""), PermanentError)
+        # _ALL_BROKERS_DOWN is a summary error; ignore it.
+        if error.code() != KafkaError._ALL_BROKERS_DOWN and refused >= self._refused:
+            self._last, self._refused = error, refused
+
+    def forget(self) -> None:
+        """Forget the error: the brokers have answered."""
+        self._last, self._refused = None, False
+
+    def refusal(self, silence: float) -> KafkaError | None:
+        """The refusal that makes further waiting useless; None while an answer may still come.
+
+        :param silence: seconds without an answer.
+        """
+        return self._last if self._refused and silence > PATIENCE else None
+
+    def translate(self, error: KafkaError, what: str) -> ArchiverError:
+        """The error to raise. If there was no answer, the remembered error says more than `error`.
+
+        :param what: the failed action, for example "read the watermarks of orders[3]".
+        """
+        silent = error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
+        return translate(self._last if silent and self._last else error, what, self.brokers)

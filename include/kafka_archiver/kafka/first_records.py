@@ -1,12 +1,13 @@
-"""Asks a consumer for the first record at an offset of each partition, or whether the log was truncated before it.
+"""Asks a consumer for single records of partitions, or whether a log was truncated before an offset.
 
-The first record shows how old the backlog is. Both show whether a log is still the log that was archived.
+The first record at an offset shows how old the backlog is. It, or a truncation, shows whether a log is still the log
+that was archived.
 """
 
 import re
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import confluent_kafka
@@ -20,6 +21,11 @@ _CUT = str(KafkaError(KafkaError._LOG_TRUNCATION).str())
 # No record can be read there: the log ends, it begins later, or the record batch cannot be decompressed.
 _NO_RECORD = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET, KafkaError._BAD_COMPRESSION)
 _CUT_AT = re.compile(r"broker end offset is (\d+)")
+# Records at each place.
+RECORDS = 3
+# Nothing is behind the place that can be read.
+_NOTHING = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET)
+_UNREADABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION)
 
 
 class LogEnd(NamedTuple):
@@ -66,13 +72,8 @@ def first_records(
     :raises TransientError, PermanentError: a broker refuses a read.
     """
     places = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in starts.items()]
-    records: dict[TopicPartition, FirstRecord | None] = {}
-    for name, message in _answers(properties, places, seconds):
-        error = message.error()
-        if error is not None and error.code() not in _NO_RECORD:
-            raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
-        records[name] = None if error else _record(message)
-    return records
+    answers = _answers(properties, places, seconds, brokers, lambda name: f"read a record of {name}")
+    return {name: None if message.error() else _record(message) for name, message in answers}
 
 
 def truncated(
@@ -88,15 +89,12 @@ def truncated(
         confluent_kafka.TopicPartition(n.topic, n.partition, end.offset, leader_epoch=end.leader_epoch)
         for n, end in ends.items()
     ]
-    cuts: dict[TopicPartition, int | None] = {}
-    for name, message in _answers(properties, places, seconds):
-        error = message.error()
-        if error is not None and error.code() not in _NO_RECORD:
-            raise translate(
-                error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers
-            ) from KafkaException(error)
-        cuts[name] = _cut(str(error.str())) if error else None
-    return cuts
+
+    def what(name: TopicPartition) -> str:
+        return f"look for the end of leader epoch {ends[name].leader_epoch} in {name}"
+
+    answers = _answers(properties, places, seconds, brokers, what)
+    return {name: _cut(str(error.str())) if (error := message.error()) else None for name, message in answers}
 
 
 def _cut(reason: str) -> int | None:
@@ -106,9 +104,16 @@ def _cut(reason: str) -> int | None:
 
 
 def _answers(
-    properties: Mapping[str, Any], places: Iterable[Any], seconds: float
+    properties: Mapping[str, Any],
+    places: Iterable[Any],
+    seconds: float,
+    brokers: str,
+    what: Callable[[TopicPartition], str],
 ) -> Iterator[tuple[TopicPartition, Any]]:
-    """The first message or error of each place, from one consumer. A place without an answer in time is left out."""
+    """Yield the first message of each place, or why there is none, from one consumer.
+
+    A place without an answer in time is left out. :param what: what is done with a partition, for errors.
+    """
     waiting = set(places)
     if not waiting:
         return
@@ -122,9 +127,12 @@ def _answers(
                 error = message.error()
                 if place not in waiting or (error is not None and error.retriable()):
                     continue
+                name = TopicPartition(place.topic, place.partition)
+                if error is not None and error.code() not in _NO_RECORD:
+                    raise translate(error, what(name), brokers) from KafkaException(error)
                 waiting.discard(place)
                 consumer.pause([place])
-                yield TopicPartition(place.topic, place.partition), message
+                yield name, message
     finally:
         consumer.close()
 
@@ -156,3 +164,86 @@ def _record(message: Any) -> FirstRecord:
     kind, timestamp = message.timestamp()
     appended = kind == confluent_kafka.TIMESTAMP_LOG_APPEND_TIME
     return FirstRecord(message.offset(), int(timestamp), epoch, value, appended)
+
+
+def times_behind(
+    properties: Mapping[str, Any], places: Mapping[TopicPartition, Collection[int]], seconds: float, brokers: str
+) -> dict[TopicPartition, dict[int, int]]:
+    """Return the offsets and timestamps (ms) of the first records at or after each place. One consumer reads all.
+
+    Control records are left out, and records that cannot be read; those of aborted transactions are not.
+    A partition that gave no answer in time is not in the result.
+
+    :param properties: librdkafka's client properties.
+    :param seconds: to wait for the next record of any partition.
+    :raises TransientError, PermanentError: a broker refuses a read.
+    """
+    waiting = {name: _Walk(offsets) for name, offsets in places.items() if offsets}
+    times: dict[TopicPartition, dict[int, int]] = {name: {} for name in places if name not in waiting}
+    if not waiting:
+        return times
+    consumer = looking_consumer(properties)
+    try:
+        consumer.assign([_place(name, walk.place) for name, walk in waiting.items()])
+        end = time.monotonic() + seconds
+        while waiting and time.monotonic() < end:
+            for message in consumer.consume(100, 0.1):
+                name = TopicPartition(str(message.topic()), message.partition() or 0)
+                error, walk = message.error(), waiting.get(name)
+                if walk is None or (error is not None and error.retriable()):
+                    continue
+                if error is not None and error.code() not in (*_NOTHING, *_UNREADABLE):
+                    raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
+                end = time.monotonic() + seconds
+                if error is None:
+                    moved = walk.see(message.offset(), int(message.timestamp()[1]))
+                else:
+                    moved = walk.skip() if error.code() in _UNREADABLE else walk.finish()
+                if walk.is_done:
+                    times[name] = waiting.pop(name).times
+                    consumer.pause([_place(name)])
+                elif moved:
+                    consumer.seek(_place(name, walk.place))
+    finally:
+        consumer.close()
+    return times
+
+
+class _Walk:
+    """The way through one log, from place to place."""
+
+    def __init__(self, offsets: Collection[int]) -> None:
+        self.times: dict[int, int] = {}
+        self._left = sorted(set(offsets), reverse=True)
+
+    @property
+    def is_done(self) -> bool:
+        return not self._left
+
+    @property
+    def place(self) -> int:
+        return self._left[-1]
+
+    def see(self, offset: int, moment: int) -> bool:
+        """Take the next record. Returns whether the consumer has to go elsewhere for the next one."""
+        if offset < self.place:
+            # Read before the consumer went on to this place.
+            return False
+        self.times[offset] = moment
+        while self._left and sum(known >= self.place for known in self.times) >= RECORDS:
+            self._left.pop()
+        return bool(self._left) and self.place > offset
+
+    def skip(self) -> bool:
+        """Go on to the next place."""
+        self._left.pop()
+        return bool(self._left)
+
+    def finish(self) -> bool:
+        """Take it that the log ends here."""
+        self._left.clear()
+        return False
+
+
+def _place(name: TopicPartition, offset: int = -1001) -> Any:
+    return confluent_kafka.TopicPartition(name.topic, name.partition, offset)

@@ -111,7 +111,7 @@ def nodes_by_each(properties: Mapping[str, str], addresses: Sequence[str]) -> li
 
     def nodes_by(address: str) -> list[BrokerNode]:
         try:
-            return nodes_of(Asking({**properties, "bootstrap.servers": address}).describe_cluster(_SECONDS))
+            return nodes_of(_only(properties, address).describe_cluster(_SECONDS))
         except ArchiverError:
             return []
 
@@ -123,7 +123,7 @@ def _asked(
 ) -> dict[TopicPartition, Any]:
     places = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in names}
     try:
-        answers = _only(properties, node).ask(
+        answers = _only(properties, node.address).ask(
             lambda admin: admin.list_offsets(places, request_timeout=timeout),
             lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
             timeout,
@@ -133,9 +133,9 @@ def _asked(
     return {name: answer for name, answer in zip(names, answers, strict=True) if answer.offset >= -1}
 
 
-def _only(properties: Mapping[str, str], node: BrokerNode) -> Asking:
+def _only(properties: Mapping[str, str], address: str) -> Asking:
     """Return a new client that knows this broker only until its first answer."""
-    return Asking({**properties, "bootstrap.servers": node.address})
+    return Asking({**properties, "bootstrap.servers": address})
 
 
 def described(
@@ -196,7 +196,7 @@ def _describe(properties: Mapping[str, str], node: BrokerNode, topics: Sequence[
         return {name: _OrNone(future) for name, future in futures.items()}
 
     try:
-        description = _only(properties, node).ask(start, lambda topic: f"describe topic {topic}", _SECONDS)
+        description = _only(properties, node.address).ask(start, lambda topic: f"describe topic {topic}", _SECONDS)
     except TransientError:
         return None
     return dict(zip(topics, description, strict=True))
@@ -204,7 +204,7 @@ def _describe(properties: Mapping[str, str], node: BrokerNode, topics: Sequence[
 
 def _names(properties: Mapping[str, str], node: BrokerNode) -> list[str]:
     try:
-        return _only(properties, node).topics(_SECONDS)
+        return _only(properties, node.address).topics(_SECONDS)
     except TransientError:
         return []
 

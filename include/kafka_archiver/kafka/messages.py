@@ -1,15 +1,15 @@
-"""confluent_kafka's messages as Arrow batches, with as little Python code per record as possible."""
+"""The messages that a reader takes at once: confluent_kafka's as Arrow batches, with little Python code per record."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
+from confluent_kafka import KafkaError
 
-from kafka_archiver.kafka.message_batch import Fault
 from kafka_archiver.records.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.records.formats.unread import HEADER_KEY
 from kafka_archiver.records.vectors import binaries, int64s, numbers
@@ -28,6 +28,57 @@ ToBatch = Callable[[list[Any]], pa.RecordBatch]
 RECORD_COLUMNS = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
 
+class Fault(NamedTuple):
+    """An error among the records. `before`: how many records come before it; `offset` is 0 if it has none."""
+
+    before: int
+    error: KafkaError
+    partition: int
+    offset: int
+
+
+class MessageBatch(Protocol):
+    """Records and errors of one consumer, in their order."""
+
+    @property
+    def counted(self) -> int:
+        """The bytes of the values, which librdkafka counts where it limits its queue."""
+
+    @property
+    def uncounted(self) -> int:
+        """The bytes of keys and headers, whether or not a batch has them; approximate."""
+
+    def more(self, number: int, timeout: float) -> bool:
+        """Take up to `number` further messages, those that come within `timeout` seconds.
+
+        False: there are none, or the last is an error.
+        """
+
+    def __len__(self) -> int:
+        """Records and errors."""
+
+    @property
+    def offsets(self) -> Int64s:
+        """The offsets of the records."""
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """The errors."""
+
+    def places(self, count: int) -> Sequence[tuple[str, int]]:
+        """Return topics and partitions of the first `count` records: the first, and others if there are any."""
+
+    def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
+        """Return the first `count` records as a batch, or as several if their bytes do not fit one.
+
+        :param whole: the columns of `RECORD` without topic and partition, and `UNREAD` if a header's key is not UTF-8;
+            else those of `VALUE`.
+        """
+
+    def close(self) -> None:
+        """Give the messages back. Batches stay."""
+
+
 class Messages:
     """Implements `MessageBatch`.
 
@@ -42,7 +93,6 @@ class Messages:
         self.counted = self.uncounted = 0
 
     def more(self, number: int, timeout: float) -> bool:
-        """Take up to `number` further messages; see `MessageBatch`."""
         messages = self._consume(number, timeout=timeout)
         counted, uncounted = held_bytes(messages, self._sample)
         self.counted, self.uncounted = self.counted + counted, self.uncounted + uncounted
@@ -57,24 +107,19 @@ class Messages:
         return messages[-1].error() is None
 
     def __len__(self) -> int:
-        """Return the number of records and errors."""
         return len(self._records) + len(self.faults)
 
     @property
     def offsets(self) -> Int64s:
-        """The offsets of the records."""
         return np.fromiter(map(Message.offset, self._records), np.int64, len(self._records))
 
     def places(self, count: int) -> Sequence[tuple[str, int]]:
-        """Return the places of the first and the last record."""
         return [(message.topic(), message.partition()) for message in (self._records[0], self._records[count - 1])]
 
     def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
-        """Return the first `count` records; see `MessageBatch`."""
         return list(to_batches(self._records[:count], record_batch if whole else value_batch))
 
     def close(self) -> None:
-        """Forget the messages."""
         self._records = []
 
 

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.consumer import Consumer
-from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.message_batch import Fault, MessageBatch
+from kafka_archiver.kafka.failures import UNKNOWN, Complaints, translate
+from kafka_archiver.kafka.messages import Fault, MessageBatch
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.model.plan import Chunk, Settings
@@ -45,7 +44,6 @@ PAUSE_SECONDS = 0.02
 DAMAGED_TRIES = 3
 # At or after a chunk's end, these mean that the chunk has no further record: a record, the log's end, or a record batch
 # with the right checksum, and so the right offset.
-_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _NOTHING_BEFORE = (KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 
 
@@ -279,7 +277,7 @@ def _inside(
 
 
 def _refused(error: KafkaError, chunk: Chunk, brokers: str) -> ArchiverError:
-    if error.code() in _UNKNOWN:
+    if error.code() in UNKNOWN:
         return TransientError(
             f"a broker at {brokers} does not know {chunk.name}, which was there when the run was planned; the next "
             "attempt asks others whether it is gone"

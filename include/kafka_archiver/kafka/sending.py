@@ -90,20 +90,15 @@ class ObjectSender:
         self._groups: dict[str, Any] = {}
 
     def init(self, seconds: float) -> None:
-        """Fence earlier producers of the transactional id."""
         self._producer.init_transactions(seconds)
 
     def begin(self) -> None:
-        """Begin a transaction."""
         self._producer.begin_transaction()
         self._answers, self._sent = _Answers(), 0
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Take over records of `COLUMNS`.
-
-        `produce_batch` of confluent-kafka drops timestamps and headers, so it is a call a record: the arguments by
-        position, which saves a third of the call.
-        """
+        # `produce_batch` of confluent-kafka drops timestamps and headers, so it is a call a record: the arguments by
+        # position, which saves a third of the call.
         produce, topic, partition, answers = self._producer.produce, *self._name, self._answers
         rows = zip(
             batch.column("value").to_pylist(),
@@ -123,40 +118,32 @@ class ObjectSender:
         self._producer.poll(0)
 
     def poll(self, seconds: float) -> None:
-        """Take answers, and wait for the next one."""
         self._producer.poll(seconds)
 
     def waiting(self) -> int:
-        """Return how many records have no answer yet."""
         return self._sent - self._answers.records
 
     def flush(self, seconds: float) -> int:
-        """Wait for the answers. Returns how many records have none."""
         self._producer.flush(seconds)
         return self.waiting()
 
     def answer(self) -> Answer:
-        """Return the answers about the open transaction, so far."""
         answers = self._answers
         return Answer(error=answers.error) if answers.error else Answer(answers.first, answers.last)
 
     def send_offset(self, group: str, offset: int, stamp: str, seconds: float) -> None:
-        """Set the group's offset of the partition in the open transaction."""
         if group not in self._groups:
             self._groups[group] = _group_metadata(self._brokers, group)
         place = confluent_kafka.TopicPartition(self._name.topic, self._name.partition, offset, stamp)
         self._producer.send_offsets_to_transaction([place], self._groups[group], seconds)
 
     def commit(self, seconds: float) -> None:
-        """Commit the open transaction."""
         self._producer.commit_transaction(seconds)
 
     def purge(self) -> None:
-        """Drop what is not sent yet."""
         self._producer.purge(blocking=False)
 
     def close(self) -> None:
-        """Abort an open transaction, and close the connections."""
         # A fenced producer cannot abort, and says so.
         with suppress(KafkaException, RuntimeError, SystemError, RuntimeWarning), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -14,11 +14,10 @@ from typing import Any, NoReturn
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.drain.handle import is_possible
 from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.drain.sender import DrainSender
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.failures import Complaints, translate
 from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.sending import PAUSE, ObjectSender, Sender
 from kafka_archiver.messages.errors import (
@@ -99,7 +98,6 @@ class OnItsWay:
         self._rows = self._bytes = 0
 
     def add(self, rows: int, size: int) -> None:
-        """Add a piece that was sent."""
         self._pieces.append((rows, size))
         self._rows, self._bytes = self._rows + rows, self._bytes + size
 
@@ -243,7 +241,6 @@ class TransactionalWriter:
                 _abandoned.append(sender)
 
     def _do(self, what: str, call: Callable[[], Any], began: bool = True) -> Any:
-        """Call the client, and return its answer."""
         result = self._called(what, call)
         if isinstance(result, KafkaException):
             error = result.args[0]

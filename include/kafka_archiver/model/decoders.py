@@ -48,8 +48,8 @@ _ROOM = "kafka_archiver.records.decode"
 _OWN: dict[str, DecoderType] = {
     own.name: own
     for own in (
-        DecoderType("bytes", f"{_ROOM}.plain:make_bytes", columns="never", decodes=False, has_fields=False),
-        DecoderType("string", f"{_ROOM}.plain:make_string", columns="always", has_fields=False),
+        DecoderType("bytes", f"{_ROOM}.plain:BytesDecoder", columns="never", decodes=False, has_fields=False),
+        DecoderType("string", f"{_ROOM}.plain:StringDecoder", columns="always", has_fields=False),
         DecoderType("json", f"{_ROOM}.json_text.decoder:make_json", "JSON", infers=True, is_json=True),
         DecoderType("avro", f"{_ROOM}.avro:make", "AVRO", needs_schema=True, from_registry=True),
         DecoderType(

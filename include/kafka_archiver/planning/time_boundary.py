@@ -16,7 +16,7 @@ from kafka_archiver.values.ranges import Range
 
 # The search ends at so many offsets. As many more are taken on both sides.
 SMALL = 32
-# Records that are asked for at each place (`kafka.times.RECORDS`), and places on each side of a middle.
+# Records that are asked for at each place (`kafka.first_records.RECORDS`), and places on each side of a middle.
 _RECORDS = 3
 _AROUND = 3
 

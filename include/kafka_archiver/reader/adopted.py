@@ -12,8 +12,7 @@ from kafka_archiver.model.adopted import AdoptedObject, AdoptedPartition, Adopti
 from kafka_archiver.reader.selection import Selection
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.reading.files import fetch_from
-from kafka_archiver.records.reading.foreign import OFFSET
-from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.merge import OFFSET, merged
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.records.reading.opener import missing, open_adopted
 from kafka_archiver.values.columns import column

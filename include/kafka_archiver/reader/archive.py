@@ -15,7 +15,7 @@ from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.reader.adopted import adopted_records
-from kafka_archiver.reader.chunks import OFFSET, Written, is_values
+from kafka_archiver.reader.chunks import Written, is_values
 from kafka_archiver.reader.runs import (
     Plans,
     Run,
@@ -26,7 +26,7 @@ from kafka_archiver.reader.runs import (
     unless_replaced,
 )
 from kafka_archiver.reader.selection import Offsets, Selection, Time, selection_of
-from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.merge import OFFSET, merged
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range

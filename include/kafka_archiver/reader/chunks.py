@@ -20,6 +20,7 @@ from kafka_archiver.records.formats.base import VALUE, Buffer, ReadsFrom, Sought
 from kafka_archiver.records.formats.jsonl.objects import lines_of
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.reading.files import fetch_from
+from kafka_archiver.records.reading.merge import OFFSET
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.records.reading.opener import joins_values, missing, naming, open_content, open_object
 from kafka_archiver.records.reading.targets import offsets_of, target_of
@@ -29,8 +30,6 @@ from kafka_archiver.values.ranges import TopicPartition
 
 # Bytes that are read of a copy at once.
 _PIECE = 1 << 20
-# The offset of each row, in a column after those of the object; null: unknown.
-OFFSET = pa.field("kafka_archiver.offset", pa.int64())
 
 
 def is_values(batch: pa.RecordBatch) -> bool:
@@ -58,9 +57,7 @@ class Written:
 
     def objects_of(self, account: ChunkAccount) -> list[ObjectEntry]:
         """Return the objects of a chunk."""
-        place = (account.topic, account.partition, account.generation, account.start)
-        objects = self.manifest.objects
-        return [o for o in objects if (o.topic, o.partition, o.generation, o.chunk_start) == place]
+        return [o for o in self.manifest.objects if is_of(o, account)]
 
     def target(self, entry: ObjectEntry) -> Target:
         """Return an object as it was written: by the revision that wrote it, which may be an earlier one."""
@@ -141,6 +138,11 @@ class Written:
                 offsets = pa.nulls(batch.num_rows, OFFSET.type)
             row += batch.num_rows
             yield batch.append_column(OFFSET, offsets)
+
+
+def is_of(entry: ObjectEntry, account: ChunkAccount) -> bool:
+    """Return True if an object is of a chunk."""
+    return (entry.place, entry.generation) == (account.place, account.generation)
 
 
 def written_at(ledger: Ledger, key: str) -> tuple[Written, ObjectEntry] | None:

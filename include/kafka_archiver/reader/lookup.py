@@ -15,12 +15,12 @@ from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.reader.adopted import adopted_record
-from kafka_archiver.reader.chunks import OFFSET, Written, is_values
+from kafka_archiver.reader.chunks import Written, is_of, is_values
 from kafka_archiver.reader.runs import Plans, require_committed, unless_replaced
 from kafka_archiver.records.formats.base import RECORD, Target
 from kafka_archiver.records.formats.jsonl.objects import object_lines
 from kafka_archiver.records.reading.files import fetch_from
-from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.merge import OFFSET, merged
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.records.reading.opener import missing, open_object
 from kafka_archiver.values.columns import column
@@ -289,7 +289,7 @@ def _has_repeats(account: ChunkAccount) -> bool:
 
 
 def _has(entry: ObjectEntry, account: ChunkAccount, offset: int) -> bool:
-    return entry.place == account.place and (entry.first_offset <= offset <= entry.last_offset)
+    return is_of(entry, account) and (entry.first_offset <= offset <= entry.last_offset)
 
 
 def _since(batches: Iterator[pa.RecordBatch], entry: ObjectEntry, offset: int, url: str) -> Iterator[pa.RecordBatch]:

@@ -23,15 +23,12 @@ class Metered:
         self.ledger = self.objects = Amount()
 
     def get(self, key: str) -> bytes | None:
-        """See `Store.get`."""
         return self._counted(key, self._store.get(key))
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
-        """See `Store.read`."""
         return self._counted(key, self._store.read(key, start, length))
 
     def version(self, key: str) -> Any:
-        """See `Store.version`."""
         version = self._store.version(key)
         self._counted(key, version and version.data)
         return version

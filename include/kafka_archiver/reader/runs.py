@@ -14,9 +14,8 @@ from kafka_archiver.model.object_keys import interval_of, split_run
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
-from kafka_archiver.reader.taken_offsets import TakenOffsets
 from kafka_archiver.values.gaps import OffsetRange
-from kafka_archiver.values.ranges import Range, TopicPartition
+from kafka_archiver.values.ranges import Range, TopicPartition, subtract
 
 THREADS = 16
 # Plans in a row that are no scheduled run, before a search goes on elsewhere.
@@ -310,3 +309,30 @@ def runs_with_rows_of_hours(plans: Plans, hours: range, select: Select) -> list[
     committed = _committed(plans, select)
     with ThreadPoolExecutor(THREADS) as pool:
         return [run for (run, _), has in zip(committed, pool.map(has_rows, committed), strict=True) if has]
+
+
+class TakenOffsets:
+    """The offsets that plans have of the present generations; a few ranges for each partition."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._known = {p.name: p for p in progress.partitions if p.covered}
+        self._taken: dict[TopicPartition, list[Range]] = {name: [] for name in self._known}
+
+    def add(self, plan: Plan) -> None:
+        for part in plan.partitions:
+            known = self._known.get(part.name)
+            if known and known.generation == part.generation:
+                taken = self._taken[part.name]
+                for start, end in (*part.ranges, *part.lost):
+                    if taken and taken[-1].end == start:
+                        taken[-1] = Range(taken[-1].start, end)
+                    else:
+                        taken.append(Range(start, end))
+
+    def missing(self) -> str:
+        """Return the first offsets that the progress has and no plan, for messages; empty if there are none."""
+        for name, known in self._known.items():
+            for covered in known.covered:
+                for left in subtract(Range(*covered), self._taken[name]):
+                    return f"{left} of {name}"
+        return ""

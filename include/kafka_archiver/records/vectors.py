@@ -14,15 +14,18 @@ import pyarrow.compute as pc
 from kafka_archiver.values.columns import Int64s
 
 ByteArray = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+# Type `binary` has 32-bit offsets.
+MOST = 2**31 - 1
+# An array has the bytes of each row, `bytes` are the same for all rows. Joining leaves nulls out.
+Piece: TypeAlias = pa.Array | bytes
 
 
 def bounds(values: pa.Array) -> tuple[ByteArray, Int64s, Int64s]:
     """The bytes of a binary or large_binary column, and each value's start and end in them. A null has none."""
-    _, positions, data = values.buffers()
-    width = "i8" if values.type == pa.large_binary() else "i4"
-    ends = np.frombuffer(positions, width)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    whole = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
-    starts, ends = ends[:-1] - ends[0], ends[1:] - ends[0]
+    whole, places = text_of(values)
+    places = places.astype(np.int64) - places[0]
+    starts, ends = places[:-1], places[1:]
     if values.null_count:
         ends = np.where(values.is_valid().to_numpy(zero_copy_only=False), ends, starts)
     return whole, starts, ends
@@ -48,13 +51,6 @@ def indices(places: Int64s) -> pa.Array:
     integers = numbers(places)
     valid = np.packbits(places >= 0, bitorder="little")
     return pa.Array.from_buffers(pa.int64(), len(places), [pa.py_buffer(valid), integers.buffers()[1]])
-
-
-Mask = npt.NDArray[np.bool_]
-# Type `binary` has 32-bit offsets.
-MOST = 2**31 - 1
-# An array has the bytes of each row, `bytes` are the same for all rows. Joining leaves nulls out.
-Piece: TypeAlias = pa.Array | bytes
 
 
 def int64s(values: Iterable[int], count: int) -> pa.Array:
@@ -119,6 +115,11 @@ def spread(values: pa.LargeBinaryArray, present: Mask) -> pa.LargeBinaryArray:
     """The values in the places that are true; null in the others."""
     text, ends = text_of(values)
     return large_binaries((ends - ends[0])[np.concatenate([[0], np.cumsum(present)])], text, present)
+
+
+def entries(maps: pa.Array) -> pa.ListArray:
+    """The pairs of key and item of each map as a list."""
+    return maps.cast(pa.list_(pa.struct([maps.type.key_field, maps.type.item_field])))
 
 
 def raw(values: pa.Array) -> ByteArray:

@@ -9,7 +9,6 @@ the policy `bad_record` decides (`records/writer/bad_records`).
 import json
 import logging
 import os
-import selectors
 import signal
 import subprocess
 import sys
@@ -17,7 +16,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, NamedTuple
+from multiprocessing import Pipe
+from typing import Any, NamedTuple
 
 from pyspark import SparkContext, cloudpickle
 
@@ -100,11 +100,10 @@ def explained(search: Search, error: Exception, settings: Settings) -> ArchiverE
 
 @dataclass
 class Finder:
-    """Finds records at fault by trials. `program`: what runs one."""
+    """Finds records at fault by trials."""
 
     sink: Sink
     read: Callable[[Sequence[Chunk]], Reads]
-    program: Sequence[str] = PROGRAM
     records: list[RecordAside] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
     _program: "Program | None" = None
@@ -153,7 +152,7 @@ class Finder:
         :raises ArchiverError: they cannot be read.
         """
         if self._program is None:
-            self._program = Program(self.program)
+            self._program = Program()
         return self._end(self._program, Trial(self.sink, self.read, chunks, alone))
 
     def _end(self, program: "Program", trial: Trial) -> End | None:
@@ -195,17 +194,22 @@ class Finder:
 class Program:
     """The program that runs trials, one after the other. `pid`: of the process that runs the present one."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
-        )
-        assert self._process.stdout
-        self._answers = Answers(self._process.stdout)
+        self._answers, answering = Pipe(duplex=False)
+        with answering:
+            number = answering.fileno()
+            self._process = subprocess.Popen(
+                [*PROGRAM, str(number)],
+                pass_fds=[number],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
         self.pid: int | None = None
 
     def start(self, trial: Trial) -> None:
-        """Start a trial."""
         assert self._process.stdin
         self._end()
         with suppress(BrokenPipeError):
@@ -213,8 +217,17 @@ class Program:
             self._process.stdin.flush()
 
     def next(self, seconds: float) -> list[Any] | None:
-        """Return the next answer, see `Answers.next`."""
-        return self._answers.next(seconds)
+        """Return the next answer; None at the end.
+
+        :raises TimeoutError: there is none within so many seconds.
+        """
+        if not self._answers.poll(seconds):
+            raise TimeoutError
+        try:
+            answer: list[Any] = json.loads(self._answers.recv_bytes())
+        except EOFError:
+            return None
+        return answer
 
     def kill(self) -> None:
         """End the process that runs the trial; or the program, if it has not started one."""
@@ -235,45 +248,13 @@ class Program:
         return _ended(self._process.returncode)
 
     def close(self) -> None:
-        """End it."""
         self._end()
         self._process.kill()
         self._process.wait()
         self._answers.close()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-
-
-class Answers:
-    """The lines of trials. Waits for each only so long."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._rest = file, b""
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(file, selectors.EVENT_READ)
-
-    def next(self, seconds: float) -> list[Any] | None:
-        """Return the next answer; None at the end.
-
-        :raises TimeoutError: there is none within so many seconds.
-        """
-        until = time.monotonic() + seconds
-        while b"\n" not in self._rest:
-            if not self._selector.select(max(0.0, until - time.monotonic())):
-                raise TimeoutError
-            data = os.read(self._file.fileno(), 1 << 16)
-            if not data:
-                return None
-            self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
-        answer: list[Any] = json.loads(line)
-        return answer
-
-    def close(self) -> None:
-        """Close the selector."""
-        self._selector.close()
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
 
 
 def _ended(code: int) -> str:

@@ -103,7 +103,6 @@ class Spool:
         return Segment(number, Chunk.model_validate_json(chunk), records.replace_schema_metadata(), sent, unfit)
 
     def remove(self) -> None:
-        """Remove all that is left."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

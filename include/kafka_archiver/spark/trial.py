@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -21,7 +22,7 @@ from pyspark import cloudpickle
 
 from kafka_archiver.messages.errors import ArchiverError, Failure
 from kafka_archiver.model.plan import Chunk
-from kafka_archiver.records.pipeline.variants import Variants
+from kafka_archiver.records.writer.chunk import variants_of
 from kafka_archiver.records.writer.record_limits import watched
 from kafka_archiver.spark.feed import SparkInput
 from kafka_archiver.spark.reading import Reads, whole_chunk
@@ -71,20 +72,17 @@ class Trial:
         if plan.settings.transform and plan.settings.transform.sql:
             reading = SparkInput(self.sink, chunk.topic)
             return lambda batch: reading.batch(0, whole, batch)
-        aside = job.set_aside(whole)
-        # As `writer.chunk` makes them.
-        variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, whole, job.keys, None, aside)
-        return variants.run
+        return variants_of(job, whole).run
 
 
-def main(requests: IO[bytes], answers: int) -> None:
+def main(requests: IO[bytes], answers: Connection) -> None:
     """Run each trial that is given, in a process of its own, which has imported everything already.
 
-    Writes a line before each thing that comes, and one when the process has ended.
+    Says each thing before it comes, and when the process has ended.
     """
 
     def tell(what: str, *values: object) -> None:
-        os.write(answers, json.dumps([what, *values]).encode() + b"\n")
+        answers.send_bytes(json.dumps([what, *values]).encode())
 
     while True:
         try:
@@ -124,7 +122,9 @@ def _run(trial: Any, tell: Callable[..., None]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    own = os.dup(1)
-    # What decoders and mappers print is no answer.
+    descriptor = int(sys.argv[1])
+    # No program that a mapper starts keeps it open.
+    os.set_inheritable(descriptor, False)
+    # What decoders and mappers print is for the log.
     os.dup2(2, 1)
-    main(sys.stdin.buffer, own)
+    main(sys.stdin.buffer, Connection(descriptor, readable=False))

@@ -69,7 +69,6 @@ class S3Options:
 
     @classmethod
     def names(cls) -> list[str]:
-        """Return the names of all options."""
         return [field.name for field in fields(cls)]
 
     @classmethod

@@ -18,16 +18,14 @@ class ReadOnce:
         self._answers: dict[_Request, Future[Any]] = {}
 
     def get(self, key: str) -> bytes | None:
-        """See `Store.get`. It is the data of `version`: one request gives both."""
+        # One request gives both.
         version = self.version(key)
         return version and version.data  # type: ignore[no-any-return]
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
-        """See `Store.read`."""
         return self._once(self._store.read, key, start, length)  # type: ignore[no-any-return]
 
     def version(self, key: str) -> Any:
-        """See `Store.version`."""
         return self._once(self._store.version, key)
 
     def _once(self, ask: Callable[..., Any], *request: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Files of which a part is fetched at a time."""
+"""Files that are read in parts: they are fetched, or come, one at a time."""
 
 import io
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -54,3 +55,31 @@ class Segmented(SeekableFile):
         buffer[: len(piece)] = piece
         self._at += len(piece)
         return len(piece)
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer at the end."""
+        self.seek(start)
+        data = bytearray()
+        while len(data) < length and (piece := self.read(length - len(data))):
+            data += piece
+        return bytes(data)
+
+
+class PiecesFile(io.RawIOBase):
+    """Pieces of bytes as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._piece = pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._piece:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._piece = memoryview(piece)
+        count = min(len(buffer), len(self._piece))
+        buffer[:count], self._piece = self._piece[:count], self._piece[count:]
+        return count

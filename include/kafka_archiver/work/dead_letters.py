@@ -203,8 +203,7 @@ def forecast_replay(context: Context, lettered: RunWithLetters) -> ReplayForecas
                 if reason in reasons or len(reasons) < REASONS:
                     reasons[reason] += 1
     frequent = tuple(reason for reason, _ in reasons.most_common())
-    results = pipelines.values()
-    archived, filtered = sum(p.archived for p in results), sum(p.filtered for p in results)
-    return ReplayForecast(
-        lettered.plan.run, lettered.rows, archived, filtered, sum(p.rejected for p in results), frequent
-    )
+    counts = [pipeline.counts for pipeline in pipelines.values()]
+    archived, filtered = sum(c.archived for c in counts), sum(c.filtered for c in counts)
+    rejected = sum(c.rejected for c in counts)
+    return ReplayForecast(lettered.plan.run, lettered.rows, archived, filtered, rejected, frequent)

@@ -10,7 +10,7 @@ class Reversed:
     def __init__(self, column: str) -> None:
         self.field = pa.field(column, pa.string())
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
+    def decode(self, data: pa.Array) -> Decoded:
         texts = [None if not value else value.decode()[::-1] for value in data.to_pylist()]
         reasons = {row: "it is empty" for row, value in enumerate(data.to_pylist()) if value == b""}
         return Decoded(pa.array(texts, pa.string()), reasons)

@@ -61,7 +61,6 @@ class _Keys:
     unknown: list[str] = field(default_factory=list)
 
     def take(self, archive: str, key: str) -> None:
-        """Add a key."""
         number, hour, run = (
             split_line_document(archive, key),
             split_hour_document(archive, key),
@@ -235,7 +234,8 @@ def _check_derived(
     every = sorted({*hours, *table.hours()}, key=lambda hour: (hour is None, hour))
     for hour, stored in reader.hours(every):
         proved_hours: list[Proved | None] = [
-            (proof, table.contributions(proof)) if proof else None for proof in (table.proof(hour), table.ahead(hour))
+            (proof, table.contributions(proof)) if proof else None
+            for proof in (table.proof(hour), table.proof(hour, ahead=True))
         ]
         if stored is not None or hour not in hours:
             # An unreadable proof is a finding already.

@@ -65,7 +65,6 @@ class PromiseTable(TemporaryTables):
         self._db.executemany("INSERT OR REPLACE INTO replaced VALUES (?, ?)", ((key, run) for key in keys))
 
     def add_listed(self, stats: Iterable[Stat]) -> None:
-        """Add objects that the store lists."""
         self._db.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?)", ((s.key, s.size, s.etag) for s in stats))
 
     def forget(self, prefix: str, layouts: Sequence[Settings]) -> None:
@@ -101,18 +100,16 @@ class PromiseTable(TemporaryTables):
 
     # Hours.
 
-    def proof(self, hour: int | None) -> HourProof | None:
-        """The proof of an hour so far, without its contributions."""
-        row = self._db.execute("SELECT proof FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
-        return HourProof.model_validate_json(row[0]) if row and row[0] else None
+    def proof(self, hour: int | None, ahead: bool = False) -> HourProof | None:
+        """The proof of an hour so far, without its contributions.
 
-    def ahead(self, hour: int | None) -> HourProof | None:
-        """The proof of an hour once the next run is settled; None if that changes nothing."""
-        row = self._db.execute("SELECT ahead FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
+        :param ahead: once the next run is settled; None if that changes nothing.
+        """
+        column = "ahead" if ahead else "proof"
+        row = self._db.execute(f"SELECT {column} FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
         return HourProof.model_validate_json(row[0]) if row and row[0] else None
 
     def prove(self, proof: HourProof, ahead: bool = False) -> None:
-        """Add a proof."""
         column = "ahead" if ahead else "proof"
         self._db.execute(
             f"INSERT INTO proofs (hour, {column}) VALUES (?, ?) "
@@ -129,7 +126,6 @@ class PromiseTable(TemporaryTables):
         return [None if hour == _NO_HOUR else hour for (hour,) in rows]
 
     def contribution(self, hour: int | None, run: str | None) -> Contribution | None:
-        """Return the contribution of a run to an hour."""
         query = "SELECT document FROM contributions WHERE hour = ? AND run = ?"
         row = self._db.execute(query, (_number(hour), run)).fetchone()
         return Contribution.model_validate_json(row[0]) if row else None

@@ -53,7 +53,6 @@ class DocumentReader:
         return {finding.subject for finding in self.findings}
 
     def progress(self) -> Progress | None:
-        """The stored progress."""
         return self._read(progress_document(self._ledger.archive), self._ledger.progress)
 
     def planned(self, number: int) -> Plan | None:
@@ -81,7 +80,6 @@ class DocumentReader:
         return other if other and other.run != plan.run else None
 
     def plan(self, run: str) -> Plan | None:
-        """A run's plan."""
         return self._read(self._key(run, "plan"), lambda: self._ledger.plan(run))
 
     def commit(self, run: str) -> Commit | None:
@@ -89,7 +87,6 @@ class DocumentReader:
         return self._read(self._key(run, "commit"), lambda: self._ledger.commit(run))
 
     def manifest(self, run: str) -> Manifest | None:
-        """A run's manifest."""
         return self._read(self._key(run, "manifest"), lambda: self._ledger.manifest(run))
 
     def runs(self, numbers: Iterable[int], settled: int) -> Iterator[tuple[int, Run | None]]:

@@ -28,7 +28,7 @@ class SidecarOwner(NamedTuple):
 
 
 def coordinate_columns(settings: Settings) -> list[str | None]:
-    """The columns of an object with the fields of `Seen`; None for those that it does not have."""
+    """The columns of an object with the fields of `RecordCoordinates`; None for those that it does not have."""
     all_ = settings.content != "value"
     return [
         settings.metadata_prefix + name if all_ or name in settings.metadata else None
@@ -39,7 +39,7 @@ def coordinate_columns(settings: Settings) -> list[str | None]:
 def coordinates(record: Mapping[str, Any], columns: Sequence[str | None]) -> RecordCoordinates:
     """Return the values of a record, given as a mapping.
 
-    :param columns: as `seen_columns` gives them.
+    :param columns: as `coordinate_columns` gives them.
     """
     values: Any = [name and record[name] for name in columns]
     return RecordCoordinates(*values)

@@ -41,14 +41,6 @@ class Unsealed(Segmented):
         self._cipher = AESGCMSIV(hmac.digest(extracted, b"kafka-archiver/object\x01", "sha256"))
         self._checked: set[int] = set()
 
-    def fetch(self, start: int, length: int) -> bytes:
-        """Bytes of the content."""
-        self.seek(start)
-        fetched = b""
-        while len(fetched) < length and (piece := self.read(length - len(fetched))):
-            fetched += piece
-        return fetched
-
     def read_to_end(self) -> None:
         """Check the segments that a reader has skipped."""
         for number in range(self._count):

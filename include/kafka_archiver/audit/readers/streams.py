@@ -11,6 +11,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import zstandard
 
+from kafka_archiver.values.segmented import PiecesFile
+
 READ = 1 << 20
 _SNAPPY, _STORED = 0x00, 0x01
 
@@ -21,7 +23,7 @@ def plain(file: BinaryIO, codec: str) -> BinaryIO:
         return file
     if codec in _FILES:
         return _FILES[codec](file)  # type: ignore[no-any-return]
-    return io.BufferedReader(_Joined(_PIECES[codec](file)), READ)
+    return io.BufferedReader(PiecesFile(_PIECES[codec](file)), READ)
 
 
 def _arrow(codec: str, file: BinaryIO) -> Iterator[bytes]:
@@ -58,26 +60,6 @@ def _size(block: bytes) -> int:
         if byte < 0x80:
             break
     return size
-
-
-class _Joined(io.RawIOBase):
-    """A file of pieces."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._piece = pieces, memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._piece:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._piece = memoryview(piece)
-        count = min(len(buffer), len(self._piece))
-        buffer[:count], self._piece = self._piece[:count], self._piece[count:]
-        return count
 
 
 _FILES: dict[str, Callable[..., Any]] = {

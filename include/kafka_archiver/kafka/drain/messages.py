@@ -9,8 +9,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError
 
 from kafka_archiver.kafka.drain.library import Column, Columns, Library, Size, Sizes
-from kafka_archiver.kafka.message_batch import Fault
-from kafka_archiver.kafka.messages import RECORD_COLUMNS, Headers, header_column, mark_unread
+from kafka_archiver.kafka.messages import RECORD_COLUMNS, Fault, Headers, header_column, mark_unread
 from kafka_archiver.records import vectors
 from kafka_archiver.records.formats.base import VALUE
 from kafka_archiver.values.columns import Int64s
@@ -40,17 +39,14 @@ class DrainedMessages:
 
     @property
     def counted(self) -> int:
-        """The bytes of the values."""
         return int(self._sizes.values.bytes)
 
     @property
     def uncounted(self) -> int:
-        """The bytes of keys and headers."""
         sizes = self._sizes
         return int(sizes.keys.bytes + self._sample * (sizes.names.bytes + sizes.headers.bytes))
 
     def more(self, number: int, timeout: float) -> bool:
-        """Take up to `number` further messages; see `MessageBatch`."""
         free, free_errors = self._record(self._count), self._errors + len(self.faults) * _POINTER
         count = self._consume(free, min(number, self._most - len(self)), timeout)
         details = np.empty((count, 4), np.int64)
@@ -64,18 +60,15 @@ class DrainedMessages:
         return count > 0 and (records == count or self.faults[-1].before < self._count)
 
     def __len__(self) -> int:
-        """Return the number of records and errors."""
         return self._count + len(self.faults)
 
     @property
     def offsets(self) -> Int64s:
-        """Those of the records."""
         offsets = np.empty(self._count, np.int64)
         self._drain.offsets(self._records, self._count, offsets.ctypes.data)
         return offsets
 
     def places(self, count: int) -> Sequence[tuple[str, int]]:
-        """Return the place of the first record, and of the first that has another."""
         stranger = self._drain.stranger(self._records, count)
         return [self._place(row) for row in (0, stranger) if row < count]
 
@@ -85,7 +78,6 @@ class DrainedMessages:
         return self._kafka.topic_name(topic).decode(), partition.value
 
     def batches(self, count: int, whole: bool) -> list[pa.RecordBatch]:
-        """Return the first `count` records; see `MessageBatch`."""
         return self._batches(0, count, whole)
 
     def _batches(self, start: int, end: int, whole: bool) -> list[pa.RecordBatch]:
@@ -146,7 +138,6 @@ class _Bytes:
         column.present, column.ends, column.bytes = (b.address for b in (self._present, self._ends, self._bytes))
 
     def array(self, form: pa.DataType) -> pa.Array:
-        """Return the column."""
         nulls = self._column.nulls
         buffers = [self._present if nulls else None, self._ends, self._bytes]
         return pa.Array.from_buffers(form, self._column.used.rows, buffers, nulls)

@@ -43,17 +43,14 @@ class DrainSender:
         self._kafka.conf_set_dr_msg_cb(conf, ctypes.cast(self._library.drain.answer, c_void_p))
 
     def init(self, seconds: float) -> None:
-        """Fence earlier producers of the transactional id."""
         self._require(self._kafka.init_transactions(self._producer, _milliseconds(seconds)))
 
     def begin(self) -> None:
-        """Begin a transaction."""
         self._require(self._kafka.begin_transaction(self._producer))
         ctypes.memset(byref(self._answers), 0, ctypes.sizeof(Answers))
         self._sent, self._is_open = 0, True
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Take over records of `COLUMNS`."""
         columns, done, error = ArrowRows(batch), 0, c_void_p()
         while done < batch.num_rows:
             done += self._library.drain.send(
@@ -66,27 +63,22 @@ class DrainSender:
         self._sent += done
 
     def poll(self, seconds: float) -> None:
-        """Take answers, and wait for the next one."""
         self._kafka.poll(self._producer, _milliseconds(seconds))
 
     def waiting(self) -> int:
-        """Return how many records have no answer yet."""
         return self._sent - int(self._answers.records)
 
     def flush(self, seconds: float) -> int:
-        """Wait for the answers. Returns how many records have none."""
         self._kafka.flush(self._producer, _milliseconds(seconds))
         return self.waiting()
 
     def answer(self) -> Answer:
-        """Return the answers about the open transaction, so far."""
         answers = self._answers
         if answers.failed:
             return Answer(error=KafkaError(int(answers.error)))
         return Answer(_offset(answers.first), _offset(answers.last)) if answers.records else Answer()
 
     def send_offset(self, group: str, offset: int, stamp: str, seconds: float) -> None:
-        """Set the group's offset of the partition in the open transaction."""
         metadata = self._kafka.consumer_group_metadata_new(group.encode())
         places = self._kafka.topic_partition_list_new(1)
         try:
@@ -104,16 +96,13 @@ class DrainSender:
             self._kafka.consumer_group_metadata_destroy(metadata)
 
     def commit(self, seconds: float) -> None:
-        """Commit the open transaction."""
         self._require(self._kafka.commit_transaction(self._producer, _milliseconds(seconds)))
         self._is_open = False
 
     def purge(self) -> None:
-        """Drop what is not sent yet."""
         self._kafka.purge(self._producer, _PURGED)
 
     def close(self) -> None:
-        """Abort an open transaction, and close the connections."""
         producer, self._producer = self._producer, 0
         if not producer:
             return

@@ -1,13 +1,11 @@
 """Where a decoder stands in the bytes of a batch: all records at once (`Cursor`), or one record (`Datum`)."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_archiver.records.vectors import ByteArray, bounds, slices
+from kafka_archiver.records.vectors import ByteArray, Mask, bounds, slices
 from kafka_archiver.values.columns import Int64s
 
-Mask = npt.NDArray[np.bool_]
 # A number has at most ten bytes of seven bits each.
 _BITS, _LAST = 7, 63
 # Zeros after the batch. There, cursors of bad records read zeros: the number 0, empty bytes, the end of an array.
@@ -65,7 +63,6 @@ class Cursor:
         self.refuse(at > self._end)
 
     def refuse(self, wrong: Mask) -> None:
-        """These records are bad."""
         self.bad |= wrong
         if self.bad.any():
             self.at = np.where(self.bad, len(self.data) - _ZEROS, self.at)
@@ -134,11 +131,9 @@ class Datum:
         self._data, self._at = data, 0
 
     def left(self) -> int:
-        """The number of bytes left."""
         return len(self._data) - self._at
 
     def take(self, size: int) -> bytes:
-        """The next bytes of this size."""
         if not 0 <= size <= self.left():
             raise BadDatumError(f"{_ENDS_INSIDE}: found {self.left()} bytes, expected {size}")
         self._at += size

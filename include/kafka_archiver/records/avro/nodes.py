@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum, Mask
-from kafka_archiver.records.vectors import numbers
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
+from kafka_archiver.records.vectors import Mask, numbers
 
 _QUIET = np.uint32(1 << 22)
 # The bytes of decimal128.

@@ -62,7 +62,6 @@ class Type:
 
     @cached_property
     def doc(self) -> str:
-        """The documentation."""
         return str(self.definition.get("doc", ""))
 
     @cached_property

@@ -1,41 +1,33 @@
 """The decoder of Avro."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.avro.compiled import compiled
-from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum, Mask
+from kafka_archiver.records.avro.cursor import BadDatumError, Cursor, Datum
 from kafka_archiver.records.avro.nodes import AvroNode
 from kafka_archiver.records.avro.resolve import MismatchError, resolve
 from kafka_archiver.records.avro.schema import parse
 from kafka_archiver.records.avro.types import arrow_field
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, interleaved
 from kafka_archiver.records.decode.frames import Framed, Unframed
-from kafka_archiver.records.rows.filled import MOST_BYTES
-from kafka_archiver.records.vectors import ByteArray, bounds, numbers, slices
+from kafka_archiver.records.vectors import ByteArray, Mask, bounds, numbers, slices
 from kafka_archiver.values.columns import Int64s
 
 
 def make(of: DecoderInput) -> Decoder:
-    """Make the decoder `avro`."""
-    return avro_decoder(of.required_schema, of.writers, of.framed, of.column)
-
-
-def avro_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
-    """A decoder of Avro.
+    """Make the decoder `avro`.
 
     :raises ConfigError: the schema is not valid, or a type contains itself.
     """
+    schema = of.required_schema
     reader = parse(schema)
-    field = arrow_field(column, reader)
-    if not framed:
+    field = arrow_field(of.column, reader)
+    if not of.framed:
         return Unframed(field, _AvroReading(resolve(reader, reader), field.type))
     reads: dict[int, Read | str] = {}
-    for number, writer in writers.items():
+    for number, writer in of.writers.items():
         try:
             reads[number] = _AvroReading(resolve(parse(writer), reader), field.type)
         except (MismatchError, ConfigError) as error:
@@ -58,23 +50,19 @@ class _AvroReading:
 
     def read(self, data: ByteArray, starts: Int64s, ends: Int64s) -> Decoded:
         """Read the records that are between each start and end of some bytes."""
-        in_c = self._compiled.read(data, starts, ends) if self._compiled and len(data) <= MOST_BYTES else None
+        in_c = self._compiled.read(data, starts, ends) if self._compiled else None
         column, bad = in_c or self._vectors(slices(data, starts, ends))
         [rows] = np.nonzero(bad)
         if not len(rows):
             return Decoded(column, {})
         values, reasons = [], {}
-        for row in rows.tolist():
+        for number, row in enumerate(rows.tolist()):
             try:
                 values.append(self._decode_row(data[starts[row] : ends[row]].tobytes()))
             except (ValueError, ArithmeticError) as error:
                 values.append(None)
-                reasons[row] = f"the bytes do not fit their Avro schema: {error}"
-        places = np.empty(len(starts), np.int64)
-        places[~bad] = np.arange(len(starts) - len(rows))
-        places[rows] = len(column) + np.arange(len(rows))
-        joined = pa.concat_arrays([column, pa.array(values, self._kind)])
-        return Decoded(joined.take(numbers(places)), reasons)
+                reasons[number] = f"the bytes do not fit their Avro schema: {error}"
+        return interleaved(column, bad, Decoded(pa.array(values, self._kind), reasons))
 
     def _vectors(self, data: pa.Array) -> tuple[pa.Array, Mask]:
         """Return the column of the records that are not bad, and which are bad."""

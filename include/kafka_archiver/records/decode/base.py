@@ -1,13 +1,15 @@
 """The interface of a decoder: bytes in, one typed column out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.vectors import ByteArray
+from kafka_archiver.records.vectors import ByteArray, Mask, numbers
 from kafka_archiver.values.columns import Int64s
 
 
@@ -29,6 +31,25 @@ def renumbered(texts: Mapping[int, str], rows: Sequence[int] | Int64s) -> dict[i
     return {int(rows[row]): text for row, text in texts.items()}
 
 
+def one_after_the_other(parts: Sequence[Decoded]) -> Decoded:
+    """Return one column of several, whose rows follow each other."""
+    starts = accumulate((len(part.column) for part in parts), initial=0)
+    rows = [range(start, start + len(part.column)) for start, part in zip(starts, parts, strict=False)]
+    reasons, unnamed = dict[int, str](), dict[int, str]()
+    for part, places in zip(parts, rows, strict=True):
+        reasons |= renumbered(part.reasons, places)
+        unnamed |= renumbered(part.unnamed, places)
+    return Decoded(pa.concat_arrays([part.column for part in parts]), reasons, unnamed)
+
+
+def interleaved(column: pa.Array, is_other: Mask, others: Decoded) -> Decoded:
+    """Return the rows of a column and other ones, each in its place. `is_other`: of each row, whether it is one."""
+    places = np.where(is_other, len(column) + np.cumsum(is_other), np.cumsum(~is_other)) - 1
+    rows = np.flatnonzero(is_other)
+    whole = pa.concat_arrays([column, others.column]).take(numbers(places))
+    return Decoded(whole, renumbered(others.reasons, rows), renumbered(others.unnamed, rows))
+
+
 class DecoderInput(NamedTuple):
     """The ingredients of a decoder.
 
@@ -40,9 +61,9 @@ class DecoderInput(NamedTuple):
     """
 
     schema: Schema | None
-    writers: Mapping[int, Schema]
-    framed: bool
-    column: str
+    writers: Mapping[int, Schema] = MappingProxyType({})
+    framed: bool = False
+    column: str = "value"
     message: str = ""
     unknown: Unknown | None = "drop"
     json_rules: int = 2
@@ -66,12 +87,8 @@ class Decoder(Protocol):
     def field(self) -> pa.Field:
         """Name, type and metadata of the result. A struct type: its fields become columns. It is always nullable."""
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
-        """Decode binary or large_binary bytes.
-
-        :param ids: the id of each row's schema (integers), where it came beside the bytes, in a header: these bytes
-            have no frame. Null: the bytes have the frame themselves.
-        """
+    def decode(self, data: pa.Array) -> Decoded:
+        """Decode binary or large_binary bytes."""
 
 
 @runtime_checkable

@@ -27,10 +27,10 @@ class Framed:
     def __init__(self, field: pa.Field, reads: dict[int, Read | str]) -> None:
         self.field, self._reads = field, reads
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
-        """See `Decoder.decode`."""
+    def decode(self, data: pa.Array) -> Decoded:
         whole, starts, ends = bounds(data)
-        frame_ids, starts = _split(whole, starts, ends, ids)
+        frame_ids = _ids(whole, starts, ends)
+        starts = np.minimum(starts + SIZE, ends)
         if len(data) and not data.null_count and (frame_ids == frame_ids[0]).all():
             only: object = self._read(int(frame_ids[0]))
             if isinstance(only, ReadsInside):
@@ -70,8 +70,7 @@ class Unframed:
     def __init__(self, field: pa.Field, read: Read) -> None:
         self.field, self._read = field, read
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
-        """See `Decoder.decode`. There is one schema: the ids do not matter."""
+    def decode(self, data: pa.Array) -> Decoded:
         if not data.null_count:
             return self._read(data)
         present = np.flatnonzero(data.is_valid().to_numpy(zero_copy_only=False))
@@ -98,14 +97,3 @@ def _ids(whole: ByteArray, starts: Int64s, ends: Int64s) -> Int64s:
     numbers = np.ascontiguousarray(frame[:, 1:]).view(">u4").ravel().astype(np.int64)
     schema_ids[rows] = np.where(frame[:, 0] == 0, numbers, _NONE)
     return schema_ids
-
-
-def _split(whole: ByteArray, starts: Int64s, ends: Int64s, ids: pa.Array | None) -> tuple[Int64s, Int64s]:
-    """The schema id of each row, -1 without a frame, and where the bytes after the frame start."""
-    frame_ids = _ids(whole, starts, ends)
-    body = np.minimum(starts + SIZE, ends)
-    if ids is not None:
-        beside = ids.is_valid().to_numpy(zero_copy_only=False)
-        frame_ids[beside] = ids.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
-        body = np.where(beside, starts, body)
-    return frame_ids, body

@@ -2,40 +2,28 @@
 
 import pyarrow as pa
 
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput
+from kafka_archiver.records.decode.base import Decoded, DecoderInput
 from kafka_archiver.records.decode.undecodable import decode_in_halves
 
 
 class BytesDecoder:
     """Bytes as they are."""
 
-    def __init__(self, column: str) -> None:
-        self.field = pa.field(column, pa.binary())
+    def __init__(self, of: DecoderInput) -> None:
+        self.field = pa.field(of.column, pa.binary())
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
-        """See `Decoder.decode`."""
+    def decode(self, data: pa.Array) -> Decoded:
         return Decoded(data.cast(pa.binary()), {})
 
 
 class StringDecoder:
     """UTF-8 text."""
 
-    def __init__(self, column: str) -> None:
-        self.field = pa.field(column, pa.string())
+    def __init__(self, of: DecoderInput) -> None:
+        self.field = pa.field(of.column, pa.string())
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:  # noqa: ARG002
-        """See `Decoder.decode`."""
+    def decode(self, data: pa.Array) -> Decoded:
         return decode_in_halves(data, _text, pa.string())
-
-
-def make_bytes(of: DecoderInput) -> Decoder:
-    """Make the decoder `bytes`."""
-    return BytesDecoder(of.column)
-
-
-def make_string(of: DecoderInput) -> Decoder:
-    """Make the decoder `string`."""
-    return StringDecoder(of.column)
 
 
 def _text(data: pa.Array) -> pa.Array:

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_archiver.messages.foreign_text import record_value, without_marks
-from kafka_archiver.records.decode.base import Decoded, Decoder, renumbered
+from kafka_archiver.records.decode.base import Decoded, Decoder, one_after_the_other
 
 # Takes rows (an array, or a list of what was read of them). Raises ValueError with the reason if one cannot be decoded.
 Whole = Callable[[Any], pa.Array]
@@ -49,17 +49,16 @@ class Guarded:
     def __init__(self, decoder: Decoder, shows_values: bool = True) -> None:
         self._decoder, self.field, self._shows_values = decoder, decoder.field, shows_values
 
-    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
-        """See `Decoder.decode`."""
-        decoded = self._decode(data, ids)
+    def decode(self, data: pa.Array) -> Decoded:
+        decoded = self._decode(data)
         if not decoded.reasons:
             return decoded
         reasons = {row: without_marks(reason, self._shows_values) for row, reason in decoded.reasons.items()}
         return decoded._replace(reasons=reasons)
 
-    def _decode(self, data: pa.Array, ids: pa.Array | None) -> Decoded:
+    def _decode(self, data: pa.Array) -> Decoded:
         try:
-            return self._decoder.decode(data, ids)
+            return self._decoder.decode(data)
         except BaseException as error:
             if not _is_of_the_data(error) or not len(data):
                 raise
@@ -67,15 +66,7 @@ class Guarded:
                 reason = f"the decoder failed: {type(error).__name__}: {record_value(str(error))}"
                 return Decoded(pa.nulls(1, self.field.type), {0: reason})
         middle = len(data) // 2
-        parts = [
-            (range(start, end), self._decode(data[start:end], None if ids is None else ids[start:end]))
-            for start, end in ((0, middle), (middle, len(data)))
-        ]
-        return Decoded(
-            pa.concat_arrays([part.column for _, part in parts]),
-            {row: text for rows, part in parts for row, text in renumbered(part.reasons, rows).items()},
-            {row: text for rows, part in parts for row, text in renumbered(part.unnamed, rows).items()},
-        )
+        return one_after_the_other([self._decode(data[:middle]), self._decode(data[middle:])])
 
 
 def _is_of_the_data(error: BaseException) -> bool:
@@ -86,4 +77,9 @@ def _is_of_the_data(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError):
         return False
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+    return isinstance(error, Exception) or is_panic(error)
+
+
+def is_panic(error: BaseException) -> bool:
+    """Return whether this is a panic of a library in Rust, which is no Exception."""
+    return type(error).__name__ == "PanicException"

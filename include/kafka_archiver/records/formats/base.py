@@ -92,14 +92,15 @@ class Encoder(Protocol):
         An encoder refuses no record that has passed the format's stage.
         """
 
-    def spill(self, directory: Path, /) -> int:
+    def spill(self, directory: Path, /) -> int:  # noqa: ARG002 - others need it
         """Move waiting rows to a temporary file in `directory`; return the bytes of memory that this freed.
 
-        An encoder that streams holds almost nothing and returns 0. The bytes of the object stay the same.
-        The file has no name, so it disappears with the process, also after a kill.
+        An encoder that streams holds almost nothing: it inherits this, which moves nothing. The bytes of the object
+        stay the same. The file has no name, so it disappears with the process, also after a kill.
 
         :raises OSError: the directory is full or missing; memory still holds the rows.
         """
+        return 0
 
     def finish(self) -> Iterable[Buffer]:
         """Return the rest of the object. No `write` may follow."""

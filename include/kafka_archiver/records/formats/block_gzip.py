@@ -6,20 +6,20 @@ the record at any offset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from pydantic import Field
 
 from kafka_archiver.records.formats.jsonl import JsonLines
-from kafka_archiver.records.formats.shared.codecs import known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 
@@ -29,22 +29,15 @@ class BlockGzipOptions(YamlValue):
     block_bytes: Annotated[int, Field(ge=64 << 10, le=1 << 30)] = 64 << 20
 
 
-class BlockGzip:
-    """The format `block_gzip`."""
+class BlockGzip(OwnFormat):
+    """The format `block_gzip`. The known bytes are of one member: those of `jsonl`."""
 
     name = "block_gzip"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = {"gzip": ".gz"}
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
-    typed: ClassVar[frozenset[Content]] = frozenset()
+    extensions = {"gzip": ".gz"}  # noqa: RUF012
     options = BlockGzipOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    # Of one member: those of `jsonl`.
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("block_gzip")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         from kafka_archiver.records.formats.shared.blocks import BlockEncoder
 
         # The peer's index has no checksums: gzip has its own.
@@ -70,7 +63,6 @@ class BlockGzip:
         return read_from(source, target, sought, lambda part: read_records(BytesIO(part), target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Each line as it is."""
         from kafka_archiver.records.formats.jsonl.reader import read_lines
 
         return read_lines(source, target, several=True)

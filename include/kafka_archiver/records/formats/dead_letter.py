@@ -17,8 +17,8 @@ from kafka_archiver.records.formats.base import RECORD, UNREAD, Target
 from kafka_archiver.records.formats.jsonl.objects import object_lines
 from kafka_archiver.records.formats.jsonl.reader import whole_lines
 from kafka_archiver.records.formats.jsonl.records import records_of
+from kafka_archiver.records.formats.shared.compress import StreamEncoder
 from kafka_archiver.records.formats.shared.decompress import decompressed
-from kafka_archiver.records.formats.shared.stream import StreamEncoder
 from kafka_archiver.records.formats.unread import UNREADABLE, unread_column
 
 SETTINGS = Settings(format="jsonl", codec="gzip", content="record")

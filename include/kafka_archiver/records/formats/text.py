@@ -6,18 +6,18 @@ skip` leaves null values out), key, headers, offset and time. A value that conta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from pydantic import Field
 
-from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions, libraries_by_codec
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 
@@ -31,23 +31,19 @@ def _separator(settings: Settings) -> bytes:
     return TextOptions.model_validate(settings.options).separator.encode()
 
 
-class TextFormat:
+class TextFormat(OwnFormat):
     """The format `text`."""
 
     name = "text"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = extensions(".txt")
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"value"})
-    typed: ClassVar[frozenset[Content]] = frozenset()
+    extensions = extensions(".txt")
+    contents = frozenset({"value"})
     options = TextOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("text")
+    libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
         from kafka_archiver.records.formats.shared.joined import values_and
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
 
         separator = _separator(target.settings)
         return StreamEncoder(target, lambda batch, _: [values_and(separator, batch)])

@@ -14,7 +14,7 @@ from kafka_archiver.model.layouts.tokens import Field
 from kafka_archiver.model.plan import Decode as Name
 from kafka_archiver.model.plan import Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded, Decoder
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.frames import schema_id
 from kafka_archiver.records.formats import get_format
@@ -22,7 +22,7 @@ from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.headers import SchemaIds, last_header
-from kafka_archiver.records.pipeline.json_values import RequireJson
+from kafka_archiver.records.pipeline.refusals import RequireJson
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin, Fields
 from kafka_archiver.records.pipeline.transform.chain import chain_of
 
@@ -87,26 +87,15 @@ def _decoding(
     # Reasons are in logs and in Airflow's database, in plain text.
     shows_values = settings.encryption is None
     if own is None:
-        plain_decoder = decoder(name, schema=None, writers={}, framed=False, column=column, shows_values=shows_values)
+        plain_decoder = decoder(name, DecoderInput(None, column=column), shows_values)
         return ColumnDecoding(column, name, [plain_decoder], {})
     decoders: list[Decoder] = []
     by_id: dict[int, int] = {}
     for number, target in enumerate(own.written):
         writers = {w.id: schemas[w.fingerprint] for w in own.writers if w.written_as == target and w.id is not None}
-        written = schemas[target]
-        decoders.append(
-            decoder(
-                name,
-                schema=written,
-                writers=writers,
-                framed=own.framed,
-                column=column,
-                message=own.message,
-                unknown=settings.unknown.get(column),
-                json_rules=settings.json_rules,
-                shows_values=shows_values,
-            )
-        )
+        unknown = settings.unknown.get(column)
+        of = DecoderInput(schemas[target], writers, own.framed, column, own.message, unknown, settings.json_rules)
+        decoders.append(decoder(name, of, shows_values))
         by_id.update(dict.fromkeys(writers, number))
     return ColumnDecoding(column, name, decoders, by_id, SchemaIds.of(own))
 
@@ -227,7 +216,6 @@ class Decode:
         self._keep = self._added in kept
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Decode every record."""
         data, unknown = self._bytes(batch)
         decoded = self._decoders[0].decode(data) if len(self._decoders) == 1 else self._by_schema(data)
         if reasons := {**decoded.reasons, **unknown}:

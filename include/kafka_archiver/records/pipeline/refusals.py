@@ -1,4 +1,4 @@
-"""Stages that reject records: those set aside, those that a reader could not read, and too large ones."""
+"""Stages that reject records: those set aside, those no reader could read, too large ones, and those without JSON."""
 
 from collections.abc import Collection, Mapping
 
@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import UNREAD
+from kafka_archiver.records.json_grammar import invalid_documents
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.vectors import int64s
 from kafka_archiver.values.columns import column
@@ -22,7 +23,6 @@ class Unread:
         self._columns = columns
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Take a batch as a reader gave it; without the column `UNREAD`, all its records are complete."""
         if UNREAD.name not in batch.schema.names:
             return batch
         marks.reject({offset: why for offset, (name, why) in unread(batch).items() if name in self._columns})
@@ -45,7 +45,6 @@ class Aside:
         self._offsets = np.array(sorted(reasons), np.int64)
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Keep all other records."""
         set_aside = np.intersect1d(column(batch, "offset"), self._offsets).tolist()
         marks.reject({offset: self._reasons[offset] for offset in set_aside})
         return batch
@@ -58,7 +57,6 @@ class TooLarge:
         self._limit = int64s([limit], 1)[0]
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Check the lengths."""
         lengths = pc.binary_length(batch.column("value"))
         rows = pc.indices_nonzero(pc.greater(lengths, self._limit))
         if len(rows):
@@ -71,3 +69,36 @@ class TooLarge:
             f"the value has {length:,} bytes, and `source.max_value_bytes` was {self._limit.as_py():,} when the run "
             "was planned (a higher limit applies to later plans)"
         )
+
+
+class RequireJson:
+    """Rejects keys or values that are not one JSON document. Nulls pass.
+
+    :param column: `key` or `value`.
+    """
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        values = batch.column(self._column)
+        wrong = invalid_documents(values.to_pylist(), _is_utf8(values))
+        if wrong:
+            offsets = batch.column("offset")
+            marks.reject(dict.fromkeys((offsets[row].as_py() for row in wrong), self._reason()))
+        return batch
+
+    def _reason(self) -> str:
+        return (
+            f"`source.{self._column}.decode` is json, but the {self._column} is not one JSON document; "
+            "set `decode: bytes`, or correct the producer"
+        )
+
+
+def _is_utf8(values: pa.Array) -> bool:
+    """Return True if all values are UTF-8, checked as a vector."""
+    try:
+        values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True

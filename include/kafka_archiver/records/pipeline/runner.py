@@ -1,6 +1,7 @@
 """Runs the stages on the batches of a chunk, and checks that no stage loses an offset."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,16 +19,26 @@ class Passed(NamedTuple):
     rejected: Mapping[int, str]
 
 
-class Runner:
-    """Runs the stages and counts the results.
+@dataclass(slots=True)
+class Counts:
+    """The fates of records: how many offsets were archived, filtered and rejected.
 
-    `archived`, `filtered` and `rejected` count offsets. `rows` counts the rows of archived records: a record may become
-    several rows. `unnamed`: the records without all of their properties, see `Marks`.
+    `rows`: those of archived records: a record may become several rows. `unnamed`: the records without all of their
+    properties, see `Marks`.
     """
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
-        self.archived = self.filtered = self.rejected = self.rows = self.unnamed = 0
-        self._stages = stages
+    archived: int = 0
+    filtered: int = 0
+    rejected: int = 0
+    rows: int = 0
+    unnamed: int = 0
+
+
+class Runner:
+    """Runs the stages. :param counts: counts the results; None: those of this runner alone."""
+
+    def __init__(self, stages: Sequence[Stage], counts: Counts | None = None) -> None:
+        self._stages, self.counts = stages, counts or Counts()
 
     def run(self, batch: pa.RecordBatch) -> Passed:
         """Run all stages on a batch that is not empty, with strictly increasing offsets.
@@ -35,22 +46,21 @@ class Runner:
         :raises IntegrityError: a stage has lost an offset, or returned an unknown one.
         """
         rejected: dict[int, str] = {}
-        filtered = 0
-        kept = batch
+        filtered, kept, counts = 0, batch, self.counts
         for stage in self._stages:
             marks = Marks()
             after = stage(kept, marks)
-            self.unnamed += marks.unnamed
+            counts.unnamed += marks.unnamed
             if after is not kept or marks:
                 kept = _settled(stage, kept, after, marks)
                 rejected |= marks.rejected
                 filtered += len(marks.filtered())
                 if not kept.num_rows:
                     break
-        self.rejected += len(rejected)
-        self.filtered += filtered
-        self.archived += batch.num_rows - filtered - len(rejected)
-        self.rows += kept.num_rows
+        counts.rejected += len(rejected)
+        counts.filtered += filtered
+        counts.archived += batch.num_rows - filtered - len(rejected)
+        counts.rows += kept.num_rows
         return Passed(kept, rejected)
 
 

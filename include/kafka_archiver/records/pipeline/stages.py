@@ -15,8 +15,7 @@ from kafka_archiver.records.formats.shared.columns import needed
 from kafka_archiver.records.pipeline.base import HOUR, PART, Marks, Stage
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decode_stages, fields_of
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
-from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.pipeline.filing.stage import LayoutStage
+from kafka_archiver.records.pipeline.filing.paths import LayoutStage, Paths
 from kafka_archiver.records.pipeline.refusals import Aside, TooLarge, Unread
 from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin
 from kafka_archiver.records.pipeline.transform.chain import chain_of
@@ -85,7 +84,6 @@ class Select:
         self._columns = list(columns)
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
-        """Keep all records."""
         return batch if batch.schema.names == self._columns else batch.select(self._columns)
 
 

@@ -17,12 +17,12 @@ from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.plan import Chunk, Settings, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.frames import schema_ids
-from kafka_archiver.records.pipeline.base import Marks, rows_where
+from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decodings, storable
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.pipeline.headers import SchemaIds
 from kafka_archiver.records.pipeline.refusals import Aside
-from kafka_archiver.records.pipeline.runner import Runner
+from kafka_archiver.records.pipeline.runner import Counts, Runner
 from kafka_archiver.records.pipeline.stages import stages_of
 from kafka_archiver.records.pipeline.transform.base import BatchOrigin
 from kafka_archiver.values.columns import Int64s, column
@@ -40,7 +40,7 @@ class Divided(NamedTuple):
 
 
 class Variants:
-    """Divides the records of a topic by their schemas, runs the stages, and counts the results like `Runner`.
+    """Divides the records of a topic by their schemas, and runs the stages. `counts`: what became of all of them.
 
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
     :param keys: the secret keys of transforms by name.
@@ -67,6 +67,7 @@ class Variants:
         self._division = _Division(settings, topic, decoded, schemas)
         self._columns: dict[int, pa.Schema] = {}
         self._runners: dict[int, Runner] = {}
+        self.counts = Counts()
         self._open(MAIN)
 
     def run(self, batch: pa.RecordBatch) -> Divided:
@@ -91,31 +92,6 @@ class Variants:
         """Return the suffix of its objects' names for schemas that are not the main ones: `+s7`."""
         return self._division.suffix(variant)
 
-    @property
-    def archived(self) -> int:
-        """The number of archived offsets."""
-        return sum(runner.archived for runner in self._runners.values())
-
-    @property
-    def filtered(self) -> int:
-        """The number of filtered offsets."""
-        return sum(runner.filtered for runner in self._runners.values())
-
-    @property
-    def rejected(self) -> int:
-        """The number of rejected offsets."""
-        return sum(runner.rejected for runner in self._runners.values())
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of archived records."""
-        return sum(runner.rows for runner in self._runners.values())
-
-    @property
-    def unnamed(self) -> int:
-        """The number of records without the properties that their schema does not name."""
-        return sum(runner.unnamed for runner in self._runners.values())
-
     def _divide(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The records of each variant that the batch has."""
         variants = self._division.variants(batch)
@@ -133,13 +109,15 @@ class Variants:
             except ConfigError as error:
                 # Only a record of this schema needs it, so only then a policy decides.
                 refused = RejectAll(f"no columns can be made of the record's schema: {foreign(str(error), 2000)}")
-                self._runners[variant] = Runner([*([Aside(self._aside)] if self._aside else []), refused])
+                stages: list[Stage] = [*([Aside(self._aside)] if self._aside else []), refused]
+                self._runners[variant] = Runner(stages, self.counts)
         return self._runners[variant]
 
     def _open(self, variant: int) -> None:
         decoded = self._division.decodings(variant)
         self._columns[variant] = storable(self._settings, self._topic, decoded)
-        self._runners[variant] = Runner(stages_of(self._settings, decoded, self._place, self.paths, self._aside))
+        stages = stages_of(self._settings, decoded, self._place, self.paths, self._aside)
+        self._runners[variant] = Runner(stages, self.counts)
 
 
 def columns_by_suffix(
@@ -241,6 +219,5 @@ class RejectAll:
         self._reason = reason
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Reject them."""
         marks.reject(dict.fromkeys(column(batch, "offset").tolist(), self._reason))
         return batch

@@ -51,14 +51,6 @@ class ObjectFile(Segmented):
         super().__init__(size, piece, -(-size // piece))
         self._name, self._fetch, self._crc, self._counted = name, fetch, 0, 0
 
-    def range(self, start: int, length: int) -> bytes:
-        """Return `length` bytes from `start`, fewer at the end."""
-        self.seek(start)
-        data = bytearray()
-        while len(data) < length and (piece := self.read(length - len(data))):
-            data += piece
-        return bytes(data)
-
     def checksum(self) -> str:
         """Return the checksum of all bytes. Fetches the pieces that are not counted yet."""
         while self._counted < self._count:

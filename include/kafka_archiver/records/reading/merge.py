@@ -7,6 +7,9 @@ import pyarrow as pa
 
 from kafka_archiver.values.columns import column
 
+# The offset of each row, in a column behind those of an object; null: unknown.
+OFFSET = pa.field("kafka_archiver.offset", pa.int64())
+
 
 def merged(sources: Sequence[Iterator[pa.RecordBatch]], name: str = "offset") -> Iterator[pa.RecordBatch]:
     """Yield the rows of all sources in offset order. Each source is in offset order, and none of its batches is empty.

@@ -80,7 +80,7 @@ def open_object(
 
 
 def open_adopted(item: AdoptedObject, fetch: Fetch) -> Iterator[pa.RecordBatch]:
-    """Read all records of an object that another tool wrote, in order: the file's columns and `foreign.OFFSET`, if the
+    """Read all records of an object that another tool wrote, in order: the file's columns and `merge.OFFSET`, if the
     records have their offsets.
 
     :param fetch: of `Copies`, which compare the object with its checksum first.

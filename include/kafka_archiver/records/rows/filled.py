@@ -11,12 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_archiver.records.rows.library import COUNT, MOST_NAMES, NODE, Kind, Program
-from kafka_archiver.records.vectors import ByteArray
+from kafka_archiver.records.vectors import MOST, ByteArray, Mask
 from kafka_archiver.values.columns import Int64s
 
-Mask = npt.NDArray[np.bool_]
-# Columns have 32-bit offsets.
-MOST_BYTES = 2**31 - 1
 # Levels of a schema: C calls itself for each.
 DEEPEST = 64
 _ALIGNED = 64
@@ -97,8 +94,13 @@ class CompiledRows:
         self._row_rates, self._byte_rates = np.zeros((2, len(self._columns)))
 
     def read(self, data: ByteArray, starts: Int64s, ends: Int64s) -> tuple[pa.Array, Mask] | None:
-        """Return the column of the records that are not bad, and which are bad; None: some text is not UTF-8."""
+        """Return the column of the records that are not bad, and which are bad.
+
+        None: some text is not UTF-8, or there are more bytes than 32-bit offsets count.
+        """
         records, size = len(starts), len(data)
+        if size > MOST:
+            return None
         counts, kept = np.zeros((2, len(self._columns)), COUNT)
         bad = np.zeros(records, np.bool_)
         rows = records + (self._row_rates * records).astype(np.int64)

@@ -15,8 +15,7 @@ from kafka_archiver.model.plan import Chunk, Settings
 from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import COLUMNS
 from kafka_archiver.records.pipeline.base import Marks, rows_where
-from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.pipeline.filing.stage import LayoutStage
+from kafka_archiver.records.pipeline.filing.paths import LayoutStage, Paths
 from kafka_archiver.records.pipeline.refusals import unread
 from kafka_archiver.records.pipeline.variants import MAIN
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects

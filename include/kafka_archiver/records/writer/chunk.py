@@ -13,6 +13,7 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount, Witness
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.pipeline.base import rows_where
+from kafka_archiver.records.pipeline.runner import Counts
 from kafka_archiver.records.pipeline.variants import Variants
 from kafka_archiver.records.writer.bad_records import BadRecords
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
@@ -45,7 +46,7 @@ def write_chunk(
     started = time.monotonic()
     tally = OffsetTally(chunk)
     aside = job.set_aside(chunk)
-    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, limits.max_paths, aside)
+    variants = variants_of(job, chunk, limits.max_paths)
     watch = RecordLimits(limits.record_seconds, limits.record_memory_bytes) if job.runs_code else RecordLimits()
     left_out: dict[int, str] = {}
     opener = archived(chunk, job, variants)
@@ -76,8 +77,8 @@ def write_chunk(
             filed.write(variant, part, batch)
         objects = filed.finish()
         letters = bad_records.finish()
-        account = _account(chunk, tally, variants, job.bad_record == "dead_letter", _witness(last), left_out)
-        _require_rows(chunk, "archived", objects, variants.rows)
+        account = _account(chunk, tally, variants.counts, job.bad_record == "dead_letter", _witness(last), left_out)
+        _require_rows(chunk, "archived", objects, variants.counts.rows)
         _require_rows(chunk, "dead-lettered", letters, account.dead_lettered)
         objects += letters
     seconds = max(time.monotonic() - started, 1e-6)
@@ -90,6 +91,12 @@ def write_chunk(
         f"{tally.seen / seconds:,.0f}",
     )
     return ChunkResult(account=account, objects=objects)
+
+
+def variants_of(job: WriteJob, chunk: Chunk, most: int | None = None) -> Variants:
+    """Return what a job makes of a chunk's records. :param most: the most paths of the chunk."""
+    aside = job.set_aside(chunk)
+    return Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, most, aside)
 
 
 def _witness(last: pa.RecordBatch | None) -> Witness | None:
@@ -110,23 +117,23 @@ def _require_rows(chunk: Chunk, what: str, objects: Iterable[WrittenObject], exp
 def _account(
     chunk: Chunk,
     tally: OffsetTally,
-    runner: Variants,
+    counts: Counts,
     dead_letters: bool,
     last: Witness | None,
     set_aside: Mapping[int, str],
 ) -> ChunkAccount:
     gaps = tally.gaps()
     absent = count(gaps)
-    counted = runner.archived + runner.filtered + runner.rejected
+    counted = counts.archived + counts.filtered + counts.rejected
     if (counted, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
-        what = f"{runner.archived} archived, {runner.filtered} filtered and {runner.rejected} rejected"
+        what = f"{counts.archived} archived, {counts.filtered} filtered and {counts.rejected} rejected"
         raise _fault(chunk, f"{tally.seen} offsets seen and {absent} not seen, {what} do not add up")
-    dead_lettered = runner.rejected if dead_letters else 0
+    dead_lettered = counts.rejected if dead_letters else 0
     # Without validation: a compacted chunk may have half a million gaps, which take a second to validate.
     return ChunkAccount.model_construct(
         **chunk.model_dump(),
-        archived=runner.archived,
-        filtered=runner.filtered + runner.rejected - dead_lettered,
+        archived=counts.archived,
+        filtered=counts.filtered + counts.rejected - dead_lettered,
         dead_lettered=dead_lettered,
         absent=absent,
         absent_ranges=pack(chunk.start, chunk.end, gaps),
@@ -134,8 +141,8 @@ def _account(
         lost=0,
         last=last,
         disorder=tally.disorder,
-        rows=None if runner.rows == runner.archived else runner.rows,
-        unnamed=runner.unnamed,
+        rows=None if counts.rows == counts.archived else counts.rows,
+        unnamed=counts.unnamed,
         set_aside=tuple(set_aside.items()),
     )
 
@@ -151,10 +158,7 @@ def rejected(chunk: Chunk, batches: Iterable[pa.RecordBatch], jobs: Sequence[Wri
 
     :param batches: whole records, as readers give them.
     """
-    pipelines = [
-        Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, aside=job.set_aside(chunk))
-        for job in jobs
-    ]
+    pipelines = [variants_of(job, chunk) for job in jobs]
     for batch in batches:
         kept = batch
         for pipeline in pipelines:

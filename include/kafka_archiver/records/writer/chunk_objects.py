@@ -12,10 +12,9 @@ from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.writer.disk import LateDirectory, disk
 from kafka_archiver.records.writer.open_object import OpenObject
 from kafka_archiver.records.writer.openers import OpenObjectOf
-from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.result import Limits, WriteJob, WrittenObject
 from kafka_archiver.records.writer.split import blocks, by_part
-from kafka_archiver.records.writer.upload import Sender
+from kafka_archiver.records.writer.upload import PartStream, Sender
 from kafka_archiver.records.writer.waiting import Waiting
 
 # If records wait: the most bytes that open objects hold, those of waiting records that are read at once, and of these

@@ -33,7 +33,6 @@ class LateDirectory:
 
     @property
     def path(self) -> Path:
-        """The directory."""
         if self._path is None:
             self._path = self._until_closed.enter_context(working_directory(self._parent))
         return self._path

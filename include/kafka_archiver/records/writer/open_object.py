@@ -9,8 +9,8 @@ import pyarrow as pa
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.formats.base import Encoder, HasSidecar
 from kafka_archiver.records.pipeline.base import HOUR, PART
-from kafka_archiver.records.writer.part_stream import PartStream
 from kafka_archiver.records.writer.result import WrittenObject
+from kafka_archiver.records.writer.upload import PartStream
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.intervals import LAST_MS
 
@@ -37,7 +37,6 @@ class OpenObject:
         return self.encoder.pending + self.parts.buffer.memory
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take records."""
         offsets, times = column(batch, "offset"), column(batch, "timestamp")
         first = self._offsets[0] if self.rows else int(offsets[0])
         self._records += int(np.count_nonzero(offsets[1:] != offsets[:-1])) + bool(offsets[0] != self._offsets[1])

@@ -36,11 +36,9 @@ class Shaping:
 
     @property
     def pending(self) -> int:
-        """See `Encoder.pending`."""
         return self._encoder.pending
 
     def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
-        """See `Encoder.write`."""
         return self._encoder.write(shaped(batch, self._schema))
 
 

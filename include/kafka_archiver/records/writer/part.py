@@ -1,4 +1,4 @@
-"""The parts of an object: their sizes, and the buffer of the current part in memory or in a temporary file."""
+"""The parts of an object: their sizes, and the buffer of one part in memory or in a temporary file."""
 
 import os
 import tempfile
@@ -80,7 +80,6 @@ class PartBuffer:
             return self._file.read() if self.size <= self._most else self._file
 
     def close(self) -> None:
-        """Release the memory and the file."""
         self._memory, self.memory = [], 0
         if self._file is not None:
             # close() writes again what a full disk refused before; `disk` has reported that error already.

@@ -152,7 +152,6 @@ class WrittenObject:
     sidecar_of: str | None = None
 
     def sidecar(self, upload: PendingUpload) -> Self:
-        """The sidecar of this object."""
         return replace(self, rows=0, records=0, upload=upload, sidecar_of=self.upload.key)
 
     def entry(self, etag: str) -> ObjectEntry:
@@ -187,5 +186,4 @@ class ChunkResult:
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk of this result."""
         return self.account.chunk

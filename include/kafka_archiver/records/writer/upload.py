@@ -1,16 +1,29 @@
-"""Sends parts, in background threads while the task encodes further records: `records/writer/result.Limits`."""
+"""Cuts an object into parts and sends them, in background threads while the task encodes further records.
+
+See `records/writer/result.Limits`. Uploads stay invisible until `complete`, which runs after all chunks are written.
+"""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from threading import BoundedSemaphore, Lock
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from kafka_archiver.records.writer.part import PartBuffer
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.layouts.registry import place_in, prefixes
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.records.formats.base import Buffer
+from kafka_archiver.records.writer.disk import LateDirectory
+from kafka_archiver.records.writer.part import PartBuffer, part_size
+from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.store.base import PendingUpload, Store, UploadedPart
 from kafka_archiver.values.threads import each
+
+if TYPE_CHECKING:
+    from kafka_archiver.encryption.sealed import Sealer
 
 log = logging.getLogger(__name__)
 
@@ -114,9 +127,98 @@ class Upload:
             abort_upload(self._store, self._key, self._begun.upload_id)
 
 
+class PartStream:
+    """Takes the bytes of an object in order, and sends every part as soon as it is full.
+
+    :param sealer: encrypts the bytes first.
+    """
+
+    def __init__(
+        self, upload: Upload, part_bytes: int, directory: LateDirectory, sealer: "Sealer | None" = None
+    ) -> None:
+        self._sealer = sealer
+        self.buffer = PartBuffer(directory, part_bytes)
+        self._number = 1
+        self._upload = upload
+        self._part_bytes = part_bytes
+        self._directory = directory
+        self._bytes = 0
+
+    def put(self, buffers: Iterable[Buffer]) -> None:
+        self._add(self._sealer.update(buffers) if self._sealer else buffers)
+
+    def _add(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            data = memoryview(buffer).cast("B")
+            whole = len(data)
+            self._bytes += whole
+            # Cut at fixed positions, so that every attempt sends the same parts and gets the same ETag.
+            while len(data) >= (room := part_size(self._number, self._part_bytes) - self.buffer.size):
+                self.buffer.add(data[:room])
+                data = data[room:]
+                self._send()
+            # Copy the remainder: a slice would keep the bytes that were sent in memory.
+            self.buffer.add(data if len(data) == whole else memoryview(bytes(data)))
+
+    def finish(self) -> None:
+        if self._sealer:
+            self._add(self._sealer.finish())
+            self._sealer = None
+        if self.buffer.size or not self._bytes:
+            self._send(last=True)
+
+    def uploaded(self) -> PendingUpload:
+        """The upload. Waits until all its parts are stored."""
+        upload = self._upload.pending()
+        if upload.size != self._bytes:
+            raise IntegrityError(f"{upload.key}: {self._bytes} bytes were encoded, but {upload.size} bytes were sent")
+        return upload
+
+    def _send(self, last: bool = False) -> None:
+        self._upload.send(self.buffer, last)
+        self.buffer = PartBuffer(self._directory, self._part_bytes)
+        self._number += 1
+
+
 def abort_upload(store: Store, key: str, upload_id: str) -> None:
     """Abort an upload. A failure is only logged, so that it does not hide the original error."""
     try:
         store.abort_upload(key, upload_id)
     except Exception:
         log.exception("could not abort upload %s of %s; its parts stay in the store", upload_id, key)
+
+
+def complete(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> list[ObjectEntry]:
+    """Complete all uploads, in any order: readers trust the manifest alone. Completing an upload twice is harmless.
+
+    :raises IntegrityError: the stored object differs from the parts that were sent.
+    """
+
+    def make_visible(written: WrittenObject) -> ObjectEntry:
+        return written.entry(store.complete_upload(written.upload))
+
+    return each(make_visible, (o for result in results for o in result.objects), threads)
+
+
+def abort(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> None:
+    """Abort all uploads. A failure is logged; the store's list of uploads still has such an upload."""
+    uploads = (o.upload for result in results for o in result.objects)
+    each(lambda upload: abort_upload(store, upload.key, upload.upload_id), uploads, threads)
+
+
+def throw_away(store: Store, plan: Plan, kept: Collection[str] = ()) -> None:
+    """Abort every upload of a run's objects, so that no killed or zombie attempt completes one later.
+
+    :param kept: upload ids that stay.
+    """
+    places = plan.places()
+    left = [
+        (key, upload_id)
+        for prefix in prefixes({p.topic for p in plan.partitions if p.ranges}, plan.settings)
+        for key, upload_id, _ in store.list_uploads(prefix)
+        if upload_id not in kept and place_in(plan.settings, key) in places
+    ]
+    for key, upload_id in left:
+        store.abort_upload(key, upload_id)
+    if left:
+        log.info("aborted %d unfinished uploads of other attempts", len(left))

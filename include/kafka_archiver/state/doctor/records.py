@@ -64,7 +64,7 @@ def _decoded(context: Context, settings: Settings, topic: Topic) -> Finding:
         for batch in read_chunk(cluster.properties, archive.group, chunk, whole, PATIENCE_SECONDS):
             reasons = pipeline.run(batch).rejected
             bad += (f"{chunk.name} offset {offset}: {reasons[offset]}" for offset in sorted(reasons))
-    count = pipeline.archived + pipeline.filtered + len(bad)
+    count = pipeline.counts.archived + pipeline.counts.filtered + len(bad)
     if not bad:
         return ok(name, f"the newest {count} can be archived as the YAML says")
     policy = archive.policies.bad_record

@@ -18,8 +18,7 @@ from kafka_archiver.records.reading.opener import missing, open_object
 from kafka_archiver.records.reading.targets import offsets_of, target_of
 from kafka_archiver.records.vectors import numbers
 from kafka_archiver.records.writer.disk import LateDirectory
-from kafka_archiver.records.writer.part_stream import PartStream
-from kafka_archiver.records.writer.upload import Sender
+from kafka_archiver.records.writer.upload import PartStream, Sender
 from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import is_there
 from kafka_archiver.values.checksum import crc32, spelt

@@ -11,10 +11,11 @@ from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.restore import Inexact
-from kafka_archiver.reader.chunks import OFFSET, is_values
+from kafka_archiver.reader.chunks import is_values
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.mak import keeps_values_alone
 from kafka_archiver.records.formats.shared.records import COLUMNS, kafkas, normalised
+from kafka_archiver.records.reading.merge import OFFSET
 from kafka_archiver.values.columns import Int64s, column
 
 _WANTED = ("offset", "timestamp", "timestamp_type", "key", "value", "headers")

@@ -21,11 +21,11 @@ from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, SelectedHeader, TargetTopic
 from kafka_archiver.model.restore_progress import START, Place
-from kafka_archiver.reader.chunks import OFFSET, Written
+from kafka_archiver.reader.chunks import Written
 from kafka_archiver.reader.runs import require_committed
 from kafka_archiver.reader.selection import Selection
 from kafka_archiver.records.decode.reframe import Reframer
-from kafka_archiver.records.reading.merge import merged
+from kafka_archiver.records.reading.merge import OFFSET, merged
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.ranges import Range, TopicPartition

@@ -1,7 +1,7 @@
 """The decoders of JSON."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,82 +10,59 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign, record_value
-from kafka_archiver.model.schemas import Schema, Unknown
-from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, renumbered
+from kafka_archiver.model.schemas import Schema
+from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read, interleaved, one_after_the_other
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.json_text.compiled import compiled
 from kafka_archiver.records.decode.json_text.nodes import JsonNode
 from kafka_archiver.records.decode.json_text.schema import columns_of
 from kafka_archiver.records.decode.json_text.unnamed import strict, treated, unnamed
-from kafka_archiver.records.decode.json_text.valid import Valid, valid
+from kafka_archiver.records.decode.json_text.valid import valid
 from kafka_archiver.records.decode.undecodable import decode_in_halves
 from kafka_archiver.records.json_grammar import deep_enough, is_json, may_be_deep
-from kafka_archiver.records.rows.filled import MOST_BYTES, CompiledRows
-from kafka_archiver.records.vectors import bounds, indices
+from kafka_archiver.records.vectors import Mask, bounds, indices
 
 # Raises ValueError if a document is not valid.
 Check = Callable[[bytes], None]
+# Returns the column of the documents that it reads, and which it leaves; None: all.
+Fast = Callable[[pa.Array], tuple[pa.Array, Mask] | None]
 ANY = Schema(kind="JSON", text="{}")
 # Rows at a time: the Python objects of 10,000 take twice the CPU, because they do not fit the processor's caches.
 _ROWS = 1000
 
 
 def make_json(of: DecoderInput) -> Decoder:
-    """Make the decoder `json`. Without a schema nothing is named, so no property is unknown."""
-    return json_decoder(of.schema, of.writers, of.framed, of.column, of.unknown if of.schema else None, of.json_rules)
+    """Make the decoder `json`: what a document has for the columns of the schema. No schema: the text, checked.
 
-
-def make_json_schema(of: DecoderInput) -> Decoder:
-    """Make the decoder `json_schema`."""
-    return json_schema_decoder(of.required_schema, of.writers, of.framed, of.column, of.unknown, of.json_rules)
-
-
-def json_decoder(
-    schema: Schema | None,
-    writers: Mapping[int, Schema],
-    framed: bool,
-    column: str,
-    unknown: Unknown | None = "drop",
-    rules: int = 2,
-) -> Decoder:
-    """A decoder of JSON documents: what a document has for the columns of the schema. No schema: the text, checked.
-
-    :param unknown: what becomes of properties that have no column; None as in old plans, which have no rules.
-    :param rules: see `columns_of`.
     :raises ConfigError: the schema is not valid, or contains itself.
     """
-    field, node = columns_of(schema or ANY, column, 0 if unknown is None else rules)
+    # Without a schema nothing is named, so no property is unknown.
+    unknown = of.unknown if of.schema else None
+    field, node = _columns(of.schema or ANY, of)
     # Columns are a choice here, so nothing is looked for that is dropped by it.
     finds_unnamed = unknown in ("column", "dead_letter")
     read = _some_rows(_DocumentReading(node, finds_unnamed=finds_unnamed))
     # What it reads has no property without a column.
     in_c = compiled(node)
-    read = _InC(in_c, read) if in_c else read
+    read = _FastFirst(lambda data: in_c.read(*bounds(data)), read, gives_up=True) if in_c else read
     field, read = treated(field, read, unknown or "drop")
-    return Framed(field, dict.fromkeys(writers, read)) if framed else Unframed(field, read)
+    return Framed(field, dict.fromkeys(of.writers, read)) if of.framed else Unframed(field, read)
 
 
-def json_schema_decoder(
-    schema: Schema,
-    writers: Mapping[int, Schema],
-    framed: bool,
-    column: str,
-    unknown: Unknown | None = "drop",
-    rules: int = 2,
-) -> Decoder:
-    """Like `json_decoder`; and each document is valid by the schema that it was written with.
+def make_json_schema(of: DecoderInput) -> Decoder:
+    """Make the decoder `json_schema`: as `json`; and each document is valid by the schema that it was written with.
 
-    :raises ConfigError: like `json_decoder`.
+    :raises ConfigError: as `make_json`.
     """
-    own, node = columns_of(schema, column, 0 if unknown is None else rules)
+    own, node = _columns(of.required_schema, of)
 
     def reader(writer: Schema) -> tuple[pa.Field, Read]:
-        return treated(own, _valid(node, writer, unknown is not None), unknown or "drop")
+        return treated(own, _valid(node, writer, of.unknown is not None), of.unknown or "drop")
 
-    if not framed:
-        return Unframed(*reader(schema))
-    field, reads = treated(own, _DocumentReading(node), unknown or "drop")[0], dict[int, Read | str]()
-    for number, writer in writers.items():
+    if not of.framed:
+        return Unframed(*reader(of.required_schema))
+    field, reads = treated(own, _DocumentReading(node), of.unknown or "drop")[0], dict[int, Read | str]()
+    for number, writer in of.writers.items():
         try:
             reads[number] = reader(writer)[1]
         except ConfigError as error:
@@ -93,10 +70,15 @@ def json_schema_decoder(
     return Framed(field, reads)
 
 
+def _columns(schema: Schema, of: DecoderInput) -> tuple[pa.Field, JsonNode]:
+    # Old plans do not say what becomes of unknown properties, and have no rules.
+    return columns_of(schema, of.column, 0 if of.unknown is None else of.json_rules)
+
+
 def _valid(node: JsonNode, writer: Schema, finds_unnamed: bool) -> Read:
     slow = _DocumentReading(node, _check(writer), finds_unnamed)
     fast = None if writer.references else valid(json.loads(writer.text), node)
-    return _some_rows(_FastFirst(fast, slow) if fast else slow)
+    return _some_rows(_FastFirst(fast.read, slow) if fast else slow)
 
 
 def _some_rows(read: Read) -> Read:
@@ -105,62 +87,32 @@ def _some_rows(read: Read) -> Read:
     def each(data: pa.Array) -> Decoded:
         if len(data) <= _ROWS:
             return read(data)
-        starts = range(0, len(data), _ROWS)
-        parts = [(range(start, len(data)), read(data.slice(start, _ROWS))) for start in starts]
-        return Decoded(
-            pa.concat_arrays([part.column for _, part in parts]),
-            {row: text for rows, part in parts for row, text in renumbered(part.reasons, rows).items()},
-            {row: text for rows, part in parts for row, text in renumbered(part.unnamed, rows).items()},
-        )
+        return one_after_the_other([read(data.slice(start, _ROWS)) for start in range(0, len(data), _ROWS)])
 
     return each
 
 
 class _FastFirst:
-    """Reads documents that are certainly valid fast, and the others one by one."""
+    """Reads documents fast, and those that this leaves in another way.
 
-    def __init__(self, fast: Valid, slow: Read) -> None:
-        self._fast, self._slow = fast, slow
+    :param gives_up: once it leaves most of some documents, the others are of their kind: no longer try.
+    """
 
-    def __call__(self, data: pa.Array) -> Decoded:
-        try:
-            column, odd = self._fast.read(data)
-        except (ValueError, RecursionError):
-            return self._slow(data)
-        if not odd:
-            return Decoded(column, {})
-        rows = np.array(odd)
-        slow = self._slow(data.take(indices(rows)))
-        places = np.arange(len(data))
-        places[rows] = np.arange(len(data), len(data) + len(odd))
-        joined = pa.concat_arrays([column, slow.column]).take(indices(places))
-        return Decoded(joined, renumbered(slow.reasons, odd), renumbered(slow.unnamed, odd))
-
-
-class _InC:
-    """Reads documents in C, and those that it leaves with another reading."""
-
-    def __init__(self, in_c: CompiledRows, slow: Read) -> None:
-        self._in_c: CompiledRows | None = in_c
-        self._slow = slow
+    def __init__(self, fast: Fast, slow: Read, gives_up: bool = False) -> None:
+        self._fast: Fast | None = fast
+        self._slow, self._gives_up = slow, gives_up
 
     def __call__(self, data: pa.Array) -> Decoded:
-        whole, starts, ends = bounds(data)
-        passed = self._in_c.read(whole, starts, ends) if self._in_c and len(whole) <= MOST_BYTES else None
+        passed = self._fast(data) if self._fast else None
         if passed is None:
             return self._slow(data)
-        column, bad = passed
-        if not bad.any():
+        column, is_left = passed
+        rows = np.flatnonzero(is_left)
+        if not len(rows):
             return Decoded(column, {})
-        rows, good = np.flatnonzero(bad), np.flatnonzero(~bad)
-        if len(rows) > len(good):
-            # Documents of this kind are not for C: it would only take time.
-            self._in_c = None
-        slow = self._slow(data.take(indices(rows)))
-        places = np.empty(len(data), np.int64)
-        places[good], places[rows] = np.arange(len(good)), len(good) + np.arange(len(rows))
-        joined = pa.concat_arrays([column, slow.column]).take(indices(places))
-        return Decoded(joined, renumbered(slow.reasons, rows), renumbered(slow.unnamed, rows))
+        if self._gives_up and 2 * len(rows) > len(data):
+            self._fast = None
+        return interleaved(column, is_left, self._slow(data.take(indices(rows))))
 
 
 class _DocumentReading:

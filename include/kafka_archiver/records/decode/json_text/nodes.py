@@ -240,10 +240,8 @@ class Struct:
         struct_type = msgspec.defstruct(
             "Object", members, gc=False, eq=False, kw_only=True, forbid_unknown_fields=required is not None
         )
-        self.python, self._empty = (
-            struct_type | None,
-            SimpleNamespace(**{f"f{place}": None for place in range(len(parts))}),
-        )
+        self.python = struct_type | None
+        self._empty = SimpleNamespace(**{f"f{place}": None for place in range(len(parts))})
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         mask = _mask(values)

@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Annotated, Any, get_args
 
 import msgspec
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ from kafka_archiver.records.decode.json_text.columns import FORMAT, TYPE
 from kafka_archiver.records.decode.json_text.nodes import Integers, JsonMap, JsonNode, List, Struct
 from kafka_archiver.records.decode.json_text.schema import pointed
 from kafka_archiver.records.json_grammar import may_be_deep
+from kafka_archiver.records.vectors import Mask
 
 # In these, a keyword means the same.
 _DIALECTS = frozenset(
@@ -50,12 +52,17 @@ class Valid:
         self._node, self._texts = node, texts
         self._decode = msgspec.json.Decoder(node.python).decode
 
-    def read(self, data: pa.Array) -> tuple[pa.Array, list[int]]:
-        """The column, and the rows that may not be valid: they are null.
+    def read(self, data: pa.Array) -> tuple[pa.Array, Mask] | None:
+        """Return the column of the documents that are valid, and which may not be; None: nothing is known of any.
 
         :param data: JSON documents, without nulls.
-        :raises ValueError: nothing is known of any row.
         """
+        try:
+            return self._read(data)
+        except (ValueError, RecursionError):
+            return None
+
+    def _read(self, data: pa.Array) -> tuple[pa.Array, Mask]:
         values = data.to_pylist()
         if self._texts:
             # It finds what is not UTF-8, too. msgspec does in what it does not read as text.
@@ -66,11 +73,12 @@ class Valid:
         for row in [row for row, value in enumerate(values) if may_be_deep(value)]:
             values[row] = b""
         try:
-            documents, odd = list(map(self._decode, values)), []
+            documents, is_odd = list(map(self._decode, values)), np.zeros(len(values), np.bool_)
         except (ValueError, RecursionError):
-            documents = list(map(self._read_document, values))
-            odd = [row for row, value in enumerate(documents) if value is None]
-        return self._node.array(documents), odd
+            every = list(map(self._read_document, values))
+            documents = [document for document in every if document is not None]
+            is_odd = np.array([document is None for document in every], np.bool_)
+        return self._node.array(documents), is_odd
 
     def _read_document(self, value: bytes) -> Any:
         try:

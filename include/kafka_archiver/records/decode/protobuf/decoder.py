@@ -1,6 +1,6 @@
 """The decoder of Protobuf."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,13 @@ from google.protobuf.message_factory import GetMessageClass
 from ptars import HandlerPool, PtarsConfig
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.schemas import Schema
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput, Read
 from kafka_archiver.records.decode.frames import Framed, Unframed
 from kafka_archiver.records.decode.protobuf.files import compiled, messages
 from kafka_archiver.records.decode.protobuf.fits import misfit
 from kafka_archiver.records.decode.protobuf.frames import indexes, varint, without_indexes
 from kafka_archiver.records.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
-from kafka_archiver.records.decode.undecodable import decode_in_halves
+from kafka_archiver.records.decode.undecodable import decode_in_halves, is_panic
 from kafka_archiver.records.vectors import indices
 
 _F = FieldDescriptor
@@ -66,28 +65,21 @@ _SHORT = 4096
 
 
 def make(of: DecoderInput) -> Decoder:
-    """Make the decoder `protobuf`."""
-    return protobuf_decoder(of.required_schema, of.writers, of.framed, of.column, of.message)
+    """Make the decoder `protobuf`.
 
-
-def protobuf_decoder(
-    schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, message: str = ""
-) -> Decoder:
-    """A decoder of Protobuf.
-
-    :param message: the message's name; the first one of the schema if empty.
     :raises ConfigError: the schema is not valid, has no such message, or the message contains itself.
     """
+    schema = of.required_schema
     file = compiled(schema)
-    descriptor = file.message(message)
+    descriptor = file.message(of.message)
     require_finite(descriptor)
     whole = _Whole(descriptor)
-    field = message_field(column, descriptor, whole.theirs, file.docs)
+    field = message_field(of.column, descriptor, whole.theirs, file.docs)
     whole.kind = field.type
-    if not framed:
+    if not of.framed:
         return Unframed(field, whole.read)
     reads: dict[int, Read | str] = {}
-    for number, writer in writers.items():
+    for number, writer in of.writers.items():
         try:
             writer_message = compiled(writer).message(descriptor.full_name)
             require_finite(writer_message)
@@ -98,14 +90,9 @@ def protobuf_decoder(
             f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
             f"({schema.fingerprint}): {why}"
             if why
-            else _Indexed(whole, writer_message, column)
+            else _Indexed(whole, writer_message, of.column)
         )
     return Framed(field, reads)
-
-
-def is_panic(error: BaseException) -> bool:
-    """Return whether this is a panic of a library in Rust, which is no Exception."""
-    return type(error).__name__ == "PanicException"
 
 
 class _Whole:
@@ -144,10 +131,8 @@ class _Whole:
                 # As Protobuf's own library writes it.
                 again = self._parse(data[0].as_py()).SerializePartialToString(deterministic=True)
                 array = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
-        except (ValueError, DecodeError) as error:
-            raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         except BaseException as error:
-            if not is_panic(error):
+            if not isinstance(error, (ValueError, DecodeError)) and not is_panic(error):
                 raise
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         return as_kind(array, self.kind)

@@ -14,6 +14,8 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 
+from kafka_archiver.records.decode.protobuf.frames import varint
+
 NAMES = ("Struct", "Value", "ListValue")
 _F = FieldDescriptorProto
 # Of a Value, by their numbers: null is an enum, which is a number on the wire.
@@ -63,15 +65,7 @@ def json_texts(array: pa.StructArray) -> pa.Array:
 
 def _again(parts: list[bytes]) -> bytes:
     """Return the message of these entries."""
-    return b"".join(b"\x0a" + _length(len(part)) + part for part in parts)
-
-
-def _length(number: int) -> bytes:
-    digits = []
-    while number > 127:
-        digits.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*digits, number])
+    return b"".join(b"\x0a" + varint(len(part)) + part for part in parts)
 
 
 def _struct_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO
 
-from kafka_archiver.records.formats.shared.codecs import known_bytes_of
+from kafka_archiver.records.formats.shared.codecs import OwnFormat
 from kafka_archiver.values.documents import unwritten
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
     from kafka_archiver.records.formats.base import Encoder, Sought, Target
 
 # By codec: the libraries that compress. deflate is gzip under Avro's name.
@@ -32,32 +31,24 @@ class AvroOptions(YamlValue):
     index: bool = unwritten(False)
 
 
-class Avro:
+class Avro(OwnFormat):
     """The format `avro`."""
 
     name = "avro"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_MAKERS, ".avro")
+    extensions = dict.fromkeys(_MAKERS, ".avro")
     default_codec = "zstd"
-    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    contents = frozenset({"record"})
+    typed = frozenset({"value", "both"})
     options = AvroOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        codec: (*compressor, "orjson", "pyarrow") for codec, compressor in _MAKERS.items()
-    }
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("avro")
+    libraries = {codec: (*makers, "orjson", "pyarrow") for codec, makers in _MAKERS.items()}  # noqa: RUF012
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         from kafka_archiver.records.formats.avro.encoder import AvroEncoder, IndexedAvroEncoder
 
         return IndexedAvroEncoder(target) if target.settings.options.get("index") else AvroEncoder(target)
 
-    def stage(self, settings: Settings) -> None:
-        """None: Avro can hold every record."""
-
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """Read the records: one batch a block."""
         from kafka_archiver.records.formats.avro.reader import read_records
 
         return read_records(source, target)
@@ -74,7 +65,6 @@ class Avro:
         return read_from(source, target, sought, lambda block: read_block(block, target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The columns of the file's schema, and the records."""
         from kafka_archiver.records.formats.avro.reader import read_alone
 
         return read_alone(source, target)

@@ -7,7 +7,6 @@ import bz2
 import hashlib
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import orjson
@@ -16,7 +15,7 @@ import zstandard
 
 from kafka_archiver.records.formats.avro.datum import datums, long
 from kafka_archiver.records.formats.avro.schema import schema_of, stored
-from kafka_archiver.records.formats.base import Buffer, Target
+from kafka_archiver.records.formats.base import Buffer, Encoder, Target
 from kafka_archiver.records.formats.shared.compress import ZSTD
 from kafka_archiver.records.formats.shared.cuts import cuts
 from kafka_archiver.records.formats.shared.deflate import Deflate
@@ -52,7 +51,7 @@ _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
 }
 
 
-class AvroEncoder:
+class AvroEncoder(Encoder):
     """Encodes records as blocks. Each block is compressed alone."""
 
     def __init__(self, target: Target) -> None:
@@ -72,11 +71,9 @@ class AvroEncoder:
 
     @property
     def pending(self) -> int:
-        """The bytes of the open block."""
         return len(self._block)
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records; return the bytes that are ready."""
         if batch.num_rows:
             target = self._target
             records = datums(normalised(batch, self._columns), self._stored, target.topic, target.partition)
@@ -90,12 +87,7 @@ class AvroEncoder:
         ready, self._ready = self._ready, []
         return ready
 
-    def spill(self, _directory: Path) -> int:
-        """Spill nothing: this encoder holds no rows."""
-        return 0
-
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         if self._rows:
             self._close_block()
         return self._ready
@@ -128,7 +120,6 @@ class IndexedAvroEncoder(AvroEncoder):
         self._offsets: Int64s | None = None
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records; return the bytes that are ready."""
         self._offsets = column(batch, "offset") if "offset" in batch.schema.names else None
         if self._before == self._closed:
             self._first = self._offset_at(self._before)
@@ -137,7 +128,6 @@ class IndexedAvroEncoder(AvroEncoder):
         return ready
 
     def sidecar(self) -> bytes:
-        """The index."""
         return self._index.document()
 
     def _add(self, block: list[Buffer], uncompressed: int, rows: int) -> None:

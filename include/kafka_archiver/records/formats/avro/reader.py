@@ -18,7 +18,7 @@ from kafka_archiver.records.avro.types import arrow_field
 from kafka_archiver.records.formats.avro.plain import plain_records
 from kafka_archiver.records.formats.avro.schema import schema_of, stored
 from kafka_archiver.records.formats.base import RECORD, Target
-from kafka_archiver.records.formats.shared.file_schema import with_kafkas
+from kafka_archiver.records.formats.shared.columns import with_kafkas
 from kafka_archiver.records.formats.shared.plain_types import bare, plain, seen_as
 from kafka_archiver.records.formats.shared.to_arrow import Back, record
 

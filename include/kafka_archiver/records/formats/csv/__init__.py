@@ -14,18 +14,18 @@ outside the years 1 to 9999 is its number. Lost: the types.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from pydantic import AfterValidator, Field
 
-from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 _NUMBER = re.compile(r"[-+]?(\d.*|\.\d.*|nan|inf|infinity)|true|false", re.IGNORECASE)
@@ -46,23 +46,18 @@ class CsvOptions(YamlValue):
     null: Annotated[str, Field(max_length=16), AfterValidator(_no_value)] = ""
 
 
-class Csv:
+class Csv(OwnFormat):
     """The format `csv`."""
 
     name = "csv"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = extensions(".csv")
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
-    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    extensions = extensions(".csv")
+    typed = frozenset({"value", "both"})
     options = CsvOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("csv")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         from kafka_archiver.records.formats.csv.rows import Rows
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
 
         rows = Rows(target, CsvOptions.model_validate(target.settings.options))
         return StreamEncoder(target, rows.of, rows.header)
@@ -76,7 +71,6 @@ class Csv:
         return text_only
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """Read the records."""
         from kafka_archiver.records.formats.csv.reader import read_records
 
         return read_records(source, target, CsvOptions.model_validate(target.settings.options))

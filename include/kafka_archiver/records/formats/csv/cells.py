@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import VALUE, Rejections
-from kafka_archiver.records.formats.csv.style import Style
 from kafka_archiver.records.formats.jsonl.objects import column, headers
 from kafka_archiver.records.formats.jsonl.records import bytes_of
 from kafka_archiver.records.formats.jsonl.typed_reader import value_of
@@ -18,12 +18,47 @@ from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.plain_types import bare
 from kafka_archiver.records.formats.shared.records import kafkas
 from kafka_archiver.records.formats.shared.utf8 import is_binary, not_utf8
-from kafka_archiver.records.vectors import Piece, joined, spread, valid
+from kafka_archiver.records.vectors import Piece, joined, large_binaries, spread, text_of, valid, wrapped
 
 _NOT_TEXT = (
     "the value is not UTF-8, so it cannot be text of a CSV file; set `store.content: record`, which has base64 for it, "
     "or another `store.format`"
 )
+
+
+class Style(NamedTuple):
+    """The quote, and the unquoted text of a null."""
+
+    quote: bytes
+    null: bytes
+
+    def bare(self, values: pa.Array) -> list[Piece]:
+        """The values without quotes."""
+        return wrapped(values, b"", b"", self.null)
+
+    def quoted(self, values: pa.Array) -> list[Piece]:
+        """The values, in which quotes are doubled already, between quotes."""
+        return wrapped(values, self.quote, self.quote, self.null)
+
+    def text(self, value: bytes) -> bytes:
+        """A constant between quotes."""
+        return self.quote + self._twice(value) + self.quote
+
+    def doubled(self, pieces: list[Piece]) -> list[Piece]:
+        """The pieces with each quote twice."""
+        return [self._twice(piece) if isinstance(piece, bytes) else self._twice_in_each(piece) for piece in pieces]
+
+    def _twice(self, text: bytes) -> bytes:
+        return text.replace(self.quote, self.quote * 2)
+
+    def _twice_in_each(self, values: pa.Array) -> pa.Array:
+        text, ends = text_of(values)
+        places = np.flatnonzero(text == self.quote[0])
+        if not len(places):
+            return values
+        ends = ends - ends[0]
+        wider = ends + np.searchsorted(places, ends)
+        return large_binaries(wider, pa.py_buffer(self._twice(text.tobytes())), valid(values))
 
 
 def text_only(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:

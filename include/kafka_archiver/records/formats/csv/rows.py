@@ -7,8 +7,7 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import VALUE, Buffer, Target
 from kafka_archiver.records.formats.csv import CsvOptions
-from kafka_archiver.records.formats.csv.cells import CsvColumn, columns_of
-from kafka_archiver.records.formats.csv.style import Style
+from kafka_archiver.records.formats.csv.cells import CsvColumn, Style, columns_of
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
 from kafka_archiver.records.formats.shared.utf8 import utf8_and_others
 from kafka_archiver.records.vectors import Piece, joined, text_of

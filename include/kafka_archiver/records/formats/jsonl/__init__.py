@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions
 from kafka_archiver.values.documents import unwritten
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 
@@ -24,27 +24,22 @@ class LineOptions(YamlValue):
     index: bool = unwritten(False)
 
 
-class JsonLines:
+class JsonLines(OwnFormat):
     """The format `jsonl`."""
 
     name = "jsonl"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = extensions(".jsonl")
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
-    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    extensions = extensions(".jsonl")
+    typed = frozenset({"value", "both"})
     options = LineOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("jsonl")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         if _has_index(target.settings):
             from kafka_archiver.records.formats.shared.blocks import BlockEncoder
 
             return BlockEncoder(target, checksums=True)
         from kafka_archiver.records.formats.jsonl.objects import lines_of
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
 
         return StreamEncoder(target, lines_of(target))
 
@@ -57,7 +52,6 @@ class JsonLines:
         return one_line_each
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """Read the records."""
         from kafka_archiver.records.formats.jsonl.reader import read_records
 
         return read_records(source, target)
@@ -82,7 +76,6 @@ class JsonLines:
         return read_from(source, target, sought, lambda part: read_records(BytesIO(part), target))
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Each line as it is."""
         from kafka_archiver.records.formats.jsonl.reader import read_lines
 
         return read_lines(source, target)

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 from kafka_archiver.records.formats.base import PLACE, VALUE, Buffer, Target
 from kafka_archiver.records.formats.jsonl.values import value_lines
 from kafka_archiver.records.formats.shared import texts
+from kafka_archiver.records.formats.shared.compress import Pieces
 from kafka_archiver.records.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
-from kafka_archiver.records.formats.shared.stream import Pieces
 from kafka_archiver.records.formats.shared.utf8 import is_binary, utf8_and_others
 from kafka_archiver.records.vectors import (
     Piece,
+    entries,
     grouped,
     joined,
     large_binaries,
@@ -177,7 +178,7 @@ def _last_of_each(maps: pa.Array) -> tuple[pa.Array, pa.Array, Int64s]:
 
     Of a key that a map has twice, the last item, in the place of the first.
     """
-    pairs = maps.cast(pa.list_(pa.struct([maps.type.key_field, maps.type.item_field])))
+    pairs = entries(maps)
     keys, items = pairs.flatten().flatten()
     counts: Int64s = pairs.value_lengths().to_numpy().astype(np.int64)
     rows = np.repeat(np.arange(len(maps)), counts)

@@ -1,13 +1,12 @@
 """Lines of `content: value`: one value a line, as vectors. Only values with line breaks become Python objects."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.records.formats.base import Buffer, Rejections
 from kafka_archiver.records.json_grammar import is_json
-from kafka_archiver.records.vectors import ByteArray, large_binaries, large_binary, text_of
+from kafka_archiver.records.vectors import ByteArray, Mask, large_binaries, large_binary, text_of
 from kafka_archiver.values.columns import Int64s
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
@@ -18,8 +17,6 @@ _TWO_LINES = (
     "set `store.content: record`, or another `store.format`"
 )
 _LINE_END, _NULL = map(large_binary, (b"\n", b"null"))
-
-Mask = npt.NDArray[np.bool_]
 
 
 def value_lines(batch: pa.RecordBatch) -> Buffer:

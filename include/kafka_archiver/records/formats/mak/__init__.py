@@ -32,16 +32,16 @@ known only at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from kafka_archiver.records.formats.shared.codecs import known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
@@ -56,27 +56,19 @@ def keeps_values_alone(settings: Settings) -> bool:
     return settings.format == Mak.name and MakOptions.model_validate(settings.options).version == 1
 
 
-class Mak:
-    """The format `mak`."""
+class Mak(OwnFormat):
+    """The format `mak`. Version 1 leaves out what it has no place for."""
 
     name = "mak"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = {"none": ".mak", "gzip": ".mak.gz", "zstd": ".mak.zst"}
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    typed: ClassVar[frozenset[Content]] = frozenset()
+    extensions = {"none": ".mak", "gzip": ".mak.gz", "zstd": ".mak.zst"}  # noqa: RUF012
+    contents = frozenset({"record"})
     options = MakOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("mak")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         from kafka_archiver.records.formats.mak.encoder import MakEncoder
 
         return MakEncoder(target)
-
-    def stage(self, settings: Settings) -> None:
-        """None: no record is refused; version 1 leaves out what it has no place for."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """Read the records. What version 1 lacks: no timestamp (-1, type 0), no headers, empty for null."""

@@ -1,24 +1,61 @@
 """MAK files: the records wait, compressed, until the header can be written; `spill` moves them to disk."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import Buffer, Target
 from kafka_archiver.records.formats.mak import MakOptions
-from kafka_archiver.records.formats.mak.records import MAGIC, encoded
 from kafka_archiver.records.formats.shared.buffered_rows import nameless, write_all
 from kafka_archiver.records.formats.shared.compress import compressed
 from kafka_archiver.records.formats.shared.records import normalised
+from kafka_archiver.records.vectors import fixed, grouped, joined, text_of
 from kafka_archiver.values.checksum import crc32
-from kafka_archiver.values.columns import column
+from kafka_archiver.values.columns import Int64s, column
 
+# The first bytes of a file, by version.
+MAGIC: Mapping[int, bytes] = {1: b"MAK", 2: b"MA2"}
+# The length of a null, by version.
+NULL: Mapping[int, int] = {1: 0, 2: -1}
 _PIECE = 1 << 20
+
+
+def encoded(batch: pa.RecordBatch, version: int) -> Buffer:
+    """The records of a normalised batch."""
+    columns = [
+        *_sized(batch.column("key"), NULL[version]),
+        *_sized(batch.column("value"), NULL[version]),
+        _int64s(column(batch, "offset")),
+    ]
+    if version == 2:
+        kinds = batch.column("timestamp_type").to_numpy()
+        columns += [_int64s(column(batch, "timestamp")), fixed(kinds.astype(">i4")), *_headers(batch.column("headers"))]
+    text, _ = text_of(joined(batch.num_rows, columns))
+    return text.data
+
+
+def _headers(lists: pa.Array) -> list[pa.LargeBinaryArray]:
+    """The number of headers of each record, and its headers."""
+    counts = lists.value_lengths().to_numpy().astype(np.int64)
+    keys, values = lists.flatten().flatten()
+    items = joined(len(keys), [*_sized(keys.cast(pa.large_binary()), 0), *_sized(values, NULL[2])])
+    return [fixed(counts.astype(">u4")), grouped(items, counts)]
+
+
+def _sized(values: pa.Array, null: int) -> list[pa.Array]:
+    """Lengths and values."""
+    return [_int64s(pc.binary_length(values).fill_null(null).to_numpy()), values]
+
+
+def _int64s(numbers: Int64s) -> pa.LargeBinaryArray:
+    return fixed(numbers.astype(">i8"))
 
 
 class BufferedBytes:
@@ -87,11 +124,9 @@ class MakEncoder:
 
     @property
     def pending(self) -> int:
-        """Bytes of records in memory."""
         return self._records.pending + self._buffer.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records. Nothing is ready yet."""
         if batch.num_rows:
             offsets = column(batch, "offset")
             self._first = self._first or (int(offsets[0]), int(column(batch, "timestamp")[0]))
@@ -102,11 +137,9 @@ class MakEncoder:
         return []
 
     def spill(self, directory: Path) -> int:
-        """Move the records to disk."""
         return self._buffer.spill(directory)
 
     def finish(self) -> Iterator[Buffer]:
-        """Return all bytes, piece by piece."""
         header = compressed(self._target.settings.codec)
         yield from header.write(self._header())
         yield from header.finish()

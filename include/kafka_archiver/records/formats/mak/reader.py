@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import PLACE, RECORD, Target
-from kafka_archiver.records.formats.mak.records import MAGIC
+from kafka_archiver.records.formats.mak.encoder import MAGIC
 from kafka_archiver.records.formats.shared.decompress import decompressed
+from kafka_archiver.values.segmented import PiecesFile
 
 # Bytes of records a batch, about.
 _BATCH = 1 << 20
@@ -31,37 +32,16 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         raise IntegrityError(f"{target.key} is not a complete MAK file: {error_in_words(error)}") from error
 
 
-class _Stream(io.RawIOBase):
-    """Pieces of bytes as a file."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._rest = pieces, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = piece
-        count = min(len(buffer), len(self._rest))
-        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
-        return count
-
-
 class _File:
     """A MAK file, read from its beginning to its end."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._file = io.BufferedReader(_Stream(pieces), _BATCH)
+        self._file = io.BufferedReader(PiecesFile(pieces), _BATCH)
         self.at = 0
         # Until the header is read.
         self.size = _LONGEST_HEADER
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
         # Before reading: a damaged length may be larger than any memory.
         if not 0 <= count <= self.size - self.at:
             raise ValueError(f"expected at most {self.size - self.at} bytes at {self.at}, found {count}")
@@ -72,7 +52,6 @@ class _File:
         return block
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        """The next numbers."""
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
     def optional(self, null: int | None) -> bytes | None:

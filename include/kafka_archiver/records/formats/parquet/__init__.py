@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from pydantic import Field
 
-from kafka_archiver.records.formats.shared.codecs import known_bytes_of
+from kafka_archiver.records.formats.shared.codecs import OwnFormat
 from kafka_archiver.values.documents import unwritten
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
     from kafka_archiver.records.formats.base import Encoder, Sought, Target
 
 
@@ -31,32 +30,24 @@ class ParquetOptions(YamlValue):
     readers: Literal["all", "spark"] = unwritten("all")
 
 
-class Parquet:
+class Parquet(OwnFormat):
     """The format `parquet`."""
 
     name = "parquet"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), ".parquet"
-    )
+    extensions = dict.fromkeys(("none", "snappy", "gzip", "zstd", "lz4", "brotli"), ".parquet")
     default_codec = "zstd"
-    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    contents = frozenset({"record"})
+    typed = frozenset({"value", "both"})
     options = ParquetOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("parquet")
+    libraries = dict.fromkeys(extensions, ("pyarrow",))
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
         from kafka_archiver.records.formats.parquet.encoder import ParquetEncoder
 
         return ParquetEncoder(target)
 
-    def stage(self, settings: Settings) -> None:
-        """None: Parquet can hold every record."""
-
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """Read the records."""
         from kafka_archiver.records.formats.parquet.reader import read_records
 
         return read_records(source, target)
@@ -70,7 +61,6 @@ class Parquet:
         return read_from(source, target, sought)
 
     def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The columns of the file's schema, and the records."""
         from kafka_archiver.records.formats.parquet.reader import read_alone
 
         return read_alone(source, target)

@@ -44,11 +44,9 @@ class ParquetEncoder:
 
     @property
     def pending(self) -> int:
-        """The memory that the rows of the open row group take."""
         return self._rows.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records; return the bytes that are ready."""
         batch = normalised(batch, self._brought)
         if self._is_changed:
             batch = as_readable(batch, self._target.schema, self._columns)
@@ -73,11 +71,9 @@ class ParquetEncoder:
         self._count += batch.num_rows
 
     def spill(self, directory: Path) -> int:
-        """Move the rows of the open row group to disk."""
         return self._rows.spill(directory)
 
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         last = self._close_row_group() if self._size else []
         return [*last, *self._file.finish()]
 

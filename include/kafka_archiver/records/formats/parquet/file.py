@@ -16,6 +16,7 @@ from kafka_archiver.records.formats.parquet import ParquetOptions
 from kafka_archiver.records.formats.shared.columns import SOURCE
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import COLUMNS, kafkas, kafkas_as
+from kafka_archiver.records.vectors import entries
 
 # Values of a leaf, and the share of distinct ones from which it has no dictionary: about 12,000 values, evenly mixed,
 # have this share in such a sample.
@@ -71,7 +72,7 @@ def _is_varied(values: pa.Array) -> bool:
 def _leaves(values: pa.Array) -> Iterator[pa.Array]:
     kind = values.type
     if pa.types.is_map(kind):
-        values = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))).flatten()
+        values = entries(values).flatten()
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         values = values.flatten()
     elif not pa.types.is_struct(kind):

@@ -14,7 +14,7 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import Sought, Target
 from kafka_archiver.records.formats.parquet import ParquetOptions
 from kafka_archiver.records.formats.parquet.spark import as_before, written
-from kafka_archiver.records.formats.shared.file_schema import with_kafkas
+from kafka_archiver.records.formats.shared.columns import with_kafkas
 from kafka_archiver.records.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.records.formats.shared.records import kafkas
 

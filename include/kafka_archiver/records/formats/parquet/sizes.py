@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.vectors import lengths
+from kafka_archiver.records.vectors import entries, lengths
 from kafka_archiver.values.columns import Int64s
 
 # Of the types of bytes: how it has the ends of values.
@@ -39,7 +39,7 @@ def _each(values: pa.Array) -> Int64s:
     if pa.types.is_struct(kind):
         return reduce(np.add, map(_each, values.flatten()))
     if pa.types.is_map(kind):
-        return _each(_entries(values))
+        return _each(entries(values))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         ends = np.concatenate([[0], np.cumsum(_each(values.flatten()))])
         last = np.cumsum(values.value_lengths().fill_null(0).to_numpy())
@@ -54,7 +54,7 @@ def _all(values: pa.Array) -> int:
     if pa.types.is_struct(kind):
         return sum(map(_all, values.flatten()))
     if pa.types.is_map(kind):
-        return _all(_entries(values))
+        return _all(entries(values))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _all(values.flatten())
     width = _width(kind)
@@ -65,11 +65,6 @@ def _all(values: pa.Array) -> int:
         return int(lengths(values).sum())
     first, last = np.frombuffer(values.buffers()[1], ends, len(values) + 1, ends.itemsize * values.offset)[[0, -1]]
     return int(last) - int(first)
-
-
-def _entries(values: pa.Array) -> pa.Array:
-    kind = values.type
-    return values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
 
 
 def _width(kind: pa.DataType) -> int | None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kafka_archiver.records.formats.parquet import ParquetOptions
 from kafka_archiver.records.formats.shared import texts
 from kafka_archiver.records.formats.shared.plain_types import bare, rebuilt, seen_as
-from kafka_archiver.records.vectors import joined
+from kafka_archiver.records.vectors import entries, joined
 
 _MOST_DIGITS = 38
 _NUMBER = re.compile(r"-?\d+")
@@ -80,7 +80,7 @@ def _changed(values: pa.Array, field: pa.Field, change: _Change) -> pa.Array:
         fields = [f.with_type(c.type) for c, f in zip(children, kind, strict=True)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=nulls)
     if pa.types.is_map(kind):
-        rows = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
+        rows = entries(values)
         keys, items = rows.flatten().flatten()
         return pa.MapArray.from_arrays(_ends(rows), keys, _changed(items, kind.item_field, change), mask=nulls)
     return pa.ListArray.from_arrays(_ends(values), _changed(values.flatten(), kind.value_field, change), mask=nulls)

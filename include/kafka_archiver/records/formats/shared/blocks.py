@@ -1,11 +1,9 @@
 """Lines in compressed parts of limited size, each decompressed alone, and the index of the parts."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.records.formats.base import Buffer, Target
+from kafka_archiver.records.formats.base import Buffer, Encoder, Target
 from kafka_archiver.records.formats.jsonl.objects import lines_of
 from kafka_archiver.records.formats.shared.compress import compressed
 from kafka_archiver.records.formats.shared.index import EXTENSION, Index, Part
@@ -39,7 +37,7 @@ class _Block:
         self.ready += pieces
 
 
-class BlockEncoder:
+class BlockEncoder(Encoder):
     """Encodes records as lines. A part ends before the record with which it would exceed `most_bytes`.
 
     :param checksums: whether the index has a checksum of each part.
@@ -56,11 +54,9 @@ class BlockEncoder:
 
     @property
     def pending(self) -> int:
-        """Bytes that the compressor does not have yet."""
         return self._block.stream.pending if self._block else 0
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records; return the bytes that are ready."""
         ready: list[Buffer] = []
         if batch.num_rows:
             offsets, row = column(batch, "offset") if "offset" in batch.schema.names else None, 0
@@ -71,17 +67,11 @@ class BlockEncoder:
                 row += len(ends)
         return ready
 
-    def spill(self, _directory: Path) -> int:
-        """Spill nothing: this encoder holds no rows."""
-        return 0
-
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         # Without records there is one empty part: no bytes at all are no gzip file.
         return self._close(self._block or _Block(self._codec, None))
 
     def sidecar(self) -> bytes:
-        """The index."""
         return self._index.document()
 
     def _take(self, lines: memoryview, ends: Int64s, offsets: Int64s | None) -> list[Buffer]:

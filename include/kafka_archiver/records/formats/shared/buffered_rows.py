@@ -27,7 +27,6 @@ class BufferedRows:
         self.memory = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Keep these rows."""
         if batch.num_rows:
             memory = _memory_of(batch)
             if memory > _SPARE * batch.nbytes:

@@ -1,11 +1,18 @@
-"""The codecs of text formats, without importing Arrow or a compressor: their file extensions and their libraries.
+"""The parts that formats of this package share, such as codecs of text formats. Imports no Arrow and no compressor.
 
 `compress` has their levels, `deflate` those of gzip. The checksums of what they write are in `known_bytes.json`.
 """
 
+from __future__ import annotations
+
 import json
 import pkgutil
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.records.formats.base import Fitting
 
 # The extension of each codec of `compress`. Snappy's framing format is .sz; .snappy is Hadoop's own format.
 SUFFIXES: Mapping[str, str] = {
@@ -46,6 +53,24 @@ _KNOWN: Mapping[str, Mapping[str, str]] = json.loads(
 )
 
 
-def known_bytes_of(name: str) -> Mapping[str, str]:
-    """Return the checksums that `known_bytes` compares for a format of this package."""
-    return _KNOWN[name]
+class OwnFormat:
+    """A format of this package, see `base.Format`: by default one of text, or one that holds every record.
+
+    Its methods import what encodes and reads: planning needs names and options every hour, but no Arrow.
+    """
+
+    name: ClassVar[str]
+    extensions: ClassVar[Mapping[str, str]]
+    default_codec: ClassVar[str] = "gzip"
+    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """The checksums of `known_bytes.json`."""
+        return _KNOWN[self.name]
+
+    def stage(self, settings: Settings) -> Fitting | None:  # noqa: ARG002 - the protocol's
+        """Return no stage: every record can be written."""
+        return None

@@ -5,14 +5,15 @@ of a fixed size, counted from its beginning. The output then depends on the stre
 """
 
 import bz2
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import brotli
 import cramjam
+import pyarrow as pa
 import zstandard
 
-from kafka_archiver.records.formats.base import Buffer
+from kafka_archiver.records.formats.base import Buffer, Encoder, Target
 from kafka_archiver.records.formats.shared.deflate import Gzip, Zlib
 
 # 48 open objects hold 12 MiB; larger slices make the compressors neither faster nor their output smaller.
@@ -31,11 +32,30 @@ BROTLI = {"quality": 4, "lgwin": 20}
 LZ4 = (1, True, True)
 # The beginning of every stream in Snappy's framing format.
 SNAPPY_START = b"\xff\x06\x00\x00sNaPpY"
+# Gives the bytes of a batch, in pieces of whole records.
+Pieces = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 
 
 class _Compressor(Protocol):
-    def compress(self, data: Buffer, /) -> bytes: ...
-    def flush(self) -> bytes: ...
+    def compress(self, data: Buffer, /) -> bytes:
+        """Take a slice of the stream; return the bytes that are ready."""
+
+    def flush(self) -> bytes:
+        """Return the rest of the bytes."""
+
+
+class Stream(Protocol):
+    """A stream of bytes that is compressed, or not."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes of the slice that is not full yet."""
+
+    def write(self, data: Buffer) -> list[Buffer]:
+        """Take bytes of the stream; return the bytes that are ready."""
+
+    def finish(self) -> list[Buffer]:
+        """Return the rest of the bytes."""
 
 
 class _ZstdFrames:
@@ -47,7 +67,6 @@ class _ZstdFrames:
         self._slices = 0
 
     def compress(self, data: Buffer) -> bytes:
-        """Take a slice of the stream; return the bytes that are ready."""
         ended = b""
         if self._slices == FRAME:
             ended, self._slices, self._frame = self._frame.flush(), 0, self._maker.compressobj()
@@ -55,7 +74,6 @@ class _ZstdFrames:
         return ended + self._frame.compress(data)
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes."""
         return self._frame.flush()
 
 
@@ -66,13 +84,12 @@ class _Flushed:
         self._compressor, self._ready = compressor, start
 
     def compress(self, data: Buffer) -> bytes:
-        """Take a slice of the stream; return its bytes."""
         self._compressor.compress(bytes(data))
         ready, self._ready = bytes(self._compressor.flush()), b""
         return ready
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes: of an empty stream, its start."""
+        # Of an empty stream, its start.
         return self._ready + bytes(self._compressor.finish())
 
 
@@ -101,11 +118,9 @@ class Uncompressed:
     pending = 0
 
     def write(self, data: Buffer) -> list[Buffer]:
-        """Take bytes of the stream; return the bytes that are ready."""
         return [data]
 
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         return []
 
 
@@ -118,11 +133,9 @@ class Compressed:
 
     @property
     def pending(self) -> int:
-        """Bytes of the slice that is not full yet."""
         return len(self._tail)
 
     def write(self, data: Buffer) -> list[Buffer]:
-        """Take bytes of the stream; return the bytes that are ready."""
         view = memoryview(data)
         ready = []
         if self._tail:
@@ -138,11 +151,38 @@ class Compressed:
         return [piece for piece in ready if piece]
 
     def finish(self) -> list[Buffer]:
-        """Return the rest of the bytes."""
         last_slice = self._compressor.compress(self._tail) if self._tail else b""
         return [last_slice + self._compressor.flush()]
 
 
-def compressed(codec: str, rules: int = 1) -> Uncompressed | Compressed:
+def compressed(codec: str, rules: int = 1) -> Stream:
     """Return a new stream of a codec of `codecs.SUFFIXES`. :param rules: see `codec_rules` of `model.plan.Settings`."""
     return Uncompressed() if codec == "none" else Compressed(codec, rules)
+
+
+class StreamEncoder(Encoder):
+    """Encodes records as bytes of one stream.
+
+    :param pieces: makes the bytes of a batch.
+    :param head: the bytes before the first record.
+    """
+
+    def __init__(self, target: Target, pieces: Pieces, head: bytes = b"") -> None:
+        self._target = target
+        self._pieces = pieces
+        self._stream = compressed(target.settings.codec, target.settings.codec_rules)
+        self._ready: list[Buffer] = self._stream.write(head) if head else []
+
+    @property
+    def pending(self) -> int:
+        return self._stream.pending
+
+    def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        ready, self._ready = self._ready, []
+        if batch.num_rows:
+            for piece in self._pieces(batch, self._target):
+                ready += self._stream.write(piece)
+        return ready
+
+    def finish(self) -> list[Buffer]:
+        return [*self._ready, *self._stream.finish()]

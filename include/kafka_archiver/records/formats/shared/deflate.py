@@ -32,7 +32,6 @@ class Deflate:
         self._rest: isal_zlib.Compress | None = None
 
     def compress(self, data: Buffer) -> bytes:
-        """Take a slice; return the bytes that are ready."""
         view = memoryview(data)
         if self._rest is not None:
             return self._rest.compress(view)
@@ -43,7 +42,6 @@ class Deflate:
         return _STORED_BYTE + first + self._rest.compress(view[1:])
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes."""
         return _END if self._rest is None else self._rest.flush()
 
 
@@ -55,7 +53,6 @@ class _Framed:
         self._checksum, self._sum, self._size = checksum, start, 0
 
     def compress(self, data: Buffer) -> bytes:
-        """Take a slice; return the bytes that are ready."""
         header, self._header = self._header, b""
         self._sum = self._checksum(data, self._sum)
         self._size += len(data)
@@ -72,7 +69,6 @@ class Gzip(_Framed):
         super().__init__(_GZIP_HEADER, isal_zlib.crc32, 0)
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes."""
         return self._end() + self._sum.to_bytes(4, "little") + (self._size & 0xFFFF_FFFF).to_bytes(4, "little")
 
 
@@ -83,5 +79,4 @@ class Zlib(_Framed):
         super().__init__(_ZLIB_HEADER, isal_zlib.adler32, 1)
 
     def flush(self) -> bytes:
-        """Return the rest of the bytes."""
         return self._end() + self._sum.to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""The paths of one chunk: each has a number, its part."""
+"""The paths of one chunk, each with a number, its part; and the stage `layout`, which gives each record its part."""
 
 import sys
 from collections.abc import Sequence
@@ -25,9 +25,10 @@ from kafka_archiver.model.layouts.tokens import (
 )
 from kafka_archiver.model.object_keys import ObjectName
 from kafka_archiver.model.plan import Chunk, Settings
-from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
+from kafka_archiver.records.pipeline.base import HOUR, NONE, PART, TIME, Marks, rows_where
 from kafka_archiver.records.pipeline.filing.clock import TimeLabels
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
+from kafka_archiver.records.vectors import numbers
 from kafka_archiver.values.columns import Int64s, column
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR
 
@@ -222,3 +223,20 @@ def times_of(batch: pa.RecordBatch) -> Int64s:
 def hours_of(times: Int64s) -> Int64s:
     """The hours of times; -1 for none."""
     return np.where((times < 0) | (times > LAST_MS), -1, times // MS_PER_HOUR)
+
+
+class LayoutStage:
+    """Adds the columns `PART` and `HOUR`, and marks records without a place.
+
+    :param paths: of the chunk. :param hours: whether to add `HOUR`.
+    """
+
+    def __init__(self, paths: Paths, hours: bool) -> None:
+        self._paths, self._hours = paths, hours
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        parts = self._paths.parts(batch, marks)
+        filed = batch.append_column(PART, numbers(parts))
+        if (parts == NOWHERE).any():
+            batch = filed = rows_where(filed, parts != NOWHERE)
+        return filed.append_column(HOUR, numbers(hours_of(times_of(batch)))) if self._hours else filed

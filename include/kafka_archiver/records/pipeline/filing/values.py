@@ -6,7 +6,6 @@ As a part of a path: `model/layouts/segment`.
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +16,7 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.shared.columns import HEADER, VALUE_DECODED
 from kafka_archiver.records.formats.shared.columns import KEY as KEY_DECODED
 from kafka_archiver.records.formats.shared.plain_types import plain
-from kafka_archiver.records.formats.shared.texts import in_iso_years, units
+from kafka_archiver.records.formats.shared.texts import in_iso_years, units, uuids
 from kafka_archiver.records.json_grammar import deep_enough
 from kafka_archiver.records.pipeline.headers import last_header
 
@@ -114,7 +113,6 @@ class Extract:
         return self._decoded
 
     def __call__(self, batch: pa.RecordBatch) -> Found:
-        """The value of each record."""
         if self._decoded in batch.schema.names:
             return self._typed(batch.column(self._decoded))
         if self._header is not None:
@@ -136,7 +134,7 @@ class Extract:
             )
         # Avro's decoder says of 16 bytes only in the field's metadata that they are a UUID.
         is_uuid = field.metadata is not None and plain(field).type == pa.uuid()
-        return Found(_with_hyphens(column) if is_uuid else column, {})
+        return Found(uuids(column).cast(pa.string()) if is_uuid else column, {})
 
     def _of_json(self, data: pa.Array) -> Found:
         texts: list[str | None] = []
@@ -161,7 +159,7 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
     """
     kind = values.type
     if kind == pa.uuid():
-        values = _with_hyphens(values)
+        values = uuids(values).cast(pa.string())
     elif pa.types.is_fixed_size_binary(kind):
         values = values.cast(pa.binary())
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -177,9 +175,3 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
         except UnicodeDecodeError:
             texts.append(None)
     return encoded.indices, texts
-
-
-def _with_hyphens(values: pa.Array) -> pa.Array:
-    """UUIDs, or their 16 bytes, as text."""
-    uuids = [UUID(bytes=uuid) if isinstance(uuid, bytes) else uuid for uuid in values.to_pylist()]
-    return pa.array([None if uuid is None else str(uuid) for uuid in uuids], pa.string())

@@ -25,7 +25,6 @@ class Batches(PythonMapper):
     """
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """See `Transforming`."""
         # It is loaded here, not where an error rejects records.
         _ = self._function
         reasons: dict[int, str] = {}

@@ -10,6 +10,7 @@ from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.transforms import Mapper, StepType
+from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.json_text.columns import from_columns
 from kafka_archiver.records.pipeline.transform.base import NOWHERE, BatchOrigin, Fields, Transforming
@@ -96,7 +97,7 @@ def values_field(mapper: Mapper) -> pa.Field | None:
     try:
         columns = json.loads(mapper.columns.text)
         schema = from_columns(columns) if isinstance(columns, list) else mapper.columns
-        return decoder("json", schema=schema, writers={}, framed=False, column="value").field
+        return decoder("json", DecoderInput(schema)).field
     except ConfigError as error:
         raise ConfigError(f"transform.mapper.schema: {error}") from None
 

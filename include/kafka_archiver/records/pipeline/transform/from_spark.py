@@ -47,13 +47,11 @@ class FromSpark:
         self.made = field_of(sql.made[topic]) if topic in sql.made else None
 
     def fields(self, before: Fields) -> Fields:
-        """See `Transforming`."""
         if self.made is None:
             return before
         return before._replace(value=self.made)
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """See `Transforming`."""
         counts, offsets = column(batch, COUNT), column(batch, "offset")
         marks.filter(offsets[counts == 0])
         for code, name in ((RAISED_WHERE, "where"), (RAISED_SELECT, "select")):

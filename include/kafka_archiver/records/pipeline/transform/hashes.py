@@ -3,14 +3,13 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from uuid import UUID
 
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.transforms import Hash, fingerprint
 from kafka_archiver.records.formats.shared.plain_types import LOGICAL
-from kafka_archiver.records.formats.shared.texts import decimals
+from kafka_archiver.records.formats.shared.texts import decimals, uuids
 from kafka_archiver.records.pipeline.transform.paths import Change, Changed
 
 # What has one spelling as text, besides bytes.
@@ -44,17 +43,18 @@ class Digests:
         return changed
 
     def _uuids(self, array: pa.Array) -> pa.Array:
-        texts = [None if value is None else str(UUID(bytes=value)).encode() for value in array.to_pylist()]
-        return pa.array([None if text is None else self._digest(text) for text in texts], pa.string())
+        return self._hashed(uuids(array))
 
     def _array(self, array: pa.Array) -> pa.Array:
-        if array.type == pa.uuid():
-            texts = [None if value is None else str(value).encode() for value in array.to_pylist()]
-        else:
-            texts = self._spelt(array).to_pylist()
-        return pa.array([None if text is None else self._digest(text) for text in texts], pa.string())
+        return self._hashed(self._spelt(array))
+
+    def _hashed(self, texts: pa.Array) -> pa.Array:
+        digests = [None if text is None else self._digest(text) for text in texts.to_pylist()]
+        return pa.array(digests, pa.string())
 
     def _spelt(self, array: pa.Array) -> pa.Array:
+        if array.type == pa.uuid():
+            return uuids(array)
         if any(of(array.type) for of in _BYTES):
             return array
         if self._step.rules > 2 and pa.types.is_decimal(array.type):

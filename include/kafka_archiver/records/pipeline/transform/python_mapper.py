@@ -65,7 +65,6 @@ class PythonMapper:
         self._loop: asyncio.Runner | None = None
 
     def fields(self, before: Fields) -> Fields:
-        """See `Transforming`."""
         self._outputs = Outputs(before, self._values_field)
         return before._replace(value=self._values_field) if self._values_field is not None else before
 

@@ -23,7 +23,6 @@ class Records(PythonMapper):
     """A mapper of records."""
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """See `Transforming`."""
         outputs = self._outputs
         offsets = column(batch, "offset")
         results = self._map(list(self._records(batch, outputs)))
@@ -164,5 +163,5 @@ def _pairs(headers: Any) -> Any:
     try:
         return [{"key": key, "value": value} for key, value in headers]
     except (TypeError, ValueError):
-        # `Column.one` says what is wrong.
+        # `PythonColumn.converted` says what is wrong.
         return headers

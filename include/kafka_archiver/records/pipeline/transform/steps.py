@@ -25,7 +25,6 @@ class Edit:
         self._columns: dict[str, list[Convert]] = {}
 
     def fields(self, before: Fields) -> Fields:
-        """See `Transforming`."""
         self._columns = {}
         for names, prefix, how in self._edits:
             field, column, below = before.root(names)
@@ -37,7 +36,6 @@ class Edit:
         return before
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
-        """See `Transforming`."""
         for column, conversions in self._columns.items():
             # An object may need no column of the key.
             if (place := batch.schema.get_field_index(column)) < 0:

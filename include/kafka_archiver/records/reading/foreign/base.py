@@ -1,7 +1,6 @@
 """The interface of a reader of other tools' files."""
 
-from collections.abc import Iterator, Sequence, Set
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -9,9 +8,6 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats.base import VALUE, Target
-
-# The offset of each row, in a column behind those of the file.
-OFFSET = pa.field("kafka_archiver.offset", pa.int64())
 
 
 class Facts(NamedTuple):
@@ -48,57 +44,43 @@ def foreign_target(topic: str, partition: int, key: str, form: str, codec: str) 
     return Target(topic=topic, partition=partition, key=key, settings=settings, schema=VALUE)
 
 
-# An offset and a time of a record; None: it does not have them.
-Coordinates = tuple[int, int | None]
-
-
-def facts_of(rows: int, known: Iterator[Coordinates], place: tuple[str, int] | None) -> Facts:
-    """Return the facts of records with offsets.
-
-    :raises IntegrityError: they do not rise.
-    """
-    low = high = first = last = None
-    for offset, time in known:
-        _require_order(high, offset)
-        low = offset if low is None else low
-        high = offset
-        if time is not None and time >= 0:
-            first = time if first is None else min(first, time)
-            last = time if last is None else max(last, time)
-    return Facts(rows, low, high, first, last, place)
-
-
-def joined(parts: Sequence[Facts], place: tuple[str, int] | None) -> Facts:
-    """Return the facts of all parts of a file, in their order; each has offsets.
-
-    :raises IntegrityError: they do not rise.
-    """
-    bounds = [bound for part in parts for bound in (part.low, part.high) if bound is not None]
-    for before, after in pairwise(bounds):
-        if after < before:
-            _require_order(before, after)
-    times = [time for part in parts for time in (part.min_timestamp, part.max_timestamp) if time is not None]
-    rows = sum(part.rows for part in parts)
-    return Facts(rows, min(bounds), max(bounds), min(times, default=None), max(times, default=None), place)
-
-
-def _require_order(before: int | None, offset: int) -> None:
-    if before is not None and offset <= before:
-        raise IntegrityError(f"its records are not in the order of their offsets: {offset} follows {before}")
-
-
-def only(places: Set[tuple[str, int]]) -> tuple[str, int]:
-    """Return the one topic and partition of all records of a file.
-
-    :raises IntegrityError: they are of several.
-    """
-    if len(places) != 1:
-        raise IntegrityError(f"its records are of several partitions: {sorted(places)[:3]}")
-    return next(iter(places))
-
-
 # Offset, time, topic and partition.
 Enveloped = tuple[int, int | None, str, int]
+
+
+class Known:
+    """Collects the facts of records with offsets."""
+
+    def __init__(self) -> None:
+        self._facts = Facts(0)
+        self._places: set[tuple[str, int]] = set()
+
+    def add(self, records: Sequence[Enveloped]) -> None:
+        """Take the next records of the file.
+
+        :raises IntegrityError: their offsets do not rise.
+        """
+        if not records:
+            return
+        rows, low, high, first, last, _ = self._facts
+        for offset, time, topic, partition in records:
+            if high is not None and offset <= high:
+                raise IntegrityError(f"its records are not in the order of their offsets: {offset} follows {high}")
+            high = offset
+            self._places.add((topic, partition))
+            if time is not None and time >= 0:
+                first = time if first is None else min(first, time)
+                last = time if last is None else max(last, time)
+        self._facts = Facts(rows + len(records), records[0][0] if low is None else low, high, first, last)
+
+    def facts(self) -> Facts:
+        """Return the facts of all records.
+
+        :raises IntegrityError: they are of several partitions.
+        """
+        if len(self._places) > 1:
+            raise IntegrityError(f"its records are of several partitions: {sorted(self._places)[:3]}")
+        return self._facts._replace(place=next(iter(self._places), None))
 
 
 def envelope_of(record: Any) -> Enveloped | None:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from kafka_archiver.messages.errors import IntegrityError, error_in_words
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.parquet.reader import read_alone as parquet_alone
-from kafka_archiver.records.reading.foreign.base import OFFSET, Coordinates, Facts, envelope_of, facts_of, joined, only
+from kafka_archiver.records.reading.foreign.base import Facts, Known, envelope_of
+from kafka_archiver.records.reading.merge import OFFSET
 
 
 class Avro:
@@ -71,19 +72,14 @@ def _counted(blocks: Any, target: Target) -> int:
 
 def _facts(batches: Iterator[pa.RecordBatch]) -> Facts:
     """Return the facts of records with a column `metadata`, which may be Lenses'."""
-    parts: list[Facts] = []
-    rows, is_envelope, places = 0, True, set[tuple[str, int]]()
+    rows, is_envelope, known = 0, True, Known()
     for batch in batches:
         rows += batch.num_rows
         records = [envelope_of({"metadata": item}) for item in _metadata(batch)] if is_envelope else []
         is_envelope = is_envelope and None not in records
-        if is_envelope and records:
-            known: Iterator[Coordinates] = ((record[0], record[1]) for record in records if record)
-            parts.append(facts_of(batch.num_rows, known, None))
-            places |= {record[2:] for record in records if record}
-    if not is_envelope or not parts:
-        return Facts(rows)
-    return joined(parts, only(places))
+        if is_envelope:
+            known.add([record for record in records if record])
+    return known.facts() if is_envelope else Facts(rows)
 
 
 def _metadata(batch: pa.RecordBatch) -> list[Any]:

@@ -10,17 +10,9 @@ from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.records.formats.base import VALUE, Target
 from kafka_archiver.records.formats.jsonl.reader import read_lines
 from kafka_archiver.records.formats.mak.reader import read_records as read_mak
-from kafka_archiver.records.reading.foreign.base import (
-    OFFSET,
-    Enveloped,
-    Facts,
-    Foreign,
-    envelope_of,
-    facts_of,
-    joined,
-    only,
-)
+from kafka_archiver.records.reading.foreign.base import Enveloped, Facts, Foreign, Known, envelope_of
 from kafka_archiver.records.reading.foreign.columns import Avro, Parquet
+from kafka_archiver.records.reading.merge import OFFSET
 
 
 class Lines:
@@ -28,19 +20,16 @@ class Lines:
 
     def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:
         """Count the lines, and read their envelopes if the first one has one."""
-        rows, is_envelope = 0, envelope
+        rows, is_envelope, known = 0, envelope, Known()
         _, batches = read_lines(source, target, several=True)
-        parts, places = list[Facts](), set[tuple[str, int]]()
         for batch in batches:
             values = batch.column("value")
             if not rows and batch.num_rows:
                 is_envelope = is_envelope and _envelope(values[0].as_py()) is not None
             rows += batch.num_rows
             if is_envelope:
-                records = self._envelopes(values, target)
-                parts.append(facts_of(batch.num_rows, iter([record[:2] for record in records]), None))
-                places |= {record[2:] for record in records}
-        return joined(parts, only(places)) if parts else Facts(rows)
+                known.add(self._envelopes(values, target))
+        return known.facts() if is_envelope else Facts(rows)
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
         """Yield the lines as they are, in the column `value`."""
@@ -69,14 +58,11 @@ class Mak:
     """MAK files of kafkatos3: every record has its offset."""
 
     def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:  # noqa: ARG002 - none has one
-        """Read all records."""
-        parts: list[Facts] = []
-        place = None
+        known = Known()
         for batch in filter(len, read_mak(source, target)):
-            place = place or (batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
-            known = ((offset, None) for offset in batch.column("offset").to_pylist())
-            parts.append(facts_of(batch.num_rows, known, None))
-        return joined(parts, place) if parts else Facts(0)
+            topic, partition = batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()
+            known.add([(offset, None, topic, partition) for offset in batch.column("offset").to_pylist()])
+        return known.facts()
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:
         """Yield the records with the columns of `RECORD`."""
@@ -88,11 +74,9 @@ class Joined:
     """Values without anything between them: the whole file is given as one value."""
 
     def facts(self, source: BinaryIO, target: Target, envelope: bool) -> Facts:  # noqa: ARG002 - any bytes are one
-        """Count one."""
         return Facts(1)
 
     def read(self, source: BinaryIO, target: Target, has_offsets: bool) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Yield the file."""
         yield pa.RecordBatch.from_arrays(
             [pa.array([source.read()], pa.binary())], schema=pa.schema([VALUE.field("value")])
         )

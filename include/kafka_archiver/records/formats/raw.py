@@ -7,18 +7,18 @@ null values out). `store.chunk_records: 1` writes one object a record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kafka_archiver.records.formats.shared.codecs import extensions, known_bytes_of, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions, libraries_by_codec
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.plan import Settings
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
@@ -44,24 +44,19 @@ def _options(settings: Settings) -> BytesOptions:
     return BytesOptions.model_validate(settings.options)
 
 
-class BytesFormat:
+class BytesFormat(OwnFormat):
     """The format `bytes`."""
 
     name = "bytes"
     encoding = 4
-    extensions: ClassVar[Mapping[str, str]] = extensions("")
-    default_codec = "gzip"
-    contents: ClassVar[frozenset[Content]] = frozenset({"value"})
-    typed: ClassVar[frozenset[Content]] = frozenset()
+    extensions = extensions("")
+    contents = frozenset({"value"})
     options = BytesOptions
-    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
-    known: ClassVar[Mapping[str, str]] = known_bytes_of("bytes")
+    libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
-        """A new encoder."""
-        from kafka_archiver.records.formats.raw.framing import framed
-        from kafka_archiver.records.formats.shared.joined import values_and
-        from kafka_archiver.records.formats.shared.stream import StreamEncoder
+        from kafka_archiver.records.formats.shared.compress import StreamEncoder
+        from kafka_archiver.records.formats.shared.joined import framed, values_and
 
         options = _options(target.settings)
         if options.framing == "length":
@@ -69,18 +64,14 @@ class BytesFormat:
         separator = options.separator.encode()
         return StreamEncoder(target, lambda batch, _: [values_and(separator, batch)])
 
-    def stage(self, settings: Settings) -> None:
-        """None: every value is written."""
-
     def joins_values(self, settings: Settings) -> bool:
         """Return True unless each value has its length: a value may contain the separator."""
         return _options(settings).framing != "length"
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """Read the values: with neither framing nor separator, all of them as one value."""
-        from kafka_archiver.records.formats.raw.framing import unframed
         from kafka_archiver.records.formats.shared.decompress import decompressed
-        from kafka_archiver.records.formats.shared.joined import split, values_of
+        from kafka_archiver.records.formats.shared.joined import split, unframed, values_of
 
         options, pieces = _options(target.settings), decompressed(target.settings.codec, source)
         if options.framing == "length":
