@@ -157,7 +157,11 @@ def _failed(archive: str, facts: Facts, line: Line | None, moment: datetime) -> 
     subject = f"the last {len(failing)} runs failed, {run.run_id}" if len(failing) > 1 else f"run {run.run_id} failed"
     again = start_again(facts.dag_id)
     if failure is None:
-        yield problem("failed", f"{subject}, although none of its tasks did", _look(facts, run), again)
+        means = (
+            "Tasks behind one that had failed did not run again (it was cleared without them), or a person marked the "
+            "run. The next run finishes its work"
+        )
+        yield problem("failed", f"{subject}, although none of its tasks did", again, _look(facts, run), means=means)
         return
     where, cause = f"{subject}{' last,' if len(failing) > 1 else ''} in task {failure.task}", _cause(failure)
     brief = f"task {failure.task} failed: {cause}"
@@ -235,7 +239,8 @@ def _overdue(facts: Facts, moment: datetime) -> Iterator[Finding]:
     # If runs fail, `_failed` has reported them already.
     if due is None or facts.paused or facts.failing:
         return
-    succeeded = [run.due for run in facts.runs if run.forward and (run.state == "success" or run.replays)]
+    forward = [run for run in facts.runs if run.forward or run.is_of_schedule]
+    succeeded = [run.due for run in forward if run.state == "success" or run.replays]
     at_work = [run for run in facts.at_work(moment) if run.forward]
     # A run that has not begun plans later.
     under_way = [run for run in at_work if run.begun is None or run.begun >= due]
