@@ -96,10 +96,12 @@ def _require_interval(archive: str, own: Plan, interval: Interval) -> None:
     :raises PolicyError: it is not.
     """
     if own.interval != interval:
+        text, actions = advise("If Kafka has older records that no run has: ", fill_up(archive))
         raise PolicyError(
             f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
             "changed. A replay of the planned run needs the old schedule; scheduled runs archive what comes.",
-            *advise("If Kafka has older records that no run has: ", fill_up(archive)),
+            advice=text,
+            actions=actions,
         )
 
 
