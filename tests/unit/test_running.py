@@ -92,6 +92,9 @@ def test_a_new_archive_may_be_paused_until_the_doctor_is_content() -> None:
     trouble = only(sound(paused=True, runs=()), lag=7)
     assert (trouble.kind, trouble.severity) == ("paused", "warning")
     assert "and 7 offsets wait" in trouble.text
+    # It is not new if Airflow is: its database was lost, or the DAG deleted.
+    known = only(sound(paused=True, runs=()), Line(Progress(archive="orders", settled=3), []), lag=7)
+    assert (known.kind, known.severity) == ("paused", "problem")
 
 
 def test_no_scheduler() -> None:

@@ -50,7 +50,7 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, mome
             validate(archive),
         )
     else:
-        yield from _idle(facts, lag)
+        yield from _idle(facts, line, lag)
         yield from _future_runs(facts, moment)
         yield from _slow(facts, moment)
         facts = _as_settled(facts, line) if line else facts
@@ -81,11 +81,13 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
     return facts.model_copy(update={"runs": tuple(runs)})
 
 
-def _idle(facts: Facts, lag: int | None) -> Iterator[Finding]:
+def _idle(facts: Facts, line: Line | None, lag: int | None) -> Iterator[Finding]:
     if facts.paused:
         waiting = "" if lag is None else f", and {lag:,} offsets wait" if lag else "; nothing waits at the moment"
-        # A new archive is paused until somebody has looked at what the doctor says.
-        say = problem if lag and facts.runs else warning
+        # A new archive is paused until somebody has looked at what the doctor says. A new Airflow, or one from which the
+        # DAG was deleted, knows of no runs; the ledger does.
+        has_run = facts.runs or (line is not None and line.last)
+        say = problem if lag and has_run else warning
         yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", unpause(facts.dag_id))
     elif not facts.scheduler:
         yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", command("airflow scheduler"))
