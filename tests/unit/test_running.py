@@ -252,6 +252,8 @@ def test_a_failure_is_over_when_its_runs_are_settled(
     # Nor is the run of that interval overdue.
     facts = sound(stopped, due=stopped.due - timedelta(minutes=5))
     assert [trouble.kind for trouble in troubles(facts, line)] == names
+    # Nor by a ledger without plans, that of another `store.url`.
+    assert "failed for good" in [trouble.kind for trouble in troubles(facts, NOTHING)]
     # A run that never was planned is settled by nobody.
     unplanned = sound(stopped.model_copy(update={"works": ()}))
     assert "failed for good" in [trouble.kind for trouble in troubles(unplanned, line)]

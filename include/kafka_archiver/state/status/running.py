@@ -70,9 +70,9 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
 
     def settled(run: DagRun) -> bool:
         early = run.failure is not None and run.failure.task != TASKS[-1]
-        return (
-            early and bool(run.works) and not run.replays and left.isdisjoint(interval_of(name) for name in run.works)
-        )
+        # A ledger without plans knows nothing of them: `store.url` was changed, or the store has lost it.
+        known = line.last > 0 and bool(run.works) and not run.replays
+        return early and known and left.isdisjoint(interval_of(name) for name in run.works)
 
     runs = (
         run.model_copy(update={"state": "success"}) if run.state == "failed" and settled(run) else run
