@@ -84,8 +84,8 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
 def _idle(facts: Facts, line: Line | None, lag: int | None) -> Iterator[Finding]:
     if facts.paused:
         waiting = "" if lag is None else f", and {lag:,} offsets wait" if lag else "; nothing waits at the moment"
-        # A new archive is paused until somebody has looked at what the doctor says. A new Airflow, or one from which the
-        # DAG was deleted, knows of no runs; the ledger does.
+        # A new archive is paused until somebody has looked at what the doctor says. A new Airflow, or one from which
+        # the DAG was deleted, knows of no runs; the ledger does.
         has_run = facts.runs or (line is not None and line.last)
         say = problem if lag and has_run else warning
         yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", unpause(facts.dag_id))

@@ -109,8 +109,8 @@ class ArchiveStep:
         if plan := self.ledger.plan(run):
             return plan
         raise PermanentError(
-            f"run {run} of archive {self.ledger.archive} has no plan in {self.store.url}: it was deleted, or `store.url` "
-            "was changed since the task `plan`.",
+            f"run {run} of archive {self.ledger.archive} has no plan in {self.store.url}: it was deleted, or "
+            "`store.url` was changed since the task `plan`.",
             *advise(run_now(self.ledger.archive), " starts a run that plans again"),
         )
 
