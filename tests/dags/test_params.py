@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.messages.errors import ConfigError, PolicyError
-from kafka_archiver.orchestration.dag_run.form import KEYS
+from kafka_archiver.orchestration.dag_run.form import KEYS, request_of
 from kafka_archiver.orchestration.dag_run.params import Rebuild, require_known, with_params
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags import tasks
@@ -94,6 +94,11 @@ def test_a_key_that_a_run_is_given_and_nobody_reads_is_refused_by_name(conf: dic
     ) as failure:
         require_known(conf, KEYS)
     assert message in str(failure.value)
+
+
+def test_a_run_that_is_to_do_two_things_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has `fill` and `rebuild`; expected one of them"):
+        request_of({"rebuild": {"run": "20261121T050000Z"}, "fill.all": True})
 
 
 def test_both_dags_look_at_the_keys_before_they_do_anything(

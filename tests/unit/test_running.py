@@ -199,7 +199,8 @@ def test_a_run_that_failed_for_its_own_parameters_is_not_every_run() -> None:
     repair = run("success", ago(minutes=5), forward=False)
     assert troubles(sound(mistyped, repair, run("success", DUE))) == []
     assert takes_new({"policies": {}, "max_records": 5})
-    assert not any(map(takes_new, ({"polices": {}}, {"repair": ["20261121T050000Z"]})))
+    refused = {"polices": {}}, {"policies": {"lost_offsets": "maybe"}}, {"policies.nothing": "fail"}
+    assert not any(map(takes_new, (*refused, {"repair": ["20261121T050000Z"]})))
 
 
 def test_a_failure_that_may_pass() -> None:
