@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.messages.errors import IntegrityError, PolicyError, TransientError
+from kafka_archiver.messages.errors import IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.model.object_keys import run_document
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import Interval
@@ -83,6 +83,11 @@ def test_an_interval_that_has_not_ended_or_is_of_another_schedule_is_refused(lak
     with pytest.raises(PolicyError, match="the schedule was changed"):
         plan(lake.context, Interval(start=hour(1).start, end=hour(2).end), "scheduled")
     assert lake.ledger.runs() == before
+
+
+def test_a_run_whose_plan_is_in_another_store_says_so_and_how_to_go_on(lake: Lake) -> None:
+    with pytest.raises(PermanentError, match=r"has no plan in .*`store.url` was changed.*airflow dags trigger"):
+        lake.job().run(hour(5).id)
 
 
 def test_an_attempt_that_dies_half_way_has_done_half(lake: Lake) -> None:

@@ -111,6 +111,9 @@ def test_a_run_s_note_has_its_figures_or_its_cause(runs: Runs) -> None:
     killed = runs.note(runs.end("failed", {}))
     assert killed is not None
     assert killed.startswith("verify failed: the task's process ended without reporting an error")
+    cleared_alone = runs.note(runs.end("failed", {}, task="none"))
+    assert cleared_alone is not None
+    assert cleared_alone.startswith("no task failed, but tasks behind a cleared one did not run again")
 
 
 def test_a_failed_run_names_the_run_that_settled_it(runs: Runs) -> None:

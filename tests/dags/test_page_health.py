@@ -104,10 +104,20 @@ def test_a_watchdog_that_no_longer_looks_is_not_healthy_and_a_missing_one_is_a_w
     with session() as opened:
         opened.add(DagModel(dag_id="archiver_watchdog", bundle_name="dags-folder", is_paused=False, is_stale=False))
         opened.flush()
-        run = DagRun(dag_id="archiver_watchdog", run_id="a", run_type="scheduled", run_after=begin, state="success")
-        run.end_date = begin - timedelta(minutes=4)
+    assert check() == (200, "ok", "it has not run yet")
+    with session() as opened:
+        run = DagRun(dag_id="archiver_watchdog", run_id="a", run_type="scheduled", run_after=begin, state="failed")
+        run.end_date = begin
         opened.add(run)
     try:
+        assert check()[:2] == (200, "ok")
+        with session() as opened:
+            opened.execute(update(DagRun).values(run_after=begin - timedelta(minutes=25)))
+        status, verdict, message = check()
+        assert (status, verdict) == (503, "failing")
+        assert "has never succeeded" in message
+        with session() as opened:
+            opened.execute(update(DagRun).values(state="success", end_date=begin - timedelta(minutes=4)))
         assert check()[:2] == (200, "ok")
         with session() as opened:
             opened.execute(update(DagRun).values(end_date=begin - timedelta(minutes=25)))

@@ -82,7 +82,14 @@ def test_an_archive_without_schedule_takes_what_is_there_when_it_is_asked(archiv
 
 @pytest.mark.parametrize(
     ("run_type", "origin"),
-    [("backfill", "backfill"), ("scheduled", "scheduled"), ("manual", "manual"), ("asset_triggered", "scheduled")],
+    [
+        ("backfill", "backfill"),
+        ("scheduled", "scheduled"),
+        ("manual", "manual"),
+        ("operator_triggered", "manual"),
+        ("asset_materialization", "manual"),
+        ("asset_triggered", "scheduled"),
+    ],
 )
 def test_only_a_backfill_leaves_the_group_alone(run_type: str, origin: str) -> None:
     from airflow.sdk.api.datamodels._generated import DagRunType

@@ -13,8 +13,8 @@ from kafka_archiver.messages.actions import Action, from_dicts, to_dicts
 
 # The cause of a failure for which Airflow has no exception.
 SILENCE = (
-    "process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow could not "
-    "store its result"
+    "process ended without reporting an error (killed, out of memory, marked as failed by a person, or its machine is "
+    "gone), or Airflow could not store its result"
 )
 
 # What differs from failure to failure: the store's id of a request, an address or identifier in hexadecimal, a number.

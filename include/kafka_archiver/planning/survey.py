@@ -205,7 +205,7 @@ class _GroupCheck:
         return (
             f"run {number} of archive {archive} has put group {group} to {place.offset} in {name}, and the ledger's "
             f"line ended at {self._last} when it was read. Unless that run has just been made, the ledger is older "
-            f"than the group: was it restored from a backup?",
+            f"than the group: was it restored from a backup, or `store.url` changed?",
             *advise(
                 "Then ",
                 command(self._tools.delete_group(group)),

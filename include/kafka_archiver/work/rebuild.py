@@ -36,20 +36,25 @@ from kafka_archiver.work.revision import (
 log = logging.getLogger(__name__)
 
 
-def rebuild_run(context: Context, run: str, keep: bool = False, fewer: bool = False) -> PlannedWork:
+def rebuild_run(
+    context: Context, run: str, keep: bool = False, fewer: bool = False, since: datetime | None = None
+) -> PlannedWork:
     """Plan a new revision of a run, with the archive's present settings.
 
     :param keep: keep the superseded objects in the store; otherwise `close_hours` removes them.
     :param fewer: replace the run also if fewer records are archived then.
+    :param since: a final rebuild that was planned since then counts as this one; None: rebuild in any case.
     :raises ConfigError: there is no such run.
     :raises PolicyError: Kafka no longer has all of its offsets.
     """
-    return _rebuild_all(context, [run], keep, fewer)
+    return _rebuild_all(context, [run], keep, fewer, since)
 
 
-def rebuild_hour(context: Context, start: datetime, keep: bool = False, fewer: bool = False) -> PlannedWork:
+def rebuild_hour(
+    context: Context, start: datetime, keep: bool = False, fewer: bool = False, since: datetime | None = None
+) -> PlannedWork:
     """Plan new revisions of all runs that have records of an hour. Parameters as of `rebuild_run`."""
-    return _rebuild_all(context, runs_of_hour(context, start), keep, fewer)
+    return _rebuild_all(context, runs_of_hour(context, start), keep, fewer, since)
 
 
 def runs_of_hour(context: Context, start: datetime) -> list[str]:
@@ -79,15 +84,25 @@ def replaceable_plan(context: Context, run: str) -> Plan:
     return old
 
 
-def _rebuild_all(context: Context, runs: Sequence[str], keep: bool, fewer: bool) -> PlannedWork:
+def _rebuild_all(context: Context, runs: Sequence[str], keep: bool, fewer: bool, since: datetime | None) -> PlannedWork:
     planned: list[str] = []
     for run in runs:
-        planned.append(plan_rebuild(context, run, keep, fewer, planned).run)
+        done = _final_rebuild(context, run, since) if since else None
+        planned.append((done or plan_rebuild(context, run, keep, fewer, planned)).run)
     line = read_line(context)
     rebuilds = [w.plan for w in line.waiting if w.plan.run in planned]
-    # Also rebuilds that are settled already, when the task is cleared.
+    # Also rebuilds that are settled already.
     rebuilds += [p for run in planned if run not in {o.run for o in rebuilds} and (p := context.ledger.plan(run))]
     return prepare_work(context, [*(p for p in line.unfinished if p not in rebuilds), *rebuilds[:-1]], rebuilds[-1])
+
+
+def _final_rebuild(context: Context, run: str, since: datetime) -> Plan | None:
+    """Return the revision of a run that counts if it is a rebuild that was planned since a moment."""
+    plan, final = effective_revision(context, read_line(context), run)
+    if not final or plan.origin != "rebuild" or plan.planned_at < since:
+        return None
+    log.info("run %s was rebuilt as %s at %s: replaying it", run, plan.run, isoformat(plan.planned_at))
+    return plan
 
 
 def plan_rebuild(context: Context, run: str, keep: bool = False, fewer: bool = False, own: Sequence[str] = ()) -> Plan:

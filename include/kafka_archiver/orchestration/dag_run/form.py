@@ -86,6 +86,8 @@ def request_of(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     conf = dict(params or {})
     sections = {name: _section(name, conf, dict(_fields_of(name, conf))) for name in SECTIONS}
+    if len(several := [f"`{name}`" for name in INSTEAD if sections[name]]) > 1:
+        raise ConfigError(f"the run's conf has {' and '.join(several)}; expected one of them: a run does one thing")
     return {
         **{key: conf[key] for key in ("max_records",) if key in conf},
         **sections,

@@ -14,6 +14,9 @@ LONGEST = 400
 # Begins the note of a failed run whose work another run has done; the second as earlier releases wrote it.
 SETTLED = ("done later by run ", "settled by run ")
 
+# Of a run that failed although none of its tasks did.
+NOT_RUN_AGAIN = "no task failed, but tasks behind a cleared one did not run again: clear them, too, or start a run"
+
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.messages.policies import POLICIES
 from kafka_archiver.model.object_keys import run_name, split_run
-from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, request_of
+from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, POLICY_SECTION, request_of
 from kafka_archiver.values.intervals import run_id
 
 
@@ -30,7 +31,9 @@ def takes_new(conf: Mapping[str, Any] | None) -> bool:
         request = request_of(conf)
     except ConfigError:
         return False
-    return set(conf or {}) <= KEYS and not any(map(request.get, INSTEAD))
+    chosen = request[POLICY_SECTION].items()
+    are_choices = all(policy in POLICIES and choice in POLICIES[policy].names for policy, choice in chosen)
+    return set(conf or {}) <= KEYS and are_choices and not any(map(request.get, INSTEAD))
 
 
 def checked_run(run: str, param: str = "repair") -> str:

@@ -19,6 +19,8 @@ from kafka_archiver.values.intervals import Interval
 
 # The longest time between the trigger and the start of a run, when no other run is at work.
 _JUST_NOW = timedelta(minutes=10)
+# Runs that a person, a program, another DAG (TriggerDagRunOperator) or `airflow assets materialize` has started.
+_TRIGGERED = ("manual", "operator_triggered", "asset_materialization")
 
 
 def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
@@ -66,10 +68,27 @@ def interval_of(archive: Archive, dag_run: Any) -> Interval:
     return last_interval(archive, dag_run.run_after)
 
 
-def by_hand(dag_run: Any) -> bool:
-    """Return whether the run was triggered just now, without a date: it archives all that is in Kafka."""
-    moment, start = dag_run.logical_date or dag_run.run_after, dag_run.start_date
-    return dag_run.run_type == "manual" and start is not None and abs(start - moment) < _JUST_NOW
+def is_triggered(dag_run: Any) -> bool:
+    """Return whether neither the schedule nor a backfill has started the run."""
+    return dag_run.run_type in _TRIGGERED
+
+
+def takes_all(dag_run: Any) -> bool:
+    """Return whether the run was triggered without a date: it archives all that is in Kafka.
+
+    Airflow's form and its operator fill in the present, so a date of just now is none.
+    """
+    if not is_triggered(dag_run):
+        return False
+    date, start = dag_run.logical_date, dag_run.start_date
+    return date is None or (start is not None and abs(start - date) < _JUST_NOW)
+
+
+def triggered_if_cleared(dag_run: Any) -> datetime | None:
+    """Return when a run that somebody has cleared was triggered: what it has done since, it need not do again."""
+    triggered: datetime = dag_run.run_after
+    # A backfill's date is that of its interval.
+    return triggered if dag_run.clear_number and is_triggered(dag_run) else None
 
 
 def second_before(moment: datetime) -> Interval:
@@ -138,4 +157,4 @@ def origin_of(dag_run: Any) -> Literal["scheduled", "manual", "backfill"]:
     """Return the origin of the run's plan. A backfill does not move the group, all other runs do."""
     if dag_run.run_type == "backfill":
         return "backfill"
-    return "manual" if dag_run.run_type == "manual" else "scheduled"
+    return "manual" if is_triggered(dag_run) else "scheduled"

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.sdk import PokeReturnValue, get_current_context, task
@@ -25,7 +25,14 @@ from kafka_archiver.orchestration.dag_run.params import (
     takes_new,
     with_params,
 )
-from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
+from kafka_archiver.orchestration.dag_run.schedule import (
+    interval_of,
+    is_triggered,
+    origin_of,
+    second_before,
+    takes_all,
+    triggered_if_cleared,
+)
 from kafka_archiver.orchestration.dag_run.xcoms import DAMAGE_LEFT, FIGURES, PLAN, work_of
 from kafka_archiver.orchestration.dags.assets import (
     announce,
@@ -65,7 +72,10 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         if other_runs := runs_in_the_middle(task_context["ti"]):
             log.info("waiting until %d other run(s) of this archive have closed their hours", other_runs)
             return PokeReturnValue(is_done=False)
-        for name, plan_again in (("rebuild", _rebuild), ("dead_letters", _replay_letters), ("repair", _repair)):
+        if section := request["rebuild"]:
+            since = triggered_if_cleared(task_context["dag_run"])
+            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, section, since).to_dict())
+        for name, plan_again in (("dead_letters", _replay_letters), ("repair", _repair)):
             if section := request[name]:
                 return PokeReturnValue(is_done=True, xcom_value=plan_again(archive_now, section).to_dict())
         context = open_archive(archive_now)
@@ -76,7 +86,8 @@ def archive_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list
         else:
             interval = _interval(context, archive, task_context["dag_run"])
             refuse_idle_choices(context, interval, request["policies"])
-            work = step.plan(context, interval, origin_of(task_context["dag_run"]))
+            origin = origin_of(task_context["dag_run"])
+            work = step.plan(context, interval, origin, other=second_before(interval.end))
         if work.idle:
             # Saves the processes of three tasks in each hour without records: `close_hours` commits.
             task_context["ti"].xcom_push("return_value", work.to_dict())
@@ -168,14 +179,14 @@ def _recheck(context: Any, runs: Sequence[str], instance: Any) -> int:
 
 
 def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
-    """Return a DAG run's interval. A run triggered by hand gets one of its own if its interval is planned already."""
+    """Return a DAG run's interval. A triggered run gets one of its own if its interval is planned already."""
     from kafka_archiver.work.plan import is_planned_since
 
     interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after
-    if dag_run.run_type != "manual":
+    if not is_triggered(dag_run):
         return interval
     own = second_before(moment)
-    if context.ledger.plan(own.id) or (by_hand(dag_run) and is_planned_since(context, interval, moment) is False):
+    if context.ledger.plan(own.id) or (takes_all(dag_run) and is_planned_since(context, interval, moment) is False):
         return own
     return interval
 
@@ -195,10 +206,10 @@ def _replay_letters(archive: Archive, conf: Mapping[str, Any]) -> Any:
     )
 
 
-def _rebuild(archive: Archive, conf: Mapping[str, Any]) -> Any:
+def _rebuild(archive: Archive, conf: Mapping[str, Any], since: datetime | None) -> Any:
     from kafka_archiver.work import rebuild as step
 
     request = Rebuild.of(conf)
     if request.hour:
-        return step.rebuild_hour(open_archive(archive), request.hour, request.keep, request.fewer)
-    return step.rebuild_run(open_archive(archive), request.run, request.keep, request.fewer)
+        return step.rebuild_hour(open_archive(archive), request.hour, request.keep, request.fewer, since)
+    return step.rebuild_run(open_archive(archive), request.run, request.keep, request.fewer, since)

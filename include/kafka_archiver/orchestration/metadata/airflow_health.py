@@ -70,7 +70,13 @@ def _watchdog(session: Session, ended: datetime | None, is_able: bool, asked_at:
         text = f"DAG {WATCHDOG} is paused: no alert reports paused DAGs and wrong files"
         yield warning("watchdog", text, unpause(WATCHDOG))
     elif ended is None:
-        yield ok("watchdog", "it has not run yet")
+        first = session.scalar(select(func.min(DagRun.run_after)).where(DagRun.dag_id == WATCHDOG))
+        due = first or model.next_dagrun_create_after
+        if due and asked_at - due > SILENT and is_able:
+            text = f"DAG {WATCHDOG} has never succeeded, and its first run was due at {isoformat(due)}: do workers run?"
+            yield problem("watchdog", text, command(f"airflow dags list-runs {WATCHDOG}"))
+        else:
+            yield ok("watchdog", "it has not run yet")
     elif asked_at - ended > SILENT and is_able:
         text = f"DAG {WATCHDOG} last succeeded at {isoformat(ended)}, {span(asked_at - ended)} ago: do workers run?"
         yield problem("watchdog", text, command(f"airflow dags list-runs {WATCHDOG}"))

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from airflow.listeners import hookimpl
 
 from kafka_archiver.orchestration.dag_run.figures import Figures
-from kafka_archiver.orchestration.dag_run.note import FailedRun, audited, failed, settled, settles, succeeded
+from kafka_archiver.orchestration.dag_run.note import (
+    NOT_RUN_AGAIN,
+    FailedRun,
+    audited,
+    failed,
+    settled,
+    settles,
+    succeeded,
+)
 from kafka_archiver.orchestration.dag_run.xcoms import AUDITED, FIGURES
 
 if TYPE_CHECKING:
@@ -73,6 +81,7 @@ def _failed(dag_run: "DagRun", session: "Session") -> None:
 
     tasks = [ti for ti in dag_run.get_task_instances(session=session) if ti.state == "failed"]
     if not tasks:
+        _write(dag_run, NOT_RUN_AGAIN)
         return
     task = min((ti.task_id for ti in tasks), key=task_order)
     cause = xcoms(session, dag_run.dag_id, [dag_run.run_id], CAUSE).get((dag_run.run_id, task, CAUSE), {})

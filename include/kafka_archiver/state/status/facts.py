@@ -100,6 +100,11 @@ class DagRun(Value):
         """True if the archive goes on without it: a backfill, a rebuild, a replay or a repair."""
         return not self.forward or self.replays
 
+    @property
+    def is_of_schedule(self) -> bool:
+        """True if the schedule made it. A backfill that runs it again makes it a backfill's, and keeps its name."""
+        return self.run_id.startswith("scheduled__")
+
     def has_passed(self, task: str) -> bool:
         """Return whether the run is at work, and a later task is next."""
         return self.state == "running" and (self.task is None or task_order(self.task) > task_order(task))

@@ -50,7 +50,7 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, mome
             validate(archive),
         )
     else:
-        yield from _idle(facts, lag)
+        yield from _idle(facts, line, lag)
         yield from _future_runs(facts, moment)
         yield from _slow(facts, moment)
         facts = _as_settled(facts, line) if line else facts
@@ -70,9 +70,9 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
 
     def settled(run: DagRun) -> bool:
         early = run.failure is not None and run.failure.task != TASKS[-1]
-        return (
-            early and bool(run.works) and not run.replays and left.isdisjoint(interval_of(name) for name in run.works)
-        )
+        # A ledger without plans knows nothing of them: `store.url` was changed, or the store has lost it.
+        known = line.last > 0 and bool(run.works) and not run.replays
+        return early and known and left.isdisjoint(interval_of(name) for name in run.works)
 
     runs = (
         run.model_copy(update={"state": "success"}) if run.state == "failed" and settled(run) else run
@@ -81,11 +81,13 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
     return facts.model_copy(update={"runs": tuple(runs)})
 
 
-def _idle(facts: Facts, lag: int | None) -> Iterator[Finding]:
+def _idle(facts: Facts, line: Line | None, lag: int | None) -> Iterator[Finding]:
     if facts.paused:
         waiting = "" if lag is None else f", and {lag:,} offsets wait" if lag else "; nothing waits at the moment"
-        # A new archive is paused until somebody has looked at what the doctor says.
-        say = problem if lag and facts.runs else warning
+        # A new archive is paused until somebody has looked at what the doctor says. A new Airflow, or one from which
+        # the DAG was deleted, knows of no runs; the ledger does.
+        has_run = facts.runs or (line is not None and line.last)
+        say = problem if lag and has_run else warning
         yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", unpause(facts.dag_id))
     elif not facts.scheduler:
         yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", command("airflow scheduler"))
@@ -157,7 +159,11 @@ def _failed(archive: str, facts: Facts, line: Line | None, moment: datetime) -> 
     subject = f"the last {len(failing)} runs failed, {run.run_id}" if len(failing) > 1 else f"run {run.run_id} failed"
     again = start_again(facts.dag_id)
     if failure is None:
-        yield problem("failed", f"{subject}, although none of its tasks did", _look(facts, run), again)
+        means = (
+            "Tasks behind one that had failed did not run again (it was cleared without them), or a person marked the "
+            "run. The next run finishes its work"
+        )
+        yield problem("failed", f"{subject}, although none of its tasks did", again, _look(facts, run), means=means)
         return
     where, cause = f"{subject}{' last,' if len(failing) > 1 else ''} in task {failure.task}", _cause(failure)
     brief = f"task {failure.task} failed: {cause}"
@@ -235,7 +241,8 @@ def _overdue(facts: Facts, moment: datetime) -> Iterator[Finding]:
     # If runs fail, `_failed` has reported them already.
     if due is None or facts.paused or facts.failing:
         return
-    succeeded = [run.due for run in facts.runs if run.forward and (run.state == "success" or run.replays)]
+    forward = [run for run in facts.runs if run.forward or run.is_of_schedule]
+    succeeded = [run.due for run in forward if run.state == "success" or run.replays]
     at_work = [run for run in facts.at_work(moment) if run.forward]
     # A run that has not begun plans later.
     under_way = [run for run in at_work if run.begun is None or run.begun >= due]

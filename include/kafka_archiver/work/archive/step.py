@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
-from kafka_archiver.messages.advice import go_on, plan_anew, replay_again
+from kafka_archiver.messages.advice import go_on, plan_anew, replay_again, run_now
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
@@ -108,7 +108,11 @@ class ArchiveStep:
     def _plan(self, run: str) -> Plan:
         if plan := self.ledger.plan(run):
             return plan
-        raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
+        raise PermanentError(
+            f"run {run} of archive {self.ledger.archive} has no plan in {self.store.url}: it was deleted, or "
+            "`store.url` was changed since the task `plan`.",
+            *advise(run_now(self.ledger.archive), " starts a run that plans again"),
+        )
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write chunks with the engine, without records that end a process; to a permanent error, add how to go on."""

@@ -8,7 +8,8 @@ from typing import Literal
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, append_plan, read_line, tidy_line
-from kafka_archiver.messages.actions import Advice
+from kafka_archiver.messages.actions import Advice, advise
+from kafka_archiver.messages.advice import fill as fill_up
 from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
@@ -39,13 +40,16 @@ Origin = Literal["scheduled", "manual", "backfill"]
 CLOCK_SKEW = timedelta(minutes=5)
 
 
-def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None = None) -> PlannedWork:
+def plan(
+    context: Context, interval: Interval, origin: Origin, fill: Fill | None = None, other: Interval | None = None
+) -> PlannedWork:
     """Make sure that the interval has a plan. Returns the work of this DAG run.
 
     Planned runs that are not settled are finished first. An interval that has a plan already is replayed. If two
     planners work at once, one wins and the other starts again.
 
     :param fill: take what other runs have left out, whatever the interval is.
+    :param other: the interval of a scheduled run if a plan of an earlier schedule begins where its own does.
     :raises PolicyError: the brokers' state needs a person's decision.
     :raises ConfigError: the archive's settings name a format or codec that does not exist.
     :raises TransientError: the brokers, the store or the schema registry do not answer.
@@ -59,8 +63,11 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
     overtaken, how = "", Advice("")
     for _ in range(TRIES):
         line = replan_changed(context, tidy_line(context, read_line(context)))
-        own = _existing_plan(context, line, interval)
+        own = _plan_of_start(context, line, interval)
+        if own and own.interval != interval and origin == "scheduled" and other:
+            interval, own = other, _plan_of_start(context, line, other)
         if own:
+            _require_interval(context.archive.archive, own, interval)
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
             return replace(prepare_work(context, line.unfinished, own), replays=not line.unfinished)
         try:
@@ -83,28 +90,34 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
     raise TransientError(f"{overtaken} (looked {TRIES} times).", *how)
 
 
-def _existing_plan(context: Context, line: Line, interval: Interval) -> Plan | None:
-    """Return the plan that the interval has.
+def _require_interval(archive: str, own: Plan, interval: Interval) -> None:
+    """Check that a plan is of the same schedule as an interval that begins with it.
 
-    :raises PolicyError: the plan is of another schedule.
+    :raises PolicyError: it is not.
     """
-    waiting = [w.plan for w in line.waiting if w.plan.interval.id == interval.id and w.outcome in (None, "committed")]
-    own = waiting[-1] if waiting else context.ledger.current(interval.id)
-    if own and own.interval != interval:
+    if own.interval != interval:
+        text, actions = advise("If Kafka has older records that no run has: ", fill_up(archive))
         raise PolicyError(
             f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
-            "changed. The offsets of the planned run are archived; backfill the rest with intervals that start "
-            "elsewhere, or under the old schedule"
+            "changed. A replay of the planned run needs the old schedule; scheduled runs archive what comes.",
+            advice=text,
+            actions=actions,
         )
-    return own
+
+
+def _plan_of_start(context: Context, line: Line, interval: Interval) -> Plan | None:
+    """Return the plan that counts for the start of an interval: the ledger files plans by it."""
+    waiting = [w.plan for w in line.waiting if w.plan.interval.id == interval.id and w.outcome in (None, "committed")]
+    return waiting[-1] if waiting else context.ledger.current(interval.id)
 
 
 def is_planned_since(context: Context, interval: Interval, moment: datetime) -> bool | None:
-    """Return True if the interval's plan was made after a moment: it covers Kafka's state then; None: it has no
-    plan.
+    """Return True if the interval's plan was made after a moment: it covers Kafka's state then; None: it has no plan.
+
+    False, too, if the plan at its start is of another interval: the schedule was changed.
     """
-    own = _existing_plan(context, read_line(context), interval)
-    return None if own is None else own.planned_at >= moment
+    own = _plan_of_start(context, read_line(context), interval)
+    return None if own is None else own.interval == interval and own.planned_at >= moment
 
 
 def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
