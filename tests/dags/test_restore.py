@@ -7,11 +7,14 @@ import pytest
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
+from kafka_archiver.messages.actions import Action
 from kafka_archiver.messages.errors import ConfigError
+from kafka_archiver.model.findings import problem, warning
 from kafka_archiver.model.restore import RestoreLimits
-from kafka_archiver.orchestration.cli.restore import RESTORE, conf_of_arguments
+from kafka_archiver.orchestration.cli.restore import RESTORE, conf_of_arguments, judged
 from kafka_archiver.orchestration.dag_run.restore_form import KEYS, restore_params, restore_request
 from kafka_archiver.orchestration.dags.restore import restore_dag
+from kafka_archiver.work.restore.prepare import Forecast
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -124,3 +127,10 @@ def test_a_file_without_a_key_is_refused_and_does_not_mean_all_keys(tmp_path: An
     }
     with pytest.raises(ConfigError, match=r"--keys-file .*keys: expected keys"):
         conf_of_arguments(Namespace(**{**arguments, "keys_file": str(file)}))
+
+
+def test_a_missing_topic_that_is_created_is_no_trouble() -> None:
+    missing = problem("topic missing", "the target has no topic copy", Action("look", "make it"))
+    outlook = Forecast(sources=(), findings=(missing, warning("x", "the rest")), refused="")
+    assert [*judged(outlook, create=True)] == ["the target has no topic copy: --create makes it", "Mind: the rest"]
+    assert next(judged(outlook, create=False)) == "Refused: the target has no topic copy. To do: look"

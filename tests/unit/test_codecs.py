@@ -9,6 +9,7 @@ from kafka_archiver.audit.readers.streams import plain
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import IntegrityError, TransientError
 from kafka_archiver.model.plan import Settings
+from kafka_archiver.records.formats import names
 from kafka_archiver.records.formats.base import VALUE, Buffer, Target
 from kafka_archiver.records.formats.shared.codecs import SUFFIXES
 from kafka_archiver.records.formats.shared.compress import StreamEncoder, compressed
@@ -47,6 +48,12 @@ def test_a_plan_says_the_level_of_zstd_and_a_plan_that_does_not_keeps_its_bytes(
     assert "codec_rules" not in Settings(codec="zstd").model_dump()
     archives = [Archive.model_validate(YAML | {"store": STORE | store}) for store in ({"codec": "zstd"}, {})]
     assert [archive.settings.codec_rules for archive in archives] == [2, 1]
+
+
+def test_every_format_of_one_stream_has_the_newer_level() -> None:
+    stores = [STORE | {"format": name, "codec": "zstd"} for name in names()]
+    rules = {store["format"]: Archive.model_validate(YAML | {"store": store}).settings.codec_rules for store in stores}
+    assert {name for name, rule in rules.items() if rule == 2} == {"bytes", "csv", "jsonl", "text"}
 
 
 def stream_of(rules: int) -> list[Buffer]:

@@ -1,9 +1,10 @@
-"""The modules that have to be installed where Spark runs are those that docs/install/index.md lists."""
+"""The modules that have to be installed where Spark runs are the package's dependencies without an extra."""
 
 import json
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -51,17 +52,15 @@ def imported(where: str) -> tuple[set[str], set[str]]:
     return set(own_modules) - BROUGHT, set(loaded)
 
 
-def documented(start: str, end: str) -> set[str]:
-    text = (ROOT / "docs" / "install" / "index.md").read_text(encoding="utf-8")
-    sentence = text[text.index(start) : text.index(end, text.index(start))]
-    return {name.replace("-", "_") for name in re.findall(r"`([\w-]+)`", sentence)}
+def required() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {re.split(r"[>=<]", need)[0].replace("-", "_") for need in project["dependencies"]}
 
 
 @pytest.mark.parametrize("where", ["executor", "driver"])
-def test_what_is_imported_is_what_the_documentation_lists(where: str) -> None:
+def test_what_is_imported_is_what_the_package_requires(where: str) -> None:
     own_modules, loaded = imported(where)
-    listed = documented("each executor's Python needs", "`requirements.txt`")
-    assert own_modules == listed
+    assert own_modules == required()
     assert not loaded & {"yaml", "croniter", "fastavro", "airflow", "httpx", "rich"}
 
 

@@ -27,7 +27,7 @@ from kafka_archiver.model.layouts.tokens import Field as OfRecord
 from kafka_archiver.model.plan import Evolution, Header, Settings
 
 # The formats of one compressed stream.
-_TEXT_FORMATS = ("jsonl", "text", "csv", "raw")
+_TEXT_FORMATS = ("jsonl", "text", "csv", "bytes")
 
 
 class Spark(Section):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafka_archiver.ledger.ledger import Ledger
     from kafka_archiver.model.restore import RestoreLimits
     from kafka_archiver.model.restore_request import RestoreRequest
+    from kafka_archiver.work.restore.prepare import Forecast
 
 
 def _several(flag: str, text: str, metavar: str, dest: str) -> Any:
@@ -172,6 +173,20 @@ def _keys_in(file: str) -> list[str]:
     return keys
 
 
+def judged(outlook: Forecast, create: bool) -> Iterator[str]:
+    """Yield a line for each finding about the target.
+
+    :param create: the restore creates missing topics.
+    """
+    problems = outlook.problems(create)
+    for finding in outlook.findings:
+        steps = "; ".join(action.command or action.words for action in finding.actions)
+        if finding.severity == "problem" and finding not in problems:
+            yield f"{finding.text}: --create makes it"
+        else:
+            yield f"{'Refused' if finding in problems else 'Mind'}: {finding.text}" + f". To do: {steps}" * bool(steps)
+
+
 def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args: Namespace) -> None:
     """Say what the restore would take, and refuse it if the target is not ready."""
     from kafka_archiver.kafka.cluster import Cluster
@@ -181,10 +196,9 @@ def _look_ahead(archive: Archive, ledger: Ledger, request: RestoreRequest, args:
     outlook = forecast(ledger, Cluster(target_endpoints(archive, args.to).kafka), request)
     for line in outlook.lines(request):
         say(line)
+    for line in judged(outlook, args.create):
+        say(line)
     problems = outlook.problems(args.create)
-    for finding in outlook.findings:
-        steps = "; ".join(action.command or action.words for action in finding.actions)
-        say(f"{'Refused' if finding in problems else 'Mind'}: {finding.text}" + f". To do: {steps}" * bool(steps))
     if outlook.refused:
         say(f"Refused: {outlook.refused}")
     if problems or outlook.refused:
