@@ -9,19 +9,19 @@ import pytest
 from kafka_archiver.orchestration.cli import requirements
 from scripts.stack.paths import ROOT
 from tests.dags.conftest import Call
-from tests.unit.test_executor_imports import documented
+from tests.unit.test_executor_imports import required
 
 pytestmark = pytest.mark.dags
 PINS = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
 
 
-def test_it_lists_what_the_guide_says_that_executors_need_with_the_locked_versions(call: Call) -> None:
+def test_it_lists_what_executors_need_with_the_locked_versions(call: Call) -> None:
     shown = call("requirements").out.splitlines()
     python = ".".join(map(str, sys.version_info[:2]))
     assert shown[0] == f"# For the executors of a Spark 4.2.0 with Python {python}, which brings pyspark itself."
     packages = dict(line.split("==") for line in shown[1:])
     assert {"fastavro", "ptars", "jsonschema-rs", "cryptography", "pandas"} < packages.keys()
-    assert documented("each executor's Python needs", "`requirements.txt`") <= {n.replace("-", "_") for n in packages}
+    assert required() <= {n.replace("-", "_") for n in packages}
     assert packages.items() <= PINS.items()
     assert not [name for name in packages if "airflow" in name or "spark" in name or name == "kafka-archiver"]
     # Also what those need in turn.
