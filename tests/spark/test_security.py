@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.kafka import complaints
+from kafka_archiver.kafka import failures
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.messages.errors import PermanentError, TransientError
@@ -39,7 +39,7 @@ def topic(guarded: Guarded) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(complaints, "PATIENCE", 0.5)
+    monkeypatch.setattr(failures, "PATIENCE", 0.5)
 
 
 @pytest.mark.parametrize(
