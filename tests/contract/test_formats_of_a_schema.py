@@ -21,8 +21,8 @@ from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.pipeline import variants
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.filing.paths import LayoutStage
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 from tests.support.chunks import Row as Record
 from tests.support.chunks import cut as records_cut

@@ -29,8 +29,8 @@ from kafka_archiver.records.formats.shared.columns import needed, schema_of, sha
 from kafka_archiver.records.pipeline import variants
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.filing.paths import LayoutStage
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from kafka_archiver.values.ranges import Range
 from tests.support.chunks import HOUR, Row, chunk_of, new_store, write
 from tests.support.chunks import cut as records_cut

@@ -24,7 +24,7 @@ ONE, TWO = record("Order", "n"), record("Order", "n", m=7)
 
 @pytest.fixture(autouse=True)
 def small_decoders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode, "decoder", lambda name, **options: SmallAvro(name, **options))
+    monkeypatch.setattr(decode, "decoder", lambda name, of, _shows_values: SmallAvro(name, of))
 
 
 def lake_of(registry: LocalRegistry, value: dict[str, Any] | None = None, **policies: str) -> Lake:

@@ -19,8 +19,8 @@ from kafka_archiver.model.schemas import Schema, SubjectVersion
 from kafka_archiver.planning.schema_versions import subject_writers
 from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.records.writer.chunk import write_chunk
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits, WriteJob
-from kafka_archiver.records.writer.upload import complete
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import to_ms
 from kafka_archiver.values.ranges import Range, TopicPartition

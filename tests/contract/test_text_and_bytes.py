@@ -14,7 +14,7 @@ from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.formats import get_format, resolve
 from kafka_archiver.records.formats.base import SCHEMAS, Target
 from kafka_archiver.records.pipeline.base import Marks
-from kafka_archiver.records.writer.upload import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from tests.support.chunks import Row, batch, chunk_of, cut, new_store, write
 
 pytestmark = pytest.mark.contract

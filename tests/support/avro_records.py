@@ -14,8 +14,7 @@ import fastavro
 import httpx
 import pyarrow as pa
 
-from kafka_archiver.model.schemas import Schema
-from kafka_archiver.records.decode.base import Decoded
+from kafka_archiver.records.decode.base import Decoded, DecoderInput
 from kafka_archiver.records.decode.frames import schema_id
 from kafka_archiver.records.decode.schema_registry import Registry
 from kafka_archiver.records.decode.schema_registry_requests import Server
@@ -75,13 +74,11 @@ def framed(number: int, schema: Mapping[str, Any], datum: Mapping[str, Any]) -> 
 class SmallAvro:
     """A decoder of framed Avro records without imports: a column of JSON texts."""
 
-    def __init__(
-        self, name: str, *, schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, **_: str
-    ) -> None:
-        assert (name, framed) == ("avro", True)
-        self.field = pa.field(column, pa.string())
-        self._reader = json.loads(schema.text)
-        self._writers = {number: json.loads(writer.text) for number, writer in writers.items()}
+    def __init__(self, name: str, of: DecoderInput) -> None:
+        assert (name, of.framed, of.schema is None) == ("avro", True, False)
+        self.field = pa.field(of.column, pa.string())
+        self._reader = json.loads(of.schema.text)
+        self._writers = {number: json.loads(writer.text) for number, writer in of.writers.items()}
 
     def decode(self, data: pa.Array) -> Decoded:
         texts: list[str | None] = []

@@ -22,7 +22,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from kafka_archiver.kafka import cluster
 from kafka_archiver.model import marks, proof, settling
 from kafka_archiver.planning import interval_offsets, time_boundary
-from kafka_archiver.records.writer.upload import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.values import threads
 from kafka_archiver.work.archive import publish, replay
 from scripts.stack.kafka import Kafka, KafkaPorts

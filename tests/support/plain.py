@@ -15,8 +15,8 @@ from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.dead_letter_reader import read_letters
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.records.writer.upload import abort
 from kafka_archiver.spark.reading import kafka_reader, wholes
 from kafka_archiver.store import Store, open_store
 

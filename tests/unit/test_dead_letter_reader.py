@@ -17,8 +17,9 @@ from kafka_archiver.records.formats.unread import HEADER_KEY, OLD_TIME
 from kafka_archiver.records.writer import dead_letter_reader
 from kafka_archiver.records.writer.bad_records import BadRecords
 from kafka_archiver.records.writer.dead_letter_reader import read_letters
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.records.writer.upload import Sender, complete
+from kafka_archiver.records.writer.upload import Sender
 from kafka_archiver.store.base import Store
 from tests.support.chunks import HOUR, Row, batch, chunk_of, cut, new_store, read_json, write
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import BadRecordError
 from kafka_archiver.model.object_keys import is_dead_letter
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from kafka_archiver.state.coverage.dead_letters import READ_OBJECTS, reasons_of
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
 

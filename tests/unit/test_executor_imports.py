@@ -40,8 +40,8 @@ if sys.argv[1] == "driver":
     import kafka_archiver.driver.main, kafka_archiver.driver.archive, kafka_archiver.spark.engine
 print(json.dumps([sorted(ours - set(sys.stdlib_module_names) - {"kafka_archiver"}), sorted(sys.modules)]))
 """
-# Spark brings the ones itself, boto3 the others.
-BROUGHT = {"pyspark", "py4j", "botocore", "urllib3"}
+# Spark brings the first itself, boto3 and pydantic the others.
+BROUGHT = {"pyspark", "py4j", "botocore", "urllib3", "pydantic_core"}
 
 
 def imported(where: str) -> tuple[set[str], set[str]]:

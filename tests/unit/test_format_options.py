@@ -15,7 +15,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.plan import Content, Plan, Settings
 from kafka_archiver.records.formats import resolve
 from kafka_archiver.records.formats.base import Buffer, Target
-from kafka_archiver.records.writer.upload import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.chunks import Row, chunk_of, cut, new_store, write

@@ -24,7 +24,7 @@ from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.registry import extension_of
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.filing.paths import Paths
-from kafka_archiver.records.writer.upload import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from scripts.stack.paths import ROOT
 from tests.support.chunks import Row, batch, chunk_of, new_store, write
 

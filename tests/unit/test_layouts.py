@@ -22,8 +22,8 @@ from kafka_archiver.model.object_keys import ObjectName, object_key, revision_in
 from kafka_archiver.model.plan import Settings
 from kafka_archiver.records.pipeline.base import PART, Marks
 from kafka_archiver.records.pipeline.filing.paths import Paths
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from kafka_archiver.values.columns import column
 from kafka_archiver.values.documents import Value
 from kafka_archiver.values.intervals import LAST_MS, hour_of

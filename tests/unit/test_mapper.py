@@ -113,8 +113,12 @@ def test_the_account_is_exact_whatever_the_batches(
         # The same in every process.
         assert reason == (f"the mapper {module}:{function} raised ValueError: no {value} at <object object at 0x…>")
     filtered = {offset for offset, names in parts.items() if not names}
-    assert (mapping.rejected, mapping.filtered, mapping.rows) == (len(bad), len(filtered), len(expected))
-    assert mapping.archived == len(records) - len(bad) - len(filtered)
+    assert (mapping.counts.rejected, mapping.counts.filtered, mapping.counts.rows) == (
+        len(bad),
+        len(filtered),
+        len(expected),
+    )
+    assert mapping.counts.archived == len(records) - len(bad) - len(filtered)
 
 
 ODD = """

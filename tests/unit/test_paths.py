@@ -21,8 +21,8 @@ from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.event_time import time_stage
 from kafka_archiver.records.pipeline.filing.paths import LONGEST_KEY, LayoutStage, Paths
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from tests.support.chunks import Row, batch, chunk_of, cut, facts, new_store, read_values, write
 
 pytestmark = pytest.mark.unit

@@ -12,7 +12,7 @@ from kafka_archiver.messages.errors import BadRecordError, ConfigError
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.plan import Plan, Settings
 from kafka_archiver.records import vectors
-from kafka_archiver.records.writer.upload import complete
+from kafka_archiver.records.writer.finish_uploads import complete
 from tests.support import values
 from tests.support.chunks import HOUR, Row, chunk_of, cut, facts, new_store, write
 

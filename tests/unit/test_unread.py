@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import BadRecordError, IntegrityError
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.records.formats.base import UNREAD
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from kafka_archiver.spark.sink import only
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.chunks import HOUR, Row, batch, chunk_of, facts, new_store, read_values, write

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import ChunkAccount
+from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.part import part_size
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import complete
 from kafka_archiver.values.gaps import unpack
 from tests.support.chunks import (
     HOUR,

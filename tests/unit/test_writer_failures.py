@@ -13,8 +13,8 @@ import pytest
 
 from kafka_archiver.messages.errors import BadRecordError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.records.writer.chunk_objects import ChunkObjects
+from kafka_archiver.records.writer.finish_uploads import abort, complete
 from kafka_archiver.records.writer.result import Limits
-from kafka_archiver.records.writer.upload import abort, complete
 from kafka_archiver.store.base import Body, PendingUpload, UploadedPart
 from kafka_archiver.store.memory import MemoryStore
 from scripts.stack.paths import ROOT

@@ -20,8 +20,8 @@ from kafka_archiver.messages.errors import TransientError
 from kafka_archiver.messages.progress import ChunkProgress
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.writer.disk import working_directory
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.records.writer.upload import abort
 from kafka_archiver.spark.failing_records import located
 from kafka_archiver.spark.failures import APPLICATION, failed_task, process_ended, understand
 from kafka_archiver.spark.fatal_records import explained, search

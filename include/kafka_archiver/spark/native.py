@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.pipeline.base import rows_where
 from kafka_archiver.records.writer.dead_letter_reader import read_letters
-from kafka_archiver.records.writer.upload import abort
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.spark.reading import Reads, kafka_reader, whole_chunk, wholes
 from kafka_archiver.spark.sink import Sink, results, unpacked
 from kafka_archiver.values.columns import column

@@ -8,7 +8,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.model.manifest import Intent
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.records.writer.upload import throw_away
+from kafka_archiver.records.writer.finish_uploads import throw_away
 from kafka_archiver.store import Store
 from kafka_archiver.values.threads import each
 

@@ -12,7 +12,7 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.layouts.registry import place_in
 from kafka_archiver.model.manifest import Manifest, ObjectEntry, discrepancies
 from kafka_archiver.model.plan import Plan
-from kafka_archiver.records.writer.upload import throw_away
+from kafka_archiver.records.writer.finish_uploads import throw_away
 from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.threads import each

@@ -13,8 +13,8 @@ from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import DeadLetters, Plan
 from kafka_archiver.model.replayed import manifest_of, with_dead_letters
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import WriteJob
-from kafka_archiver.records.writer.upload import abort
 from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import compare
 from kafka_archiver.values.threads import refused

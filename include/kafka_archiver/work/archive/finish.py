@@ -14,8 +14,8 @@ from kafka_archiver.model.manifest import ChunkAccount, Intent, Manifest, Object
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.replayed import manifest_of
 from kafka_archiver.model.set_aside import SetAside
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult
-from kafka_archiver.records.writer.upload import abort
 from kafka_archiver.store import Store
 from kafka_archiver.values.gaps import beside, count, merged, unpack
 from kafka_archiver.values.ranges import Range, TopicPartition

@@ -17,8 +17,8 @@ from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.records.formats import get_format
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
-from kafka_archiver.records.writer.upload import abort
 from kafka_archiver.store import Store
 from kafka_archiver.values.threads import refused
 from kafka_archiver.work.archive.dead_letters import missing_dead_letters

@@ -17,8 +17,8 @@ from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
 from kafka_archiver.model.plan import Plan
+from kafka_archiver.records.writer.finish_uploads import complete, throw_away
 from kafka_archiver.records.writer.result import ChunkResult
-from kafka_archiver.records.writer.upload import complete, throw_away
 from kafka_archiver.store import Store
 
 log = logging.getLogger(__name__)

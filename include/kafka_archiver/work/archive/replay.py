@@ -10,8 +10,8 @@ from kafka_archiver.messages.advice import repair
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.model.manifest import Intent, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
+from kafka_archiver.records.writer.finish_uploads import abort, complete
 from kafka_archiver.records.writer.result import ChunkResult, WrittenObject
-from kafka_archiver.records.writer.upload import abort, complete
 from kafka_archiver.store import Store
 from kafka_archiver.store.object_check import compare
 from kafka_archiver.work.archive.publish import refuse_closed_intent, take_intent

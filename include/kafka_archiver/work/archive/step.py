@@ -14,8 +14,8 @@ from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.set_aside import FatalRecordsError, SetAside
+from kafka_archiver.records.writer.finish_uploads import abort
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
-from kafka_archiver.records.writer.upload import abort
 from kafka_archiver.store import Store
 from kafka_archiver.work.archive.dead_letters import archive_dead_letters
 from kafka_archiver.work.archive.engine import Engine, require_all_results

@@ -157,7 +157,10 @@ def _propose(
     known = expected.by_name()
     before = context.ledger.planned(line.last) if line.last else None
     present = observed.at.latest or observed.at.earliest
-    refuse_changed_progress(before, line.settled, expected, present)
+    # The progress has nothing of a run that ended without a result.
+    without_result = {w.plan.run for w in line.waiting if w.outcome in ("replaced", "given_up")}
+    compared = None if before and before.run in without_result else before
+    refuse_changed_progress(compared, line.settled, expected, present)
     if origin != "backfill":
         check_handover(context, observed.states, known)
     assumed = None
