@@ -1,6 +1,6 @@
 """Clean up: find and remove what killed attempts, zombies and rebuilds have left in the store.
 
-The next attempt of a run aborts its uploads sooner: `records/writer/upload.throw_away`.
+The next attempt of a run aborts its uploads sooner: `records/writer/finish_uploads.throw_away`.
 """
 
 import logging
