@@ -29,7 +29,7 @@ THREADS = 4
 SECONDS = 5.0
 WRONG = "content-wrong"
 Item = TypeVar("Item", ObjectEntry, AdoptedObject)
-Seen = TypeVar("Seen")
+Observation = TypeVar("Observation")
 
 
 class Reading:
@@ -121,25 +121,25 @@ class Reading:
             )
 
     def _each(
-        self, pool: ThreadPoolExecutor, look: Callable[..., Seen], items: Sequence[Item], *more: Iterable[Any]
-    ) -> Iterator[tuple[Item, Seen]]:
-        """Look at objects, several at a time. Yield each that the store reads, with what was seen.
+        self, pool: ThreadPoolExecutor, look: Callable[..., Observation], items: Sequence[Item], *more: Iterable[Any]
+    ) -> Iterator[tuple[Item, Observation]]:
+        """Look at objects, several at a time. Yield each that the store reads, with what was observed.
 
         :param more: further arguments of `look`, one of each for every item.
         """
 
-        def tried(*item: Any) -> Seen | ColdObjectError:
+        def tried(*item: Any) -> Observation | ColdObjectError:
             try:
                 return look(*item)
             except ColdObjectError as cold:
                 return cold
 
-        for item, seen in zip(items, pool.map(tried, items, *more), strict=True):
-            if isinstance(seen, ColdObjectError):
-                self._cold[item.key] = str(seen)
+        for item, observed in zip(items, pool.map(tried, items, *more), strict=True):
+            if isinstance(observed, ColdObjectError):
+                self._cold[item.key] = str(observed)
             else:
                 self._advance(item)
-                yield item, seen
+                yield item, observed
 
     def _checksum(self, item: AdoptedObject) -> str:
         """Return the checksum of an object, with as many bytes as it had; or that it is truncated."""

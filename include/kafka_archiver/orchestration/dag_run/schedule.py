@@ -69,12 +69,12 @@ def interval_of(archive: Archive, dag_run: Any) -> Interval:
 
 
 def is_triggered(dag_run: Any) -> bool:
-    """Return whether neither the schedule nor a backfill has started the run."""
+    """Return True if neither the schedule nor a backfill has started the run."""
     return dag_run.run_type in _TRIGGERED
 
 
 def takes_all(dag_run: Any) -> bool:
-    """Return whether the run was triggered without a date: it archives all that is in Kafka.
+    """Return True if the run was triggered without a date: it archives all that is in Kafka.
 
     Airflow's form and its operator fill in the present, so a date of just now is none.
     """

@@ -79,7 +79,7 @@ def dags_beside(
 ) -> dict[str, DAG]:
     """Make further DAGs of the archives, as `dags_of_kind`. `archive_dags` returns the errors of wrong YAML files.
 
-    :param what: these DAGs do, for the log.
+    :param what: what these DAGs do, for the log.
     """
     dags, refused, _ = dags_of_kind(folder, only, prefix, make)
     for name, error in refused.items():
