@@ -348,7 +348,7 @@ class Oracle:
                 topic_id = by_name[account.chunk.name].topic_id
                 entries = self.twin.logs[topic_id][account.partition].entries
                 # Of many offsets, some.
-                for offset in range(account.start, account.end, 1 + (account.end - account.start) // 4):
+                for offset in range(account.start, account.end, 1 + (account.end - account.start) // 2):
                     fate = fates[topic_id, account.partition, offset]
                     record = entries[offset].record if is_whole else None
                     if record and record.value is None and any(_has_no_null(by.settings) for by, _ in writers):
