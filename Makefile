@@ -3,6 +3,9 @@ VENV := .venv/bin
 # `make PYTHON=python3.12 install` makes .venv anew, and later targets stay with its Python.
 PYTHON ?= $(or $(wildcard $(VENV)/python),python3)
 
+# A container may set this. Airflow's start would then compile all modules anew, each time: four seconds and not two.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install up down status demo test attack bench lint docs wheel lock
 
