@@ -227,7 +227,7 @@ def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
     assert trouble.steps == ("kafka-topics --bootstrap-server broker:9092 --list",)
 
 
-@pytest.mark.parametrize("source", [{"topics": ["others"]}, {"pattern": "ot.*"}])
+@pytest.mark.parametrize("source", [{"topics": ["others"]}, {"pattern": "other.*"}])
 def test_a_topic_that_the_yaml_names_no_longer_warns_while_records_of_it_are_not_archived(
     source: dict[str, Any],
 ) -> None:
