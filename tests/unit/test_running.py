@@ -291,6 +291,11 @@ def test_what_a_person_marked_as_done_is_done_by_the_next_run() -> None:
     assert trouble.kind == "failed"
     assert trouble.text.endswith("The next run goes on where this run stopped")
     assert trouble.steps[0] == "airflow dags trigger archive_orders"
+    # Nor does a backfill fail the same way again.
+    for kinds in (), (NOT_RUN,):
+        stopped = failed(task="verify", permanent=True, cause="x", kinds=kinds).model_copy(update={"forward": False})
+        trouble = only(sound(run("success", DUE), stopped))
+        assert ("fails the same way" in trouble.text) == (not kinds)
 
 
 @pytest.mark.parametrize(("forward", "names"), [(True, []), (False, ["failed"])])

@@ -31,7 +31,11 @@ def work_of(context: Mapping[str, Any]) -> PlannedWork:
     if result is None:
         raise PermanentError(
             f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on.",
-            *advise(start_again(context["ti"].dag_id), " starts a run that plans again"),
+            *advise(
+                "Clear it, and the tasks behind it; or ",
+                start_again(context["ti"].dag_id),
+                " starts a run that archives all up to now",
+            ),
             kinds=(NOT_RUN,),
         )
     return PlannedWork.from_dict(result)

@@ -207,7 +207,7 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
         yield warning(FAILED_REQUEST, observed, _look(facts, run), accept, means=means, name=name)
         return
     cause = _cause(failure)
-    if failure.permanent:
+    if failure.permanent and NOT_RUN not in failure.kinds:
         means = f"Another run with these parameters fails the same way. {means}"
     yield warning(
         FAILED_REQUEST,
