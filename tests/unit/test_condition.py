@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.inspection import audit, publish
 from kafka_archiver.config import Archive
+from kafka_archiver.config.source import Source
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import group_stamp
 from kafka_archiver.kafka.first_records import LogEnd
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.planning.survey import OvertakenError
+from kafka_archiver.state.doctor.condition import check_condition
 from kafka_archiver.state.status import ArchiveStatus, damage, status
 from kafka_archiver.state.status.condition import condition, observe, of_transactions, open_findings
 from kafka_archiver.state.status.facts import DagRun, Facts
@@ -223,6 +225,69 @@ def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
     assert (trouble.kind, trouble.severity) == ("topic gone", "problem")
     assert "topics orders match source.pattern and were archived before" in trouble.text
     assert trouble.steps == ("kafka-topics --bootstrap-server broker:9092 --list",)
+
+
+@pytest.mark.parametrize("source", [{"topics": ["others"]}, {"pattern": "other.*"}])
+def test_a_topic_that_the_yaml_names_no_longer_warns_while_records_of_it_are_not_archived(
+    source: dict[str, Any],
+) -> None:
+    context = settled()
+    brokers = brokers_of(context)
+    brokers.logs |= {TopicPartition("others", 0): Range(0, 1)}
+    archive = context.archive.model_copy(update={"source": Source.model_validate(source)})
+    others = replace(context, archive=archive)
+    # All of it is archived.
+    assert status_now(others).troubles == ()
+    brokers.logs |= {P0: Range(4, 6), P1: Range(0, 4), TopicPartition("orders", 2): Range(0, 5)}
+    trouble = only(others)
+    assert (trouble.kind, trouble.severity, trouble.name) == ("topic not read", "warning", "topic-not-read:orders:6")
+    key = f"source.{next(iter(source))}"
+    assert trouble.text == (
+        f"{key} names topic orders no longer, and 9 offsets of it were never archived, 1 of which Kafka has removed"
+    )
+    assert trouble.steps == (
+        f"put orders back into {key}, at least until a run has archived the rest",
+        "if this is accepted: airflow archive acknowledge orders topic-not-read:orders:6",
+    )
+    assert [c.kind for c in check_condition(others, QUIET, True) if c.severity == "warning"] == ["topic not read"]
+    # Whoever reads the topic again, and then no longer, decides anew.
+    accept(others, open_findings(others, QUIET), "topic-not-read:orders:6", "ann")
+    state = status_now(others)
+    assert (state.troubles, [f.kind for f in state.accepted]) == ((), ["never audited", "topic not read"])
+    brokers.logs[P0] = Range(3, 6)
+    run(context, 3)
+    assert status_now(others).troubles == ()
+    brokers.logs[P0] = Range(3, 7)
+    assert only(others).name == "topic-not-read:orders:15"
+    # Made again: nobody has read the new log.
+    brokers.ids["orders"] = "another"
+    brokers.logs |= {P0: Range(0, 2), P1: Range(0, 0), TopicPartition("orders", 2): Range(0, 0)}
+    assert "2 offsets of it were never archived" in only(others).text
+    brokers.logs = {TopicPartition("others", 0): Range(0, 1)}
+    assert status_now(others).troubles == ()
+
+
+def test_a_topic_that_the_yaml_names_no_longer_and_the_brokers_do_not_show() -> None:
+    """Its rights may be gone with it: `status` answers all the same."""
+
+    class Silent(Brokers):
+        failing: type[Exception] = PermanentError
+
+        def topic_ids(self, names: Any) -> dict[str, str | None]:
+            if "orders" in names:
+                raise self.failing("describe topic orders: not allowed")
+            return super().topic_ids(names)
+
+    context = settled(Silent)
+    brokers_of(context).logs |= {TopicPartition("others", 0): Range(0, 1)}
+    archive = context.archive.model_copy(update={"source": Source.model_validate({"topics": ["others"]})})
+    others = replace(context, archive=archive)
+    assert only(others).text.endswith(
+        "how many of its offsets were never archived is unknown: describe topic orders: not allowed"
+    )
+    # `acknowledge` then shows what the ledger knows.
+    Silent.failing = TransientError
+    assert open_findings(others, QUIET) == ()
 
 
 def test_other_brokers() -> None:

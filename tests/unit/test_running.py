@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.context.line import Line, UnsettledPlan
-from kafka_archiver.messages.advice import repair
+from kafka_archiver.messages.advice import go_on, repair
+from kafka_archiver.messages.errors import NOT_RUN
 from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan
@@ -281,6 +282,20 @@ def test_a_later_run_that_has_passed_the_failed_task_shows_that_not_every_run_fa
     assert (trouble.severity, "the group has moved" in trouble.text) == (severity, True)
     assert ("Run later is at work and has passed this task" in trouble.text) == (severity == "warning")
     assert ("every run fails the same way" in trouble.text) == (severity == "problem")
+
+
+def test_what_a_person_marked_as_done_is_done_by_the_next_run() -> None:
+    """Nothing has to be corrected first, and nothing planned anew."""
+    marked = failed(task="verify", permanent=True, cause="x", actions=go_on("orders", "r").actions, kinds=(NOT_RUN,))
+    trouble = only(sound(marked, run("success", DUE)))
+    assert trouble.kind == "failed"
+    assert trouble.text.endswith("The next run goes on where this run stopped")
+    assert trouble.steps[0] == "airflow dags trigger archive_orders"
+    # Nor does a backfill fail the same way again.
+    for kinds in (), (NOT_RUN,):
+        stopped = failed(task="verify", permanent=True, cause="x", kinds=kinds).model_copy(update={"forward": False})
+        trouble = only(sound(run("success", DUE), stopped))
+        assert ("fails the same way" in trouble.text) == (not kinds)
 
 
 @pytest.mark.parametrize(("forward", "names"), [(True, []), (False, ["failed"])])

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.advice import go_on
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import NOT_RUN, IntegrityError
 from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.repaired import without_lost
@@ -37,6 +37,7 @@ def written_documents(context: Context, run: str) -> tuple[Plan, Manifest]:
             f"run {run} of archive {context.archive.archive} has no {missing} in the ledger: expected a {missing} from "
             f"the task `{'plan' if plan is None else 'archive'}`.",
             *go_on(context.archive.archive, run),
+            kinds=(NOT_RUN,),
         )
     return plan, manifest
 

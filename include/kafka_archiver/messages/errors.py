@@ -17,6 +17,9 @@ SILENCE = (
     "gone), or Airflow could not store its result"
 )
 
+# A kind of failure that the next run mends: a person marked a task as done that had not run.
+NOT_RUN = "task not run"
+
 # What differs from failure to failure: the store's id of a request, an address or identifier in hexadecimal, a number.
 _VARYING = re.compile(r"(?<=\brequest )[^\s(),;]+|0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
 

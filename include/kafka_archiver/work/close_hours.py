@@ -14,7 +14,7 @@ from kafka_archiver.context.run_documents import effective_runs
 from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.advice import go_on
-from kafka_archiver.messages.errors import IntegrityError, TransientError
+from kafka_archiver.messages.errors import NOT_RUN, IntegrityError, TransientError
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
@@ -77,6 +77,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
                 f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
                 "committed it.",
                 *go_on(context.archive.archive, run),
+                kinds=(NOT_RUN,),
             )
     _settle_all(context)
     changed: list[ChangedHour] = []

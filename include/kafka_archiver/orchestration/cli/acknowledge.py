@@ -23,9 +23,10 @@ ACKNOWLEDGE = ActionCommand(
     help="Accept a finding by name, so that it warns no longer",
     description=f"""\
 Accept a finding that stays until a person has looked at it: records that were recorded as lost, dead letters, an
-archive that was never audited, a failed backfill, rebuild, replay or repair. `status`, `doctor`, the page and health
-show it no longer as a warning, but who has accepted it and when. Nothing else changes: lost records stay lost. The name
-says what is accepted: dead-letters:12 are those of the runs up to number 12, and one more is another finding.
+archive that was never audited, a topic that the YAML names no longer, a failed backfill, rebuild, replay or repair.
+`status`, `doctor`, the page and health show it no longer as a warning, but who has accepted it and when. Nothing else
+changes: lost records stay lost. The name says what is accepted: dead-letters:12 are those of the runs up to number 12,
+and one more is another finding.
 
 json and yaml: {{archive, findings: a list of {{finding, state (waits, accepted or taken back), observed, by, at,
 note}}}}.

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import start_again
-from kafka_archiver.messages.errors import PermanentError
+from kafka_archiver.messages.errors import NOT_RUN, PermanentError
 from kafka_archiver.work.planned_work import PlannedWork
 
 # The first task of a DAG; the XCom of its result has no key of its own.
@@ -31,6 +31,11 @@ def work_of(context: Mapping[str, Any]) -> PlannedWork:
     if result is None:
         raise PermanentError(
             f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on.",
-            *advise(start_again(context["ti"].dag_id), " starts a run that plans again"),
+            *advise(
+                "Clear it, and the tasks behind it; or ",
+                start_again(context["ti"].dag_id),
+                " starts a run that archives all up to now",
+            ),
+            kinds=(NOT_RUN,),
         )
     return PlannedWork.from_dict(result)

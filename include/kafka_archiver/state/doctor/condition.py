@@ -12,6 +12,7 @@ from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.running import of_runs
 from kafka_archiver.state.status.standing import of_records, run_at_place, split_accepted
+from kafka_archiver.state.status.unread import of_unread_topics
 
 GROUP = "group"
 
@@ -28,6 +29,7 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Fin
             observed = observe(context)
             lag = lag_of(context, observed)
             yield from _group(context, observed)
+            yield from _accepted_or_not(context, of_unread_topics(context, observed.line))
     except ArchiverError as error:
         means = "" if line else "the group cannot be compared with the ledger"
         yield problem(GROUP if line else "ledger", str(error), means)

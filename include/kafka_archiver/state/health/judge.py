@@ -31,7 +31,7 @@ _OF_TROUBLES = {
     **dict.fromkeys(("stuck", "overdue", "paused", "no dag", "no scheduler", "airflow"), "runs"),
     **dict.fromkeys(("unfinished run", "unfinished rebuild"), "plans"),
     **dict.fromkeys(("damaged", "no report", "never audited"), "audit"),
-    **dict.fromkeys(("recorded loss", "dead letters"), "records"),
+    **dict.fromkeys(("recorded loss", "dead letters", "topic not read"), "records"),
     "incomplete hours": "hours",
 }
 # Answers for which fresher ones have not come for so long are stale, or say nothing any more.

@@ -5,6 +5,7 @@ It uses the planner's own functions (look, policies), so it shows exactly what w
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -13,7 +14,7 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.actions import command
 from kafka_archiver.messages.advice import meanings, once, run_now, validate
-from kafka_archiver.messages.errors import PolicyError
+from kafka_archiver.messages.errors import PolicyError, TransientError
 from kafka_archiver.model.findings import Finding, problem, warning
 from kafka_archiver.model.marks import Mark
 from kafka_archiver.model.plan import PartitionPlan
@@ -32,6 +33,7 @@ from kafka_archiver.state.status.damage import of_audit
 from kafka_archiver.state.status.facts import Facts
 from kafka_archiver.state.status.running import of_runs
 from kafka_archiver.state.status.standing import Standing, of_records, run_at_place, split_accepted
+from kafka_archiver.state.status.unread import of_unread_topics
 from kafka_archiver.values.documents import isoformat
 from kafka_archiver.values.ranges import Range, TopicPartition
 
@@ -90,8 +92,10 @@ def observe(context: Context) -> Observed:
 def condition(context: Context, observed: Observed, facts: Facts) -> Standing:
     """Return all findings, problems first, and what somebody has accepted."""
     of_ledger = without_brokers(context, observed.line, facts, lag_of(context, observed))
-    findings = [*of_brokers(context, observed), *of_ledger.open]
-    return of_ledger._replace(open=tuple(sorted(findings, key=lambda finding: finding.severity != "problem")))
+    unread = split_accepted(context.ledger, of_unread_topics(context, observed.line))
+    findings = [*of_brokers(context, observed), *of_ledger.open, *unread.open]
+    by_severity = sorted(findings, key=lambda finding: finding.severity != "problem")
+    return Standing(tuple(by_severity), (*of_ledger.accepted, *unread.accepted))
 
 
 def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None = None) -> Standing:
@@ -111,8 +115,12 @@ def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None 
 
 
 def open_findings(context: Context, facts: Facts) -> tuple[Finding, ...]:
-    """Return the findings that wait for a person's decision."""
-    return tuple(finding for finding in without_brokers(context, read_line(context), facts).open if finding.name)
+    """Return the findings that wait for a person's decision; without those of the brokers if they do not answer."""
+    line = read_line(context)
+    findings = without_brokers(context, line, facts).open
+    with suppress(TransientError):
+        findings += split_accepted(context.ledger, of_unread_topics(context, line)).open
+    return tuple(finding for finding in findings if finding.name)
 
 
 def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:

@@ -17,7 +17,7 @@ from kafka_archiver.messages.advice import (
     unpause,
     validate,
 )
-from kafka_archiver.messages.errors import SILENCE
+from kafka_archiver.messages.errors import NOT_RUN, SILENCE
 from kafka_archiver.messages.wording import count, span
 from kafka_archiver.model.acknowledged import FAILED_REQUEST_NAME
 from kafka_archiver.model.findings import Finding, problem, warning
@@ -172,7 +172,7 @@ def _failed(archive: str, facts: Facts, line: Line | None, moment: datetime) -> 
     if later:
         means = f"Run {later.run_id} is at work and has passed this task"
         yield warning("failed", cause, _look(facts, later), means=means, **fields)
-    elif failure.permanent:
+    elif failure.permanent and NOT_RUN not in failure.kinds:
         unfinished = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
         means = "Until this is corrected, every run fails the same way"
         steps = next_steps(failure.actions, again, again.after("correct the cause, then"))
@@ -207,7 +207,7 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
         yield warning(FAILED_REQUEST, observed, _look(facts, run), accept, means=means, name=name)
         return
     cause = _cause(failure)
-    if failure.permanent:
+    if failure.permanent and NOT_RUN not in failure.kinds:
         means = f"Another run with these parameters fails the same way. {means}"
     yield warning(
         FAILED_REQUEST,
