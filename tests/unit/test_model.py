@@ -391,6 +391,42 @@ def test_offsets_that_are_given_up_when_a_run_has_its_manifest_are_still_read_ag
     state.teardown()
 
 
+def completing() -> Model:
+    """An archive with a chunk of four records in two hours."""
+    state = Model()
+    state.begin({**STORE, "chunk_records": 4}, SOURCE, [1], "archive")
+    state.produce(0, [(0, when, None, "good") for when in (0, 0, HOUR, HOUR)], None)
+    return state
+
+
+def calls_until(pattern: str) -> int:
+    """Return the number of the calls before the last one of a kind, of an attempt that nothing disturbs."""
+    state = completing()
+    go(state)
+    return max(n for n, call in enumerate(state.calls) if re.match(pattern, call))
+
+
+def test_offsets_may_be_given_up_that_are_in_an_object_of_an_attempt_that_died() -> None:
+    state = completing()
+    go(state, fates=[("kill", calls_until("store complete_upload"))], give_up=True)
+    state.give_up(0, 0, 0, 1, 1 << 30)
+    state.teardown()
+
+
+def test_objects_of_an_attempt_that_had_lost_records_and_died_are_kept_when_more_are_lost() -> None:
+    state = completing()
+    go(state, fates=[("freeze", calls_until("store create .*/plan.json"))], give_up=True)
+    state.retention(0, 3)
+    while state.frozen[0].calls.count("store complete_upload") < 2:
+        state.wake(0, 1)
+    state.never_wake(0)
+    state.retention(0, 2)
+    refused = sum(state.statistics.refusals.values())
+    go(state)
+    assert sum(state.statistics.refusals.values()) == refused
+    state.teardown()
+
+
 @pytest.mark.parametrize("majority", [True, False])
 def test_a_backfill_completes_no_hour_by_answers_of_a_leader_that_is_cut_off_among_those_of_the_new_one(
     majority: bool,

@@ -63,8 +63,10 @@ def finish_run(
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
     kept = {account.chunk: _complete_before(account, before, store) for account in accounts if account.lost}
     adopted = {chunk: some for chunk, some in kept.items() if some}
+    # A person has decided about offsets that were given up.
+    gone = [a for a, known in zip(accounts, read, strict=True) if a.lost > known.lost and a.chunk not in adopted]
+    _refuse_to_lose(plan, gone, before.keys, store)
     accounts = [adopted[a.chunk][0] if a.chunk in adopted else a for a in accounts]
-    _refuse_to_lose(plan, accounts, before.keys, store)
     abort([r for r in results if r.chunk in adopted], store)
     results = [r for r in results if r.chunk not in adopted]
     entries = [entry for _, some in adopted.values() for entry in some]
@@ -100,9 +102,12 @@ def _complete_before(
     return earlier, tuple(stored_entries)
 
 
-def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
-    """Do not replace or remove an object of an earlier attempt if it may hold records that Kafka has lost since."""
-    losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
+def _refuse_to_lose(plan: Plan, gone: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
+    """Do not replace or remove an object of an earlier attempt if it may hold records that Kafka has lost since.
+
+    :param gone: the accounts of chunks of which Kafka has lost records.
+    """
+    losing = {(a.topic, a.partition, a.start, a.generation) for a in gone}
     for key in earlier:
         place = place_in(plan.settings, key)
         if place and place[:4] in losing and store.head(key):
