@@ -48,9 +48,11 @@ from kafka_archiver.work.repair import (
     write_sidecars,
 )
 from kafka_archiver.work.verify import verify
+from tests.support import mapped
 from tests.support.actors import Actor, Watched, WatchedEngine
 from tests.support.draws import (
     ALL_GOES,
+    CHANGES,
     CRASHES,
     FATES,
     MENDED,
@@ -63,6 +65,7 @@ from tests.support.draws import (
     TIMES_OF_DAY,
     TIMESTAMPS,
     TRANSFORMS,
+    Change,
     fitting,
 )
 from tests.support.oracle import Oracle
@@ -71,6 +74,8 @@ from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
 
 MINUTE = timedelta(minutes=1)
+# What happens to an attempt, and before which of its calls.
+Fate = tuple[str | Change, int]
 # What is drawn of an archive, and of what happens to it.
 BEGIN: dict[str, Any] = {
     "store": STORE,
@@ -117,6 +122,8 @@ EXCUSES = (
     (r"names another one: add the earlier secret", "rotated"),
     (r"cannot be given up: run \S+ (has|reads nothing)|archive \S+ has no run", "given up"),
     (r"that record ended no process when it was written", "deadly"),
+    (r"has changed since the run was planned", "code"),
+    (r"and `source.max_value_bytes` was", "reconfigured"),
     (r"has no records of hour|run \S+ of archive \S+ does not exist", "always"),
 )
 
@@ -206,7 +213,8 @@ class Model(RuleBasedStateMachine):
         self.topics = [f"{self.world.prefix}t{n}" for n in range(len(partitions))]
         for topic, count in zip(self.topics, partitions, strict=True):
             self.twin.create_topic(topic, count)
-        self.source, self.null_value = {**source, "topics": self.topics}, null
+        self.source, self.null_value, self.changed_code = {**source, "topics": self.topics}, null, "fail"
+        mapped.put_code("")
         if source["start"] not in ("earliest", "latest"):
             self.source["start"] = from_ms(self.world.epoch - HOUR).isoformat()
         self.store_settings = store
@@ -215,7 +223,8 @@ class Model(RuleBasedStateMachine):
         self.ledger = Ledger(self.store, self.archive_name)
         self.oracle = Oracle(self.twin, self.store, self.ledger, master=self.masters[0])
 
-    def archive(self, policies: str) -> Archive:
+    def archive(self, policies: str, chosen: Mapping[str, str] | None = None) -> Archive:
+        """The YAML. `policies`: of most of them. `chosen`: other choices."""
         archive = fitting(self.store_settings, self.source["value"], self.timestamp, self.transform)
         return Archive.model_validate(
             {
@@ -227,7 +236,12 @@ class Model(RuleBasedStateMachine):
                     "url": self.store.url if self.store.url.startswith("s3") else "memory://m",
                     **archive["store"],
                 },
-                "policies": {"null_value": self.null_value, **dict(zip(POLICY_NAMES, policies.split(), strict=True))},
+                "policies": {
+                    "null_value": self.null_value,
+                    "changed_code": self.changed_code,
+                    **dict(zip(POLICY_NAMES, policies.split(), strict=True)),
+                    **(chosen or {}),
+                },
             }
         )
 
@@ -381,6 +395,30 @@ class Model(RuleBasedStateMachine):
             self.source = {**self.source, "isolation": isolation}
             self.strange.add("isolation")
 
+    @step(change=st.sampled_from(CHANGES))
+    def change(self, change: Change) -> None:
+        """Change a few keys of the YAML, or its topics or code."""
+        self.strange.add("reconfigured")
+        [(section, keys)] = change.items()
+        if section == "policies":
+            self.null_value = keys.get("null_value", self.null_value)
+            self.changed_code = keys.get("changed_code", self.changed_code)
+        elif section == "source":
+            self.source = {**self.source, **keys}
+            self.strange |= {"isolation"} & keys.keys()
+        elif section == "store":
+            self.store_settings = {**self.store_settings, **keys}
+        elif section == "timestamp":
+            self.timestamp = keys
+        elif section == "transform":
+            self.transform = keys
+        elif section == "topics":
+            self.name_topics(keys)
+        elif not self._sql:
+            # Spark's workers have the code itself.
+            self.strange.add("code")
+            mapped.put_code(f"{self.now_ms:064x}"[::-1])
+
     @step(timestamp=TIMESTAMPS)
     def retime(self, timestamp: dict[str, Any]) -> None:
         """File by another time from now on."""
@@ -442,7 +480,7 @@ class Model(RuleBasedStateMachine):
     def clear(self, which: int, policies: str, fates: list[Any], again: bool, skew: int) -> None:
         self._go(self.intervals[which % len(self.intervals)], "scheduled", policies, fates, again, skew)
 
-    def clear_first(self, fates: list[tuple[str, int]]) -> None:
+    def clear_first(self, fates: list[Fate]) -> None:
         """Clear the first hour's run, also if it has no plan yet."""
         self._go(self.interval(0), "scheduled", ALL_GOES, fates, True, 0)
 
@@ -625,7 +663,7 @@ class Model(RuleBasedStateMachine):
         interval: Interval,
         origin: Origin,
         policies: str,
-        fates: Sequence[tuple[str, int]],
+        fates: Sequence[Fate],
         again: bool,
         skew: int,
         planned: Callable[[Context], PlannedWork] | None = None,
@@ -640,7 +678,7 @@ class Model(RuleBasedStateMachine):
         # At least one minute after the interval's end by the planner's clock.
         due = (interval.end + MINUTE - timedelta(minutes=skew) - from_ms(0)) // timedelta(milliseconds=1)
         self.now_ms = max(self.now_ms, due)
-        archive = self.archive(policies)
+        chosen: dict[str, str] = {}
 
         def clock() -> datetime:
             return from_ms(self.tick()) + timedelta(minutes=skew)
@@ -653,6 +691,7 @@ class Model(RuleBasedStateMachine):
             if again:
                 progress.clear()
             self.statistics.attempts += 1
+            archive = self.archive(policies, chosen)
             actor = Actor(functools.partial(self._attempt, archive, make, progress, clock))
             self.calls = actor.calls
             try:
@@ -661,10 +700,11 @@ class Model(RuleBasedStateMachine):
                 if how != "none" and not actor.done and self._interrupted(actor, how, at):
                     # The retry does not know unfinished steps.
                     progress = list(progress)
+                    chosen |= how.get("policies", {}) if isinstance(how, dict) else {}
                     continue
                 actor.advance()
             except TransientError as error:
-                if how in ("none", "kill", "freeze"):
+                if how in ("none", "kill", "freeze") or isinstance(how, dict):
                     self._refused(error)
                     break
                 continue
@@ -677,7 +717,7 @@ class Model(RuleBasedStateMachine):
             self._settled(archive)
             break
 
-    def _interrupted(self, actor: Actor, how: str, at: int) -> bool:
+    def _interrupted(self, actor: Actor, how: str | Change, at: int) -> bool:
         """Apply a fate to an attempt before its next call. Returns whether the attempt has stopped."""
         if how == "kill":
             self.statistics.kills += 1
@@ -685,6 +725,10 @@ class Model(RuleBasedStateMachine):
         elif how == "freeze":
             self.statistics.frozen += 1
             self.frozen.append(actor)
+        elif isinstance(how, dict):
+            self.statistics.frozen += 1
+            self.frozen.append(actor)
+            self.change(how)
         elif how in ("refuse", "forget"):
             actor.fail_next = how
         else:
@@ -696,7 +740,7 @@ class Model(RuleBasedStateMachine):
                 "elect": lambda: self._elect_and_produce(at),
             }
             happens[how]()
-        return how in ("kill", "freeze")
+        return how in ("kill", "freeze") or isinstance(how, dict)
 
     def _elect_and_produce(self, which: int) -> None:
         """Another leader, under whose epoch the log goes on."""
@@ -766,7 +810,7 @@ class Model(RuleBasedStateMachine):
 
         return fatal
 
-    def _repair(self, fates: Sequence[tuple[str, int]], given_up: str = "") -> None:
+    def _repair(self, fates: Sequence[Fate], given_up: str = "") -> None:
         """Run `airflow archive repair` until it succeeds."""
         gone, complaint = {given_up} if given_up else set[str](), ""
         for how, at in [*fates, *[("none", 0)] * 8]:
@@ -787,6 +831,9 @@ class Model(RuleBasedStateMachine):
                 complaint = str(error)
                 # Give up objects that cannot be written again by name, as the message advises.
                 gone |= {shlex.split(key)[0] for key in re.findall(r"--lost ([^`]+)`", str(error))}
+                if match := re.search(r"the plan's is (\w+)…", complaint):
+                    # The message's advice.
+                    mapped.put_back(match[1])
                 if "not have the start" in complaint and self.twin.can_cut_leaders:
                     # A leader that is cut off lacks the run's offsets at each repair.
                     self.twin.heal()
@@ -907,6 +954,7 @@ class Model(RuleBasedStateMachine):
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""
         self.crashes = itertools.cycle([0])
+        self.changed_code = "plan_anew"
         self.name_topics((0, 1, 2))
         if self.twin.can_cut_leaders:
             self.twin.heal()
