@@ -164,6 +164,7 @@ CHANGES: tuple[Change, ...] = (
     *({"source": {"value": {"decode": decode}}} for decode in ("bytes", "json")),
     *({"source": {"max_records_per_run": most}} for most in (3, 1000)),
     *({"source": {"max_value_bytes": most}} for most in (10, None)),
+    {"source": {"group": "another"}},
     *({"store": {"options": {}, **written}} for written in FORMATS_WRITTEN),
     *({"store": {"chunk_records": most}} for most in (1, 2, 100)),
     *({"store": {"layout": layout}} for layout in ("hourly", "daily", {"fields": ["key"], "missing": "skip"})),

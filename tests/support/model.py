@@ -24,7 +24,7 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, FencedError, IntegrityError, TransientError
 from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
@@ -68,6 +68,7 @@ from tests.support.draws import (
     Change,
     fitting,
 )
+from tests.support.model_restore import WITHOUT_OFFSETS, Restored, request_of
 from tests.support.oracle import Oracle
 from tests.support.outcomes import is_deadly
 from tests.support.topics import HOUR, Record
@@ -108,7 +109,7 @@ EXCUSES = (
     (r"raised ValueError|ValueError: no|is null or missing|are null or missing", "always"),
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"is not rebuilt: ", "always"),
-    (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
+    (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation|given up"),
     # A mapper leaves records out, or a format cannot hold them.
     (r"is not rebuilt: [\d,]+ records would be archived in the place of", "reconfigured"),
     (r"has been replaced by another run meanwhile", "always"),
@@ -124,6 +125,7 @@ EXCUSES = (
     (r"that record ended no process when it was written", "deadly"),
     (r"has changed since the run was planned", "code"),
     (r"and `source.max_value_bytes` was", "reconfigured"),
+    (r"`from` of a fill needs records that are filed by Kafka's timestamps", "reconfigured"),
     (r"has no records of hour|run \S+ of archive \S+ does not exist", "always"),
 )
 
@@ -144,6 +146,7 @@ class Statistics:
     written_again: int = 0
     lost: int = 0
     replayed: int = 0
+    restores: int = 0
 
 
 def step(**draws: Any) -> Callable[[Callable[..., None]], Any]:
@@ -183,6 +186,8 @@ class Model(RuleBasedStateMachine):
         self.destroyed: set[str] = set()
         self.intervals: list[Interval] = []
         self.frozen: list[Actor] = []
+        self.restores: list[Restored] = []
+        self.restoring: dict[Actor, Restored] = {}
         # The names of the last attempt's calls.
         self.calls: list[str] = []
         self.statistics.sequences += 1
@@ -229,7 +234,7 @@ class Model(RuleBasedStateMachine):
         return Archive.model_validate(
             {
                 "archive": self.archive_name,
-                "source": {"group": f"{self.world.prefix}g", "settle": 0, **self.source, "value": archive["value"]},
+                "source": {**self.source, "group": self.group, "settle": 0, "value": archive["value"]},
                 "timestamp": archive["timestamp"],
                 "transform": archive["transform"],
                 "store": {
@@ -247,7 +252,7 @@ class Model(RuleBasedStateMachine):
 
     @property
     def group(self) -> str:
-        return f"{self.world.prefix}g"
+        return str(self.source.get("group") or f"{self.world.prefix}g")
 
     def names(self) -> list[TopicPartition]:
         return [name for topic in self.twin.topics(self.topics) for name in topic.names]
@@ -405,7 +410,8 @@ class Model(RuleBasedStateMachine):
             self.changed_code = keys.get("changed_code", self.changed_code)
         elif section == "source":
             self.source = {**self.source, **keys}
-            self.strange |= {"isolation"} & keys.keys()
+            self.strange |= {"isolation", "group"} & keys.keys()
+            self.group_touched |= "group" in keys
         elif section == "store":
             self.store_settings = {**self.store_settings, **keys}
         elif section == "timestamp":
@@ -632,6 +638,47 @@ class Model(RuleBasedStateMachine):
         if not actor.done:
             self.frozen.append(actor)
 
+    # Restores, into a Kafka of their own.
+
+    @step(
+        topic=st.integers(0, 2),
+        generation=st.integers(0, 1),
+        offsets=st.sampled_from([None, None, (1, 4)]),
+        how=st.sampled_from(["kill", "freeze", "end"]),
+        at=st.integers(0, 60),
+    )
+    def restore(self, topic: int, generation: int, offsets: tuple[int, int] | None, how: str, at: int) -> None:
+        """Plan a restore, and begin it."""
+        self.tick()
+        selection = {"offsets": offsets, "generation": generation}
+        request = request_of(f"r{len(self.restores)}", self.topics[topic % len(self.topics)], **selection)
+        if restored := Restored.planned(self._ledger(self.store), self.oracle, request, partitions=3):
+            self.restores.append(restored)
+            self.go_on_with_restore(-1, how, at)
+
+    @precondition(lambda self: self.restores)
+    @step(which=st.integers(0, 3), how=st.sampled_from(["kill", "freeze", "end"]), at=st.integers(0, 60))
+    def go_on_with_restore(self, which: int, how: str, at: int) -> None:
+        """Begin another attempt at a restore."""
+        restored = self.restores[which % len(self.restores)]
+        self.statistics.restores += 1
+        if how == "end":
+            restored.finish(self._ledger(self.store), self._is_damaged)
+            return
+        actor = restored.attempt(lambda actor: self._ledger(Watched("store", self.store, actor)))
+        self._advance(actor, at, restored)
+        if how == "freeze" and not actor.done:
+            self.frozen.append(actor)
+            self.restoring[actor] = restored
+        else:
+            actor.kill()
+        restored.check()
+
+    def _is_damaged(self, restored: Restored) -> bool:
+        """Return whether somebody has replaced a run since a restore was planned, or destroyed its objects."""
+        ended = [self.ledger.superseded_by(run) for run in restored.runs]
+        return bool(self.destroyed) or any(ended)
+
     # Frozen attempts.
 
     @precondition(lambda self: self.frozen)
@@ -641,7 +688,7 @@ class Model(RuleBasedStateMachine):
         actor = self.frozen[which % len(self.frozen)]
         self.statistics.woken += 1
         self.tick()
-        self._advance(actor, calls)
+        self._advance(actor, calls, self.restoring.get(actor))
         if actor.done:
             self.frozen.remove(actor)
         self._check()
@@ -748,14 +795,19 @@ class Model(RuleBasedStateMachine):
         self.twin.elect(name)
         self.produce(self.topics.index(name.topic), [(name.partition, 0, None, "good")] * 2, None)
 
-    def _advance(self, actor: Actor, calls: int) -> None:
+    def _advance(self, actor: Actor, calls: int, restored: Restored | None = None) -> None:
         """Let an overtaken attempt continue. It may fail because it is too late."""
         try:
             actor.advance(calls)
         except TransientError:
             pass
         except ArchiverError as error:
-            self._refused(error)
+            if restored is None:
+                self._refused(error)
+            elif not (isinstance(error, FencedError) or WITHOUT_OFFSETS in str(error) or self._is_damaged(restored)):
+                raise
+        if restored:
+            restored.check()
 
     def _check(self) -> None:
         if "compaction" in self.strange:
@@ -910,8 +962,10 @@ class Model(RuleBasedStateMachine):
                 self._finish_everything()
                 # The remaining frozen attempts continue when all is done, and must do no harm.
                 for actor in list(self.frozen):
-                    self._advance(actor, 1 << 30)
+                    self._advance(actor, 1 << 30, self.restoring.get(actor))
                     self._check()
+                for restored in self.restores:
+                    restored.finish(self._ledger(self.store), self._is_damaged)
                 self.frozen.clear()
                 self._finish_everything()
                 self._fill_everything()

@@ -27,7 +27,7 @@ from tests.support.stored import expected_of, hours, key_of, letter_of, name_of,
 from tests.support.topics import Record
 
 
-def _has_no_null(settings: Settings) -> bool:
+def has_no_null(settings: Settings) -> bool:
     """Return whether the first version of MAK stores the records, where a null value becomes an empty one."""
     return settings.format == "mak" and settings.options.get("version", 1) == 1
 
@@ -351,7 +351,7 @@ class Oracle:
                 for offset in range(account.start, account.end, 1 + (account.end - account.start) // 4):
                     fate = fates[topic_id, account.partition, offset]
                     record = entries[offset].record if is_whole else None
-                    if record and record.value is None and any(_has_no_null(by.settings) for by, _ in writers):
+                    if record and record.value is None and any(has_no_null(by.settings) for by, _ in writers):
                         record = record._replace(value=b"")
                     self._check_looked_up(ledger, account, offset, record, fate)
 

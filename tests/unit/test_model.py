@@ -3,15 +3,19 @@
 Below it what it has found, as the shortest sequences, and every place at which a run can be killed or overtaken.
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.work.rebuild import rebuild_run
 from tests.support.draws import MENDED
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.model import ALL_GOES, Model
 from tests.support.model_run import one_thread, run
+from tests.support.outcomes import STEPS
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
@@ -410,6 +414,42 @@ def test_offsets_may_be_given_up_that_are_in_an_object_of_an_attempt_that_died()
     state = completing()
     go(state, fates=[("kill", calls_until("store complete_upload"))], give_up=True)
     state.give_up(0, 0, 0, 1, 1 << 30)
+    state.teardown()
+
+
+def test_a_rebuild_whose_offsets_are_given_up_does_not_replace_the_run_that_has_their_records() -> None:
+    state = completing()
+    go(state)
+    [interval] = state.intervals
+    # It sleeps when it has its plan.
+    again = functools.partial(rebuild_run, run=interval.id, fewer=True)
+    state._go(interval, "scheduled", ALL_GOES, [("freeze", 20)], True, 0, again, give_up=True)
+    state.give_up(0, 0, 0, 1, 1 << 30)
+    state.rebuild(0, False, False, ALL_GOES, [], True, fewer=True)
+    assert state.ledger.superseded_by(interval.id) is None
+    state.wake(0, 1 << 30)
+    state.teardown()
+
+
+def test_a_restore_of_decoded_columns_is_refused_before_anything_is_written() -> None:
+    state = Model()
+    state.begin({**STORE, "content": "value"}, SOURCE, [1], "archive", transform={"steps": STEPS})
+    state.produce(0, [(0, 0, b"a", "good")], None)
+    go(state)
+    state.restore(0, 0, None, "end", 0)
+    assert not state.restores
+    state.teardown()
+
+
+def test_a_restore_whose_run_was_rebuilt_meanwhile_names_the_rebuild() -> None:
+    state = settled()
+    state.restore(0, 0, None, "freeze", 20)
+    assert state.frozen
+    [interval] = state.intervals
+    state.rebuild(0, False, False, ALL_GOES, [], True)
+    [restored] = state.restores
+    with pytest.raises(IntegrityError, match=rf"{interval.id} was replaced by {interval.id}\+r1 since restore r0"):
+        restored.attempt(lambda _: state.ledger).advance()
     state.teardown()
 
 

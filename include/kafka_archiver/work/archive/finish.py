@@ -120,13 +120,13 @@ def _refuse_to_lose(plan: Plan, gone: Sequence[ChunkAccount], earlier: Sequence[
 
 def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
     """Refuse a rebuild with fewer records than the archive has: Kafka may have compacted since."""
-    before = _absent_offsets(old.chunks if old else ())
-    for name, rows in sorted(_absent_offsets(accounts).items()):
+    before = _missing_offsets(old.chunks if old else ())
+    for name, rows in sorted(_missing_offsets(accounts).items()):
         # Offsets are compared, not counts: records of aborted transactions may have taken the place of missing ones.
         if fewer := beside(rows, before[name]) if name in before else count(rows):
             raise IntegrityError(
-                f"run {plan.supersedes} cannot be rebuilt: Kafka lacks {fewer} records of {name} that were archived "
-                "(compacted since, or of aborted transactions, which `source.isolation` leaves out now). The "
+                f"run {plan.supersedes} cannot be rebuilt: it lacks {fewer} records of {name} that were archived "
+                "(compacted since, given up, or of aborted transactions, which `source.isolation` leaves out now). The "
                 "stored objects stay as they are.",
                 *advise(clean(plan.archive), " removes the attempt"),
             )
@@ -155,14 +155,14 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
     )
 
 
-def _absent_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
-    """Return the offsets of each partition at which there is no record, of partitions that have such."""
-    absent: dict[TopicPartition, list[Rows]] = {}
+def _missing_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
+    """Return the offsets of each partition that are absent or lost, of partitions that have such."""
+    missing: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:
-        if account.absent:
-            rows = unpack(account.start, account.end, account.absent_ranges)
-            absent.setdefault(account.name, []).append(rows)
-    return {name: merged(*parts) for name, parts in absent.items()}
+        if account.absent or account.lost:
+            gaps = (account.absent_ranges, account.lost_ranges)
+            missing.setdefault(account.name, []).extend(unpack(account.start, account.end, some) for some in gaps)
+    return {name: merged(*parts) for name, parts in missing.items()}
 
 
 def _prove_absence(
