@@ -216,8 +216,12 @@ class Oracle:
         place = (account.topic, account.partition, account.start)
         destroyed = [o for o in manifest.lost_objects if (o.topic, o.partition, o.chunk_start) == place]
         policies = [m.policies.get("bad_record", "fail") for _, m in writers]
-        if log.gone(account.start) and policies[0] != "fail":
-            # Kafka has lost records, so the run may have kept an earlier attempt's result under another policy.
+        read_less = log.gone(account.start) or any(
+            (partition.topic_id, partition.partition, offset) in self.unread
+            for offset in range(account.start, account.end)
+        )
+        if read_less and policies[0] != "fail":
+            # Records are lost or given up, so the run may have kept an earlier attempt's result under another policy.
             first = writers[0][1]
             of = [
                 o for o in (*first.dead_letters, *first.lost_objects) if (o.topic, o.partition, o.chunk_start) == place
