@@ -9,6 +9,8 @@ from tests.support.outcomes import SCHEMA, STEPS
 from tests.support.sql_meanings import SELECTS, TIME, WHERES
 from tests.support.topics import DAY, HOUR
 
+# A section of the YAML, and its keys.
+Change = dict[str, Any]
 MINUTE = 60_000
 YEAR_9999 = 253_402_300_799_999
 YEAR_2090 = 3_786_912_000_000
@@ -24,29 +26,29 @@ POLICIES = st.tuples(
     st.sampled_from(["follow_ledger", "new_generation", "fail"]),
     st.sampled_from(["dead_letter", "skip", "fail"]),
 ).map(" ".join)
-FORMATS = st.sampled_from(
-    [
-        {"format": "jsonl", "codec": "none", "content": "record"},
-        {"format": "jsonl", "codec": "none", "content": "value"},
-        {"format": "jsonl", "codec": "gzip", "content": "record"},
-        {"format": "jsonl", "codec": "zstd", "content": "value"},
-        {"format": "avro", "codec": "none", "content": "record"},
-        {"format": "parquet", "codec": "none", "content": "record"},
-        {"format": "csv", "codec": "none", "content": "record"},
-        {"format": "csv", "codec": "gzip", "content": "value"},
-        {"format": "text", "codec": "zstd", "content": "value"},
-        {"format": "bytes", "codec": "none", "content": "value", "options": {"framing": "length"}},
-        {"format": "block_gzip", "codec": "gzip", "content": "value"},
-        {"format": "block_gzip", "codec": "gzip", "content": "record"},
-        {"format": "mak", "codec": "none", "content": "record"},
-        {"format": "mak", "codec": "gzip", "content": "record", "options": {"version": 2}},
-    ]
-)
+FORMATS_WRITTEN: list[dict[str, Any]] = [
+    {"format": "jsonl", "codec": "none", "content": "record"},
+    {"format": "jsonl", "codec": "none", "content": "value"},
+    {"format": "jsonl", "codec": "gzip", "content": "record"},
+    {"format": "jsonl", "codec": "zstd", "content": "value"},
+    {"format": "avro", "codec": "none", "content": "record"},
+    {"format": "parquet", "codec": "none", "content": "record"},
+    {"format": "csv", "codec": "none", "content": "record"},
+    {"format": "csv", "codec": "gzip", "content": "value"},
+    {"format": "text", "codec": "zstd", "content": "value"},
+    {"format": "bytes", "codec": "none", "content": "value", "options": {"framing": "length"}},
+    {"format": "block_gzip", "codec": "gzip", "content": "value"},
+    {"format": "block_gzip", "codec": "gzip", "content": "record"},
+    {"format": "mak", "codec": "none", "content": "record"},
+    {"format": "mak", "codec": "gzip", "content": "record", "options": {"version": 2}},
+]
+FORMATS = st.sampled_from(FORMATS_WRITTEN)
 # What can hold every value.
 MENDED = [
     {"format": "jsonl", "codec": "none", "content": "record"},
     {"format": "parquet", "codec": "none", "content": "record", "chunk_records": 4},
 ]
+ENCRYPTED = {"client": {"connection": "master_key"}}
 # A name that no column of the values has.
 GROUP = {"field": "value.g", "as": "k"}
 # outcomes._folder says where their objects are.
@@ -74,24 +76,22 @@ LAYOUTS = st.sampled_from(
         {"name": "lenses_values", "fields": ["header.h"], "missing": "null"},
     ]
 )
-TIMESTAMPS = st.sampled_from(
-    [
-        *[{}] * 4,
-        {"from": "wallclock"},
-        {"from": "header", "header": "t", "unit": "ms", "missing": "record"},
-        {"from": "header", "header": "t", "unit": "ms", "missing": "skip"},
-        {"from": "value", "path": "t", "unit": "ms", "missing": "null"},
-        {"from": "value", "path": "t", "unit": "ms"},
-    ]
-)
-TRANSFORMS = st.sampled_from(
-    [
-        *[{}] * 2,
-        {"mapper": "tests.support.mapped:split"},
-        {"mapper": {"function": "tests.support.mapped:split_later", "concurrency": 3}},
-        {"steps": STEPS},
-    ]
-)
+TIMES_WRITTEN: list[dict[str, Any]] = [
+    {},
+    {"from": "wallclock"},
+    {"from": "header", "header": "t", "unit": "ms", "missing": "record"},
+    {"from": "header", "header": "t", "unit": "ms", "missing": "skip"},
+    {"from": "value", "path": "t", "unit": "ms", "missing": "null"},
+    {"from": "value", "path": "t", "unit": "ms"},
+]
+TIMESTAMPS = st.sampled_from([*[{}] * 3, *TIMES_WRITTEN])
+TRANSFORMS_WRITTEN: list[dict[str, Any]] = [
+    {},
+    {"mapper": "tests.support.mapped:split"},
+    {"mapper": {"function": "tests.support.mapped:split_later", "concurrency": 3}},
+    {"steps": STEPS},
+]
+TRANSFORMS = st.sampled_from([*[{}] * 1, *TRANSFORMS_WRITTEN])
 # With Spark.
 SQL = st.one_of(
     TRANSFORMS,
@@ -115,7 +115,7 @@ STORE = st.builds(
     FORMATS,
     st.sampled_from([3, 1, 2, 5, 100]),
     LAYOUTS,
-    st.sampled_from(["none", "none", {"client": {"connection": "master_key"}}]),
+    st.sampled_from(["none", "none", ENCRYPTED]),
 )
 
 
@@ -153,11 +153,36 @@ RECORDS = st.lists(st.tuples(st.integers(0, 2), TIMES, KEYS, VALUES), min_size=1
 SKEWS = st.sampled_from([0, 0, 0, 0, 0, -9, -1, 1, 9])
 # How many deadly records each attempt dies on, in turns: a crash may not repeat, and a search may not end.
 CRASHES = st.lists(st.sampled_from([0, 0, 1, 9]), min_size=1, max_size=4)
-# What happens to each attempt, and before which of its calls.
+# Changes of an archive: keys of the YAML's sections; and of its topics, or of the code of its mapper.
+CHANGES: tuple[Change, ...] = (
+    *({"policies": {"bad_record": choice}} for choice in ("skip", "dead_letter", "fail")),
+    *({"policies": {"lost_offsets": choice}} for choice in ("record_loss", "fail")),
+    *({"policies": {"null_value": choice}} for choice in ("skip", "archive")),
+    *({"policies": {"changed_code": choice}} for choice in ("plan_anew", "fail")),
+    *({"source": {"start": start}} for start in ("earliest", "latest", from_ms(DAY).isoformat())),
+    *({"source": {"isolation": isolation}} for isolation in ("read_committed", "read_uncommitted")),
+    *({"source": {"value": {"decode": decode}}} for decode in ("bytes", "json")),
+    *({"source": {"max_records_per_run": most}} for most in (3, 1000)),
+    *({"source": {"max_value_bytes": most}} for most in (10, None)),
+    {"source": {"group": "another"}},
+    *({"store": {"options": {}, **written}} for written in FORMATS_WRITTEN),
+    *({"store": {"chunk_records": most}} for most in (1, 2, 100)),
+    *({"store": {"layout": layout}} for layout in ("hourly", "daily", {"fields": ["key"], "missing": "skip"})),
+    *({"store": {"encryption": encryption}} for encryption in ("none", ENCRYPTED)),
+    *({"timestamp": time} for time in TIMES_WRITTEN),
+    *({"transform": transform} for transform in TRANSFORMS_WRITTEN),
+    *({"topics": numbers} for numbers in ((0,), (1,), ())),
+    {"code": "new"},
+)
+# What happens to each attempt, and before which of its calls. A change: it falls asleep, and the YAML changes.
 FATES = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["kill"] * 3 + ["freeze"] * 4 + ["refuse", "forget", "compact", "retention", "produce", "recreate", "elect"]
+        st.one_of(
+            st.sampled_from(
+                ["kill", "freeze"] * 3
+                + ["freeze", "refuse", "forget", "compact", "retention", "produce", "recreate", "elect"]
+            ),
+            st.sampled_from(CHANGES),
         ),
         st.one_of(st.integers(0, 40), st.integers(0, 150)),
     ),

@@ -24,7 +24,7 @@ from kafka_archiver.context.archive_context import Context
 from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ArchiverError, IntegrityError, TransientError
+from kafka_archiver.messages.errors import ArchiverError, FencedError, IntegrityError, TransientError
 from kafka_archiver.messages.policies import ReadPolicies
 from kafka_archiver.model.set_aside import OffsetsAside
 from kafka_archiver.records.writer.result import Limits
@@ -48,9 +48,11 @@ from kafka_archiver.work.repair import (
     write_sidecars,
 )
 from kafka_archiver.work.verify import verify
+from tests.support import mapped
 from tests.support.actors import Actor, Watched, WatchedEngine
 from tests.support.draws import (
     ALL_GOES,
+    CHANGES,
     CRASHES,
     FATES,
     MENDED,
@@ -63,14 +65,18 @@ from tests.support.draws import (
     TIMES_OF_DAY,
     TIMESTAMPS,
     TRANSFORMS,
+    Change,
     fitting,
 )
+from tests.support.model_restore import WITHOUT_OFFSETS, Restored, request_of
 from tests.support.oracle import Oracle
 from tests.support.outcomes import is_deadly
 from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
 
 MINUTE = timedelta(minutes=1)
+# What happens to an attempt, and before which of its calls.
+Fate = tuple[str | Change, int]
 # What is drawn of an archive, and of what happens to it.
 BEGIN: dict[str, Any] = {
     "store": STORE,
@@ -103,7 +109,7 @@ EXCUSES = (
     (r"raised ValueError|ValueError: no|is null or missing|are null or missing", "always"),
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"is not rebuilt: ", "always"),
-    (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
+    (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation|given up"),
     # A mapper leaves records out, or a format cannot hold them.
     (r"is not rebuilt: [\d,]+ records would be archived in the place of", "reconfigured"),
     (r"has been replaced by another run meanwhile", "always"),
@@ -117,6 +123,9 @@ EXCUSES = (
     (r"names another one: add the earlier secret", "rotated"),
     (r"cannot be given up: run \S+ (has|reads nothing)|archive \S+ has no run", "given up"),
     (r"that record ended no process when it was written", "deadly"),
+    (r"has changed since the run was planned", "code"),
+    (r"and `source.max_value_bytes` was", "reconfigured"),
+    (r"`from` of a fill needs records that are filed by Kafka's timestamps", "reconfigured"),
     (r"has no records of hour|run \S+ of archive \S+ does not exist", "always"),
 )
 
@@ -137,6 +146,7 @@ class Statistics:
     written_again: int = 0
     lost: int = 0
     replayed: int = 0
+    restores: int = 0
 
 
 def step(**draws: Any) -> Callable[[Callable[..., None]], Any]:
@@ -176,6 +186,8 @@ class Model(RuleBasedStateMachine):
         self.destroyed: set[str] = set()
         self.intervals: list[Interval] = []
         self.frozen: list[Actor] = []
+        self.restores: list[Restored] = []
+        self.restoring: dict[Actor, Restored] = {}
         # The names of the last attempt's calls.
         self.calls: list[str] = []
         self.statistics.sequences += 1
@@ -206,7 +218,8 @@ class Model(RuleBasedStateMachine):
         self.topics = [f"{self.world.prefix}t{n}" for n in range(len(partitions))]
         for topic, count in zip(self.topics, partitions, strict=True):
             self.twin.create_topic(topic, count)
-        self.source, self.null_value = {**source, "topics": self.topics}, null
+        self.source, self.null_value, self.changed_code = {**source, "topics": self.topics}, null, "fail"
+        mapped.put_code("")
         if source["start"] not in ("earliest", "latest"):
             self.source["start"] = from_ms(self.world.epoch - HOUR).isoformat()
         self.store_settings = store
@@ -215,25 +228,31 @@ class Model(RuleBasedStateMachine):
         self.ledger = Ledger(self.store, self.archive_name)
         self.oracle = Oracle(self.twin, self.store, self.ledger, master=self.masters[0])
 
-    def archive(self, policies: str) -> Archive:
+    def archive(self, policies: str, chosen: Mapping[str, str] | None = None) -> Archive:
+        """The YAML. `policies`: of most of them. `chosen`: other choices."""
         archive = fitting(self.store_settings, self.source["value"], self.timestamp, self.transform)
         return Archive.model_validate(
             {
                 "archive": self.archive_name,
-                "source": {"group": f"{self.world.prefix}g", "settle": 0, **self.source, "value": archive["value"]},
+                "source": {**self.source, "group": self.group, "settle": 0, "value": archive["value"]},
                 "timestamp": archive["timestamp"],
                 "transform": archive["transform"],
                 "store": {
                     "url": self.store.url if self.store.url.startswith("s3") else "memory://m",
                     **archive["store"],
                 },
-                "policies": {"null_value": self.null_value, **dict(zip(POLICY_NAMES, policies.split(), strict=True))},
+                "policies": {
+                    "null_value": self.null_value,
+                    "changed_code": self.changed_code,
+                    **dict(zip(POLICY_NAMES, policies.split(), strict=True)),
+                    **(chosen or {}),
+                },
             }
         )
 
     @property
     def group(self) -> str:
-        return f"{self.world.prefix}g"
+        return str(self.source.get("group") or f"{self.world.prefix}g")
 
     def names(self) -> list[TopicPartition]:
         return [name for topic in self.twin.topics(self.topics) for name in topic.names]
@@ -381,6 +400,31 @@ class Model(RuleBasedStateMachine):
             self.source = {**self.source, "isolation": isolation}
             self.strange.add("isolation")
 
+    @step(change=st.sampled_from(CHANGES))
+    def change(self, change: Change) -> None:
+        """Change a few keys of the YAML, or its topics or code."""
+        self.strange.add("reconfigured")
+        [(section, keys)] = change.items()
+        if section == "policies":
+            self.null_value = keys.get("null_value", self.null_value)
+            self.changed_code = keys.get("changed_code", self.changed_code)
+        elif section == "source":
+            self.source = {**self.source, **keys}
+            self.strange |= {"isolation", "group"} & keys.keys()
+            self.group_touched |= "group" in keys
+        elif section == "store":
+            self.store_settings = {**self.store_settings, **keys}
+        elif section == "timestamp":
+            self.timestamp = keys
+        elif section == "transform":
+            self.transform = keys
+        elif section == "topics":
+            self.name_topics(keys)
+        elif not self._sql:
+            # Spark's workers have the code itself.
+            self.strange.add("code")
+            mapped.put_code(f"{self.now_ms:064x}"[::-1])
+
     @step(timestamp=TIMESTAMPS)
     def retime(self, timestamp: dict[str, Any]) -> None:
         """File by another time from now on."""
@@ -442,7 +486,7 @@ class Model(RuleBasedStateMachine):
     def clear(self, which: int, policies: str, fates: list[Any], again: bool, skew: int) -> None:
         self._go(self.intervals[which % len(self.intervals)], "scheduled", policies, fates, again, skew)
 
-    def clear_first(self, fates: list[tuple[str, int]]) -> None:
+    def clear_first(self, fates: list[Fate]) -> None:
         """Clear the first hour's run, also if it has no plan yet."""
         self._go(self.interval(0), "scheduled", ALL_GOES, fates, True, 0)
 
@@ -594,6 +638,47 @@ class Model(RuleBasedStateMachine):
         if not actor.done:
             self.frozen.append(actor)
 
+    # Restores, into a Kafka of their own.
+
+    @step(
+        topic=st.integers(0, 2),
+        generation=st.integers(0, 1),
+        offsets=st.sampled_from([None, None, (1, 4)]),
+        how=st.sampled_from(["kill", "freeze", "end"]),
+        at=st.integers(0, 60),
+    )
+    def restore(self, topic: int, generation: int, offsets: tuple[int, int] | None, how: str, at: int) -> None:
+        """Plan a restore, and begin it."""
+        self.tick()
+        selection = {"offsets": offsets, "generation": generation}
+        request = request_of(f"r{len(self.restores)}", self.topics[topic % len(self.topics)], **selection)
+        if restored := Restored.planned(self._ledger(self.store), self.oracle, request, partitions=3):
+            self.restores.append(restored)
+            self.go_on_with_restore(-1, how, at)
+
+    @precondition(lambda self: self.restores)
+    @step(which=st.integers(0, 3), how=st.sampled_from(["kill", "freeze", "end"]), at=st.integers(0, 60))
+    def go_on_with_restore(self, which: int, how: str, at: int) -> None:
+        """Begin another attempt at a restore."""
+        restored = self.restores[which % len(self.restores)]
+        self.statistics.restores += 1
+        if how == "end":
+            restored.finish(self._ledger(self.store), self._is_damaged)
+            return
+        actor = restored.attempt(lambda actor: self._ledger(Watched("store", self.store, actor)))
+        self._advance(actor, at, restored)
+        if how == "freeze" and not actor.done:
+            self.frozen.append(actor)
+            self.restoring[actor] = restored
+        else:
+            actor.kill()
+        restored.check()
+
+    def _is_damaged(self, restored: Restored) -> bool:
+        """Return whether somebody has replaced a run since a restore was planned, or destroyed its objects."""
+        ended = [self.ledger.superseded_by(run) for run in restored.runs]
+        return bool(self.destroyed) or any(ended)
+
     # Frozen attempts.
 
     @precondition(lambda self: self.frozen)
@@ -603,7 +688,7 @@ class Model(RuleBasedStateMachine):
         actor = self.frozen[which % len(self.frozen)]
         self.statistics.woken += 1
         self.tick()
-        self._advance(actor, calls)
+        self._advance(actor, calls, self.restoring.get(actor))
         if actor.done:
             self.frozen.remove(actor)
         self._check()
@@ -625,7 +710,7 @@ class Model(RuleBasedStateMachine):
         interval: Interval,
         origin: Origin,
         policies: str,
-        fates: Sequence[tuple[str, int]],
+        fates: Sequence[Fate],
         again: bool,
         skew: int,
         planned: Callable[[Context], PlannedWork] | None = None,
@@ -640,7 +725,7 @@ class Model(RuleBasedStateMachine):
         # At least one minute after the interval's end by the planner's clock.
         due = (interval.end + MINUTE - timedelta(minutes=skew) - from_ms(0)) // timedelta(milliseconds=1)
         self.now_ms = max(self.now_ms, due)
-        archive = self.archive(policies)
+        chosen: dict[str, str] = {}
 
         def clock() -> datetime:
             return from_ms(self.tick()) + timedelta(minutes=skew)
@@ -653,6 +738,7 @@ class Model(RuleBasedStateMachine):
             if again:
                 progress.clear()
             self.statistics.attempts += 1
+            archive = self.archive(policies, chosen)
             actor = Actor(functools.partial(self._attempt, archive, make, progress, clock))
             self.calls = actor.calls
             try:
@@ -661,10 +747,11 @@ class Model(RuleBasedStateMachine):
                 if how != "none" and not actor.done and self._interrupted(actor, how, at):
                     # The retry does not know unfinished steps.
                     progress = list(progress)
+                    chosen |= how.get("policies", {}) if isinstance(how, dict) else {}
                     continue
                 actor.advance()
             except TransientError as error:
-                if how in ("none", "kill", "freeze"):
+                if how in ("none", "kill", "freeze") or isinstance(how, dict):
                     self._refused(error)
                     break
                 continue
@@ -677,7 +764,7 @@ class Model(RuleBasedStateMachine):
             self._settled(archive)
             break
 
-    def _interrupted(self, actor: Actor, how: str, at: int) -> bool:
+    def _interrupted(self, actor: Actor, how: str | Change, at: int) -> bool:
         """Apply a fate to an attempt before its next call. Returns whether the attempt has stopped."""
         if how == "kill":
             self.statistics.kills += 1
@@ -685,6 +772,10 @@ class Model(RuleBasedStateMachine):
         elif how == "freeze":
             self.statistics.frozen += 1
             self.frozen.append(actor)
+        elif isinstance(how, dict):
+            self.statistics.frozen += 1
+            self.frozen.append(actor)
+            self.change(how)
         elif how in ("refuse", "forget"):
             actor.fail_next = how
         else:
@@ -696,7 +787,7 @@ class Model(RuleBasedStateMachine):
                 "elect": lambda: self._elect_and_produce(at),
             }
             happens[how]()
-        return how in ("kill", "freeze")
+        return how in ("kill", "freeze") or isinstance(how, dict)
 
     def _elect_and_produce(self, which: int) -> None:
         """Another leader, under whose epoch the log goes on."""
@@ -704,14 +795,19 @@ class Model(RuleBasedStateMachine):
         self.twin.elect(name)
         self.produce(self.topics.index(name.topic), [(name.partition, 0, None, "good")] * 2, None)
 
-    def _advance(self, actor: Actor, calls: int) -> None:
+    def _advance(self, actor: Actor, calls: int, restored: Restored | None = None) -> None:
         """Let an overtaken attempt continue. It may fail because it is too late."""
         try:
             actor.advance(calls)
         except TransientError:
             pass
         except ArchiverError as error:
-            self._refused(error)
+            if restored is None:
+                self._refused(error)
+            elif not (isinstance(error, FencedError) or WITHOUT_OFFSETS in str(error) or self._is_damaged(restored)):
+                raise
+        if restored:
+            restored.check()
 
     def _check(self) -> None:
         if "compaction" in self.strange:
@@ -766,7 +862,7 @@ class Model(RuleBasedStateMachine):
 
         return fatal
 
-    def _repair(self, fates: Sequence[tuple[str, int]], given_up: str = "") -> None:
+    def _repair(self, fates: Sequence[Fate], given_up: str = "") -> None:
         """Run `airflow archive repair` until it succeeds."""
         gone, complaint = {given_up} if given_up else set[str](), ""
         for how, at in [*fates, *[("none", 0)] * 8]:
@@ -787,6 +883,9 @@ class Model(RuleBasedStateMachine):
                 complaint = str(error)
                 # Give up objects that cannot be written again by name, as the message advises.
                 gone |= {shlex.split(key)[0] for key in re.findall(r"--lost ([^`]+)`", str(error))}
+                if match := re.search(r"the plan's is (\w+)…", complaint):
+                    # The message's advice.
+                    mapped.put_back(match[1])
                 if "not have the start" in complaint and self.twin.can_cut_leaders:
                     # A leader that is cut off lacks the run's offsets at each repair.
                     self.twin.heal()
@@ -863,8 +962,10 @@ class Model(RuleBasedStateMachine):
                 self._finish_everything()
                 # The remaining frozen attempts continue when all is done, and must do no harm.
                 for actor in list(self.frozen):
-                    self._advance(actor, 1 << 30)
+                    self._advance(actor, 1 << 30, self.restoring.get(actor))
                     self._check()
+                for restored in self.restores:
+                    restored.finish(self._ledger(self.store), self._is_damaged)
                 self.frozen.clear()
                 self._finish_everything()
                 self._fill_everything()
@@ -907,6 +1008,7 @@ class Model(RuleBasedStateMachine):
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""
         self.crashes = itertools.cycle([0])
+        self.changed_code = "plan_anew"
         self.name_topics((0, 1, 2))
         if self.twin.can_cut_leaders:
             self.twin.heal()

@@ -22,12 +22,14 @@ from hypothesis.stateful import run_state_machine_as_test
 from kafka_archiver.kafka import cluster
 from kafka_archiver.model import marks, proof, settling
 from kafka_archiver.planning import interval_offsets, time_boundary
+from kafka_archiver.records.pipeline.transform import code
 from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.values import threads
 from kafka_archiver.work.archive import publish, replay
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3, S3Ports
+from tests.support import mapped
 from tests.support.model import Model
 from tests.support.three_brokers import SESSION_SECONDS, ThreeBrokers
 from tests.support.worlds import RealWorld, ThreeBrokerWorld
@@ -45,6 +47,7 @@ def one_thread() -> Iterator[None]:
         patch.object(settling, "LONG", 2),
         patch.object(proof, "PAGE", 2),
         patch.object(marks, "MARKS", 3),
+        patch.object(code, "digest_of", mapped.digest_now),
     ):
         yield
 

@@ -69,6 +69,8 @@ def outcome(settings: Settings, topic: str, partition: int, offset: int, entry: 
     assert record is not None
     if record.value is None and settings.null_value == "skip":
         return Outcome("filtered")
+    if settings.max_value_bytes is not None and len(record.value or b"") > settings.max_value_bytes:
+        return Outcome("bad")
     if settings.value_decode == "json" and not is_json(record.value):
         return Outcome("bad")
     time = _time(settings, entry)

@@ -3,15 +3,19 @@
 Below it what it has found, as the shortest sequences, and every place at which a run can be killed or overtaken.
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.work.rebuild import rebuild_run
 from tests.support.draws import MENDED
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.model import ALL_GOES, Model
 from tests.support.model_run import one_thread, run
+from tests.support.outcomes import STEPS
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
@@ -388,6 +392,78 @@ def test_offsets_that_are_given_up_when_a_run_has_its_manifest_are_still_read_ag
         state.wake(0, 1 << 30)
     state.destroy(0, 2, "", [])
     assert not state.oracle.given_up
+    state.teardown()
+
+
+def completing() -> Model:
+    """An archive with a chunk of four records in two hours."""
+    state = Model()
+    state.begin({**STORE, "chunk_records": 4}, SOURCE, [1], "archive")
+    state.produce(0, [(0, when, None, "good") for when in (0, 0, HOUR, HOUR)], None)
+    return state
+
+
+def calls_until(pattern: str) -> int:
+    """Return the number of the calls before the last one of a kind, of an attempt that nothing disturbs."""
+    state = completing()
+    go(state)
+    return max(n for n, call in enumerate(state.calls) if re.match(pattern, call))
+
+
+def test_offsets_may_be_given_up_that_are_in_an_object_of_an_attempt_that_died() -> None:
+    state = completing()
+    go(state, fates=[("kill", calls_until("store complete_upload"))], give_up=True)
+    state.give_up(0, 0, 0, 1, 1 << 30)
+    state.teardown()
+
+
+def test_a_rebuild_whose_offsets_are_given_up_does_not_replace_the_run_that_has_their_records() -> None:
+    state = completing()
+    go(state)
+    [interval] = state.intervals
+    # It sleeps when it has its plan.
+    again = functools.partial(rebuild_run, run=interval.id, fewer=True)
+    state._go(interval, "scheduled", ALL_GOES, [("freeze", 20)], True, 0, again, give_up=True)
+    state.give_up(0, 0, 0, 1, 1 << 30)
+    state.rebuild(0, False, False, ALL_GOES, [], True, fewer=True)
+    assert state.ledger.superseded_by(interval.id) is None
+    state.wake(0, 1 << 30)
+    state.teardown()
+
+
+def test_a_restore_of_decoded_columns_is_refused_before_anything_is_written() -> None:
+    state = Model()
+    state.begin({**STORE, "content": "value"}, SOURCE, [1], "archive", transform={"steps": STEPS})
+    state.produce(0, [(0, 0, b"a", "good")], None)
+    go(state)
+    state.restore(0, 0, None, "end", 0)
+    assert not state.restores
+    state.teardown()
+
+
+def test_a_restore_whose_run_was_rebuilt_meanwhile_names_the_rebuild() -> None:
+    state = settled()
+    state.restore(0, 0, None, "freeze", 20)
+    assert state.frozen
+    [interval] = state.intervals
+    state.rebuild(0, False, False, ALL_GOES, [], True)
+    [restored] = state.restores
+    with pytest.raises(IntegrityError, match=rf"{interval.id} was replaced by {interval.id}\+r1 since restore r0"):
+        restored.attempt(lambda _: state.ledger).advance()
+    state.teardown()
+
+
+def test_objects_of_an_attempt_that_had_lost_records_and_died_are_kept_when_more_are_lost() -> None:
+    state = completing()
+    go(state, fates=[("freeze", calls_until("store create .*/plan.json"))], give_up=True)
+    state.retention(0, 3)
+    while state.frozen[0].calls.count("store complete_upload") < 2:
+        state.wake(0, 1)
+    state.never_wake(0)
+    state.retention(0, 2)
+    refused = sum(state.statistics.refusals.values())
+    go(state)
+    assert sum(state.statistics.refusals.values()) == refused
     state.teardown()
 
 

@@ -169,6 +169,16 @@ def test_the_records_of_a_reader_that_has_ended_wait_for_a_writer_that_starts_la
         left.remove()
 
 
+def test_a_reader_whose_writer_has_failed_ends_without_an_error_that_would_hide_the_writers() -> None:
+    name = uuid.uuid4().hex
+    reader = Spool(name)
+    Spool(name).remove()
+    with pytest.raises(TransientError, match="Temporary files in") as failure:
+        reader.write(Segment(0, chunk_of(0, 10), pa.record_batch({"offset": pa.array([1], pa.int64())}), 1, []))
+    reader.end(failure.value)
+    reader.end()
+
+
 @pytest.mark.parametrize("name", ["value", *LEAVES, *NESTED])
 def test_every_type_has_one_that_spark_knows_and_what_it_makes_is_stored(name: str) -> None:
     kind = ORDER.type if name == "value" else ORDER.type.field(name).type

@@ -78,8 +78,8 @@ class Spool:
         self._next += 1
 
     def end(self, failure: ArchiverError | None = None) -> None:
-        """Leave the end, also of a reader that failed."""
-        with disk(self._folder):
+        """Leave the end, also of a reader that failed; nothing if the writer has failed: it removes the folder."""
+        with disk(self._folder), suppress(FileNotFoundError):
             (self._folder / "new").write_bytes(pickle.dumps(failure and Failure.of(failure)))
             (self._folder / "new").rename(self._folder / _END)
 

@@ -63,8 +63,10 @@ def finish_run(
     before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
     kept = {account.chunk: _complete_before(account, before, store) for account in accounts if account.lost}
     adopted = {chunk: some for chunk, some in kept.items() if some}
+    # A person has decided about offsets that were given up.
+    gone = [a for a, known in zip(accounts, read, strict=True) if a.lost > known.lost and a.chunk not in adopted]
+    _refuse_to_lose(plan, gone, before.keys, store)
     accounts = [adopted[a.chunk][0] if a.chunk in adopted else a for a in accounts]
-    _refuse_to_lose(plan, accounts, before.keys, store)
     abort([r for r in results if r.chunk in adopted], store)
     results = [r for r in results if r.chunk not in adopted]
     entries = [entry for _, some in adopted.values() for entry in some]
@@ -100,9 +102,12 @@ def _complete_before(
     return earlier, tuple(stored_entries)
 
 
-def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
-    """Do not replace or remove an object of an earlier attempt if it may hold records that Kafka has lost since."""
-    losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
+def _refuse_to_lose(plan: Plan, gone: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
+    """Do not replace or remove an object of an earlier attempt if it may hold records that Kafka has lost since.
+
+    :param gone: the accounts of chunks of which Kafka has lost records.
+    """
+    losing = {(a.topic, a.partition, a.start, a.generation) for a in gone}
     for key in earlier:
         place = place_in(plan.settings, key)
         if place and place[:4] in losing and store.head(key):
@@ -115,13 +120,13 @@ def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Seque
 
 def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
     """Refuse a rebuild with fewer records than the archive has: Kafka may have compacted since."""
-    before = _absent_offsets(old.chunks if old else ())
-    for name, rows in sorted(_absent_offsets(accounts).items()):
+    before = _missing_offsets(old.chunks if old else ())
+    for name, rows in sorted(_missing_offsets(accounts).items()):
         # Offsets are compared, not counts: records of aborted transactions may have taken the place of missing ones.
         if fewer := beside(rows, before[name]) if name in before else count(rows):
             raise IntegrityError(
-                f"run {plan.supersedes} cannot be rebuilt: Kafka lacks {fewer} records of {name} that were archived "
-                "(compacted since, or of aborted transactions, which `source.isolation` leaves out now). The "
+                f"run {plan.supersedes} cannot be rebuilt: it lacks {fewer} records of {name} that were archived "
+                "(compacted since, given up, or of aborted transactions, which `source.isolation` leaves out now). The "
                 "stored objects stay as they are.",
                 *advise(clean(plan.archive), " removes the attempt"),
             )
@@ -150,14 +155,14 @@ def _refuse_fewer_archived(plan: Plan, accounts: Sequence[ChunkAccount], old: Ma
     )
 
 
-def _absent_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
-    """Return the offsets of each partition at which there is no record, of partitions that have such."""
-    absent: dict[TopicPartition, list[Rows]] = {}
+def _missing_offsets(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
+    """Return the offsets of each partition that are absent or lost, of partitions that have such."""
+    missing: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:
-        if account.absent:
-            rows = unpack(account.start, account.end, account.absent_ranges)
-            absent.setdefault(account.name, []).append(rows)
-    return {name: merged(*parts) for name, parts in absent.items()}
+        if account.absent or account.lost:
+            gaps = (account.absent_ranges, account.lost_ranges)
+            missing.setdefault(account.name, []).extend(unpack(account.start, account.end, some) for some in gaps)
+    return {name: merged(*parts) for name, parts in missing.items()}
 
 
 def _prove_absence(

@@ -43,9 +43,10 @@ def refusal(change: Inexact, count: int, where: str) -> NotExactError:
     )
 
 
-def kind_of(settings: Settings) -> Inexact | None:
+def kind_of(settings: Settings, has_columns: bool) -> Inexact | None:
     """Return how objects of these settings differ from the records of Kafka; None: they have all of them.
 
+    :param has_columns: whether keys or values are decoded to columns, by these settings or a schema.
     :raises ConfigError: they have decoded columns, and no bytes to restore.
     """
     transform = settings.transform
@@ -54,7 +55,7 @@ def kind_of(settings: Settings) -> Inexact | None:
             raise _no_bytes(settings)
         return "rows"
     if settings.content == "value":
-        if settings.has_columns:
+        if has_columns:
             raise _no_bytes(settings)
         return "values_only"
     return "values_only" if keeps_values_alone(settings) else None

@@ -162,7 +162,7 @@ def _add_adopted(gathered: Gathered, adoption: Adoption) -> None:
 
 def _kind(plan: Plan) -> Inexact | ConfigError | None:
     try:
-        return kind_of(plan.settings)
+        return kind_of(plan.settings, plan.has_columns)
     except ConfigError as error:
         return error
 

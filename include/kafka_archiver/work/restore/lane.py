@@ -25,6 +25,7 @@ from kafka_archiver.reader.chunks import Written
 from kafka_archiver.reader.runs import require_committed
 from kafka_archiver.reader.selection import Selection
 from kafka_archiver.records.decode.reframe import Reframer
+from kafka_archiver.records.formats.base import is_typed
 from kafka_archiver.records.reading.merge import OFFSET, merged
 from kafka_archiver.records.reading.object_copies import Copies
 from kafka_archiver.values.columns import column
@@ -210,14 +211,23 @@ class Lane:
     ) -> Iterator[pa.RecordBatch | None]:
         entries = [entry for entry in objects_of(written, account, self.plan) if selection.may_have(entry)]
         for entry in entries:
-            kind = None if is_dead_letter(entry.key) else kind_of(written.target(entry).settings)
+            target = written.target(entry)
+            kind = None if is_dead_letter(entry.key) else kind_of(target.settings, is_typed(target.schema))
             if kind and kind not in self.allowed:
                 raise refusal(kind, entry.rows, entry.key)
         entries.sort(key=lambda entry: entry.first_offset)
         if reading.is_quiet(sum(REQUEST + entry.bytes for entry in entries)):
             yield None
         reading.copies.clear()
-        parts = [self._rows(written, entry, selection, written.whole(entry, reading.copies)) for entry in entries]
+        try:
+            parts = [self._rows(written, entry, selection, written.whole(entry, reading.copies)) for entry in entries]
+        except IntegrityError as error:
+            if by := self.ledger.superseded_by(written.plan.run):
+                raise IntegrityError(
+                    f"run {written.plan.run} was replaced by {by} since restore {self.plan.restore} was planned, and "
+                    "its objects are gone: begin a restore of another name"
+                ) from error
+            raise
         yield from self._of_batches(source, merged(parts, "offset"), reading)
 
     def _rows(
