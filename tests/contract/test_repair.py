@@ -13,7 +13,7 @@ import pytest
 from kafka_archiver.audit.inspection import publish
 from kafka_archiver.audit.report import Mended, Report
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
+from kafka_archiver.messages.errors import ConfigError, DocumentError, IntegrityError, PermanentError
 from kafka_archiver.model.object_keys import (
     audit_document,
     hour_document,
@@ -555,6 +555,11 @@ def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     assert lake.audit().findings == ()
 
 
+def as_of_1_0(progress: bytes) -> bytes:
+    """The progress without the digest of its content, as 1.0.0 wrote it."""
+    return re.sub(rb',\s*"content_digest": "\w{64}"', b"", progress)
+
+
 @pytest.mark.parametrize(
     "change", [(b'"next": 6', b'"next": 7'), (b'"next": 6', b'"next": 5'), (b"id-of-orders", b"id-of-others")]
 )
@@ -564,7 +569,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
     key = progress_document(lake.name)
     before = lake.store.get(key) or b""
     assert change[0] in before
-    lake.store.put(key, before.replace(*change))
+    lake.store.put(key, as_of_1_0(before).replace(*change))
     lake.logs[P0] = Range(0, 8)
     for origin in ("scheduled", "backfill"):
         with pytest.raises(
@@ -607,12 +612,46 @@ def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
     lake.run(3)
     key = progress_document(lake.name)
     before = lake.store.get(key) or b""
-    document = json.loads(before)
+    document = json.loads(as_of_1_0(before))
     change(document)
     lake.store.put(key, json.dumps(document).encode())
     lake.logs[P0] = Range(8, 12)
     for origin in ("scheduled", "backfill"):
         with pytest.raises(IntegrityError, match=said):
+            lake.run(7, origin)
+    assert repaired(lake).to_derive == (key,)
+    assert lake.store.get(key) == before
+    lake.run(7)
+    assert lake.manifest(hour(7).id).account["archived"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p["unsure"].update(until="2026-11-20T01:00:00Z"),
+        lambda p: p["partitions"][0].update(next=7),
+        lambda p: p["partitions"][0].update(covered=[[2, 7]]),
+    ],
+    ids=["unsure", "next", "covered"],
+)
+@pytest.mark.parametrize("indent", [2, None])
+def test_a_progress_that_was_changed_behind_a_backfill_makes_no_plan(
+    change: Callable[[dict[str, Any]], None], indent: int | None
+) -> None:
+    """Neither the last plan nor the rest of the progress says otherwise: no run has recorded this loss, and a backfill
+    does not know where the next run starts.
+    """
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(2, 6)})
+    lake.run(2)
+    lake.logs[P0] = Range(2, 8)
+    lake.run(3, "backfill")
+    key = progress_document(lake.name)
+    before = lake.store.get(key) or b""
+    document = json.loads(before)
+    change(document)
+    lake.store.put(key, json.dumps(document, indent=indent).encode() + b"\n")
+    for origin in ("scheduled", "backfill"):
+        with pytest.raises(DocumentError, match="its content was changed.*airflow archive repair .*computes it"):
             lake.run(7, origin)
     assert repaired(lake).to_derive == (key,)
     assert lake.store.get(key) == before

@@ -5,7 +5,7 @@ The first n plans of an archive's line, and how their runs ended, give this docu
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from kafka_archiver.model.loss_causes import LossCause, fewest_causes
 from kafka_archiver.model.manifest import Manifest, Outcome
@@ -46,6 +46,7 @@ class Progress(ArchiveDocument):
     one. `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
+    DIGESTS_CONTENT: ClassVar[bool] = True
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
     settled: int = 0
     begun: UtcTime | None = None

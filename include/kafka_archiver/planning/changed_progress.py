@@ -1,6 +1,7 @@
 """Check at planning that the progress agrees with the last plan of the line, and with itself. Pure.
 
-No more is read for it. So it does not see every change: the audit does, which settles all runs again.
+For one without `content_digest`, of 1.0.0 or earlier. No more is read for it. So it does not see every change: the
+audit does, which settles all runs again.
 """
 
 from collections.abc import Iterator
