@@ -659,6 +659,29 @@ def test_a_progress_that_was_changed_behind_a_backfill_makes_no_plan(
     assert lake.manifest(hour(7).id).account["archived"] == 2
 
 
+def test_a_repair_that_slept_before_it_deletes_a_stray_proof_keeps_the_proof_of_a_later_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake = lake_of_six()
+    stray = hour_document(lake.name, lake.brokers.first + 20)
+    proof = json.loads(lake.store.get(hour_document(lake.name, lake.brokers.first)) or b"")
+    lake.store.put(stray, json.dumps({**proof, "hour_start": f"{hour(20).start:%Y-%m-%dT%H:%M:%SZ}"}).encode())
+    lake.logs[P0], lake.odd[P0, 6] = Range(0, 7), {"timestamp": to_ms(hour(20).start)}
+    proofs, delete = [], type(lake.store).delete_version
+
+    def asleep(store: MemoryStore, key: str, etag: str) -> bool:
+        if key == stray and not proofs:
+            lake.run(7)
+            proofs.append(lake.store.get(stray))
+        return delete(store, key, etag)
+
+    monkeypatch.setattr(type(lake.store), "delete_version", asleep)
+    assert stray not in derive_documents(lake.ledger)
+    assert [lake.store.get(stray)] == proofs
+    repaired(lake)
+    assert lake.audit(deep=True).findings == ()
+
+
 @pytest.mark.parametrize("back", [1, 2, 3])
 def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
     lake = lake_of_six()

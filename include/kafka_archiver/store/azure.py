@@ -216,8 +216,7 @@ class AzureStore:
         return self._ask(key, attempt, {"BlobNotFound": None})
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
-        condition = {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
-        return self._write_if(key, data, overwrite=True, **condition)
+        return self._write_if(key, data, overwrite=True, **_if_match(etag))
 
     def now(self) -> datetime:
         dates: list[str] = []
@@ -238,6 +237,13 @@ class AzureStore:
 
     def delete(self, key: str) -> None:
         self._ask(key, lambda: self._blob(key).delete_blob(), {"BlobNotFound": None})
+
+    def delete_version(self, key: str, etag: str) -> bool:
+        def attempt() -> bool:
+            self._blob(key).delete_blob(**_if_match(etag))
+            return True
+
+        return self._ask(key, attempt, {"ConditionNotMet": False, "BlobNotFound": True}) or self.head(key) is None
 
     def start_upload(self, key: str) -> PendingUpload:
         upload = PendingUpload(key, uuid.uuid4().hex)
@@ -404,6 +410,10 @@ def _code_of(error: AzureError) -> str:
     code = getattr(error, "error_code", None)
     # The client makes an enumeration of the codes that it knows.
     return str(getattr(code, "value", code) or "")
+
+
+def _if_match(etag: str) -> dict[str, Any]:
+    return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
 
 def _plain(etag: Any) -> str:

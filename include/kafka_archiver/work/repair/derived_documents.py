@@ -94,8 +94,7 @@ def _mend_proof(ledger: Ledger, table: PromiseTable, hour: int | None, settled: 
         present = None
     proof = table.proof(hour)
     if proof is None:
-        if version:
-            ledger.store.delete(key)
+        if version and ledger.store.delete_version(key, version.etag):
             yield key
         return
     derived = (proof, table.contributions(proof))
