@@ -651,7 +651,7 @@ def test_a_progress_that_was_changed_behind_a_backfill_makes_no_plan(
     change(document)
     lake.store.put(key, json.dumps(document, indent=indent).encode() + b"\n")
     for origin in ("scheduled", "backfill"):
-        with pytest.raises(DocumentError, match="its content was changed.*airflow archive repair .*computes it"):
+        with pytest.raises(DocumentError, match=r"its content was changed.*airflow archive repair .*computes it"):
             lake.run(7, origin)
     assert repaired(lake).to_derive == (key,)
     assert lake.store.get(key) == before

@@ -153,7 +153,7 @@ class Store(Protocol):
 
     def delete_version(self, key: str, etag: str) -> bool:
         """Remove an object only if it has this ETag. False, and nothing removed, if it has another one; True if there
-        is none any more. (Servers that do not know the condition remove whatever is there.)
+        is none any more. A server that does not know the condition removes whatever is there.
         """
 
     def start_upload(self, key: str) -> PendingUpload:
