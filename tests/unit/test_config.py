@@ -80,8 +80,8 @@ def test_what_is_so_anyway_may_be_said() -> None:
             "buckets`: expected a whole number; found True"),
         ("s3://archive/lake", "s3://a/b, layout: {name: confluent_default, zero_pad: true}", "`store.layout.zero_pad`: "
             "expected a whole number; found True"),
-        ("archive: orders", "archive: orders\ntransform: {steps: [{mask: {fields: a, keep: true}}]}", "`transform.steps."
-            "0.mask.keep`: expected a whole number; found True"),
+        ("archive: orders", "archive: orders\ntransform: {steps: [{mask: {fields: a, keep: true}}]}", "`transform.steps"
+            ".0.mask.keep`: expected a whole number; found True"),
         ("archive: orders", "archive: orders\ntransform: {steps: [{hash: {fields: a, key: k, rules: true}}]}",
             "`transform.steps.0.hash.rules`: expected a whole number; found True"),
         ("s3://archive/lake", "s3://a/../b", "`store.url`: expected a prefix without the segments `.` and `..`"),
