@@ -2,8 +2,9 @@
 
 An upload is a set of blocks, which nobody sees before their list is committed, and an empty marker blob below
 `.uploads/`, which lists it: Azure itself lists no uploads. Azure keeps the blocks of a blob until any list of it is
-committed. So an upload is gone once another one of the same key was completed; what nobody completes, Azure removes
-after a week.
+committed. So an upload is gone once another one of the same key was completed. An abort commits an empty list and
+removes that blob at once, unless another upload of the key is pending: an attempt that slept behind its look at the
+marker finds no blocks.
 
 Azure compares the MD5 of every block, and of everything that is written at once, when it arrives. A blob of blocks has
 no checksum of Azure's: it is compared by its ETag, which changes with every write, or by its bytes.
@@ -57,7 +58,13 @@ from kafka_archiver.values.checksum import crc32 as crc32_of
 
 Result = TypeVar("Result")
 _MARKERS = ".uploads/"
+# In the marker of an upload whose blocks are about to go; that of a pending one is empty.
+_ABORTED = b"aborted"
 _NONE: Mapping[str, Any] = {}
+_IF_NONE_MATCH: Mapping[str, Any] = {"match_condition": MatchConditions.IfMissing}
+# Azure's codes: blocks that a list names are gone; the blob is not as a condition says.
+_NO_BLOCKS = "InvalidBlockList", "InvalidBlockId", "InvalidBlobOrBlock"
+_OTHER_VERSION = "ConditionNotMet", "BlobAlreadyExists", "BlobNotFound"
 # Azure takes that much in one request; more would be sent in blocks.
 _AT_ONCE = 5000 << 20
 
@@ -280,44 +287,79 @@ class AzureStore:
             )
         blocks = [BlobBlock(part.etag) for part in upload.parts]
 
+        # Before the look at the marker: who aborts the upload and then deletes the object changes the blob.
+        before = self.head(upload.key)
+        condition = _if_match(before.etag) if before else _IF_NONE_MATCH
+
         def attempt() -> str:
-            return _plain(self._blob(upload.key).commit_block_list(blocks)["etag"])
+            return _plain(self._blob(upload.key).commit_block_list(blocks, **condition)["etag"])
 
         etag = None
         if self._is_pending(upload) and blocks:
-            refused = dict.fromkeys(("InvalidBlockList", "InvalidBlockId", "InvalidBlobOrBlock"))
-            etag = self._ask(upload.key, attempt, refused)
+            etag = self._ask(upload.key, attempt, dict.fromkeys((*_NO_BLOCKS, *_OTHER_VERSION)))
         if etag is None:
             # An earlier try may have completed the upload although its answer was lost, or another attempt has.
             difference = compare(self, upload.key, upload.size, upload.checksum)
             if not difference.same or difference.stat is None or not blocks:
                 raise self._incomplete(upload)
             etag = difference.stat.etag
-        self.abort_upload(upload.key, upload.upload_id)
+        self._remove_marker(upload.key, upload.upload_id)
         return etag
 
     def abort_upload(self, key: str, upload_id: str) -> None:
-        self._ask(key, lambda: self._marker(key, upload_id).delete_blob(), {"BlobNotFound": None})
+        marker = self._marker(key, upload_id)
+
+        def attempt() -> bool:
+            # Not removed at once, so that an abort that is stopped here is repeated.
+            marker.upload_blob(_ABORTED, overwrite=True, match_condition=MatchConditions.IfPresent)
+            return True
+
+        if self._ask(key, attempt, dict.fromkeys(_OTHER_VERSION)):
+            self._discard_blocks(key)
+            self._remove_marker(key, upload_id)
 
     def list_uploads(self, prefix: str) -> Iterator[tuple[str, str, datetime]]:
         for blob in self._blobs(f"{_MARKERS}{self._prefix}{prefix}"):
             key, _, upload_id = blob.name.removeprefix(_MARKERS + self._prefix).rpartition("/")
             yield key, upload_id, blob.last_modified.astimezone(UTC)
 
+    def _discard_blocks(self, key: str) -> None:
+        """Make Azure forget the blocks of aborted uploads of a key. If another one is pending, its end does that."""
+        if any(marker.size == 0 for marker in self._blobs(f"{_MARKERS}{self._prefix}{key}/")):
+            return
+
+        def attempt() -> bool:
+            self._blob(key).commit_block_list([], **_IF_NONE_MATCH)
+            return True
+
+        if self._staged(key):
+            self._ask(key, attempt, dict.fromkeys(_OTHER_VERSION))
+        # Also that of an abort that was stopped; no object is empty.
+        stat = self.head(key)
+        if stat and stat.size == 0:
+            self.delete_version(key, stat.etag)
+
+    def _remove_marker(self, key: str, upload_id: str) -> None:
+        self._ask(key, lambda: self._marker(key, upload_id).delete_blob(), {"BlobNotFound": None})
+
+    def _staged(self, key: str) -> set[str]:
+        """Return the ids of the blocks that are in no committed list."""
+
+        def attempt() -> set[str]:
+            return {block.id for block in self._blob(key).get_block_list("uncommitted")[1]}
+
+        return self._ask(key, attempt, {"BlobNotFound": set()})
+
     def _incomplete(self, upload: PendingUpload) -> ArchiverError:
         """Return the error for an upload whose parts are not there."""
-
-        def staged() -> set[str]:
-            return {block.id for block in self._blob(upload.key).get_block_list("uncommitted")[1]}
-
-        known = self._ask(upload.key, staged, {"BlobNotFound": set()})
-        if self._is_pending(upload) and any(block.startswith(upload.upload_id) for block in known):
+        if self._is_pending(upload) and any(block.startswith(upload.upload_id) for block in self._staged(upload.key)):
             return PermanentError(f"{self.url}: {upload.key} cannot be completed: its upload does not have these parts")
         return upload_gone(self.url, upload.key)
 
     def _is_pending(self, upload: PendingUpload) -> bool:
         marker = self._marker(upload.key, upload.upload_id)
-        return self._ask(upload.key, marker.get_blob_properties, {"BlobNotFound": None}) is not None
+        blob = self._ask(upload.key, marker.get_blob_properties, {"BlobNotFound": None})
+        return blob is not None and blob.size == 0
 
     def _require_marker(self, upload: PendingUpload) -> None:
         if not self._is_pending(upload):
@@ -358,7 +400,7 @@ class AzureStore:
             try:
                 return self._write(key, data, overwrite, **condition)
             except (ResourceExistsError, ResourceModifiedError, ResourceNotFoundError) as error:
-                if _code_of(error) not in ("BlobAlreadyExists", "ConditionNotMet", "BlobNotFound"):
+                if _code_of(error) not in _OTHER_VERSION:
                     raise
                 return None
 
