@@ -68,8 +68,8 @@ def test_nor_if_the_object_of_another_attempt_was_there_and_is_deleted(store: Az
 
 
 def test_an_abort_leaves_the_uploads_of_others_and_the_object_alone(store: AzureStore) -> None:
-    own, others = upload(store), upload(store)
-    store.abort_upload("k", others.upload_id)
+    own, aborted = upload(store), upload(store)
+    store.abort_upload("k", aborted.upload_id)
     assert [upload_id for _, upload_id, _ in store.list_uploads("")] == [own.upload_id]
     etag = store.complete_upload(own)
     late = upload(store)

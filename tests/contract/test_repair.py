@@ -583,7 +583,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda p: p["partitions"][0].update(covered=[[2, 11]]), r"orders\[0\] ended at 10 when .* up to 11"),
         (lambda p: p["partitions"][0].update(earlier=[[10, 11]]), "found offsets up to 11"),
@@ -601,7 +601,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
     ids=["end", "earlier", "planned", "lost", "as_of", "hour", "twice", "marks", "unsure", "until", "cause", "begun"],
 )
 def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
-    change: Callable[[dict[str, Any]], None], said: str
+    change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     """A run would leave out what no run has, or a backfill take again what one has; or hours would be complete that are
     not.
@@ -617,7 +617,7 @@ def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
     lake.store.put(key, json.dumps(document).encode())
     lake.logs[P0] = Range(8, 12)
     for origin in ("scheduled", "backfill"):
-        with pytest.raises(IntegrityError, match=said):
+        with pytest.raises(IntegrityError, match=message):
             lake.run(7, origin)
     assert repaired(lake).to_derive == (key,)
     assert lake.store.get(key) == before

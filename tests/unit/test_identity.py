@@ -25,8 +25,8 @@ class Log(KafkaTwin):
         self.write("abcde")
         planned = plan(1, partition(0, 5, topic_id=topic_id, leader_epoch=0 if epochs else None))
         [account] = manifest(planned).chunks
-        seen = account.model_copy(update={"last": Witness(offset=4, timestamp=4, value=crc32(b"e"))})
-        self.known = Progress(archive="orders").after(planned, "committed", Manifest.of(planned, [], [seen]))
+        with_witness = account.model_copy(update={"last": Witness(offset=4, timestamp=4, value=crc32(b"e"))})
+        self.known = Progress(archive="orders").after(planned, "committed", Manifest.of(planned, [], [with_witness]))
 
     def write(self, values: str) -> None:
         for value in values:

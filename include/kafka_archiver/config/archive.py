@@ -156,8 +156,8 @@ class Archive(Section):
     @property
     def audit_schedule(self) -> str | None:
         """The schedule of its audits; None: by hand only."""
-        given = "schedule" in self.audit.model_fields_set
-        return self.audit.schedule if self.schedule or given else None
+        is_in_yaml = "schedule" in self.audit.model_fields_set
+        return self.audit.schedule if self.schedule or is_in_yaml else None
 
     @property
     def max_audit_age(self) -> timedelta | None:

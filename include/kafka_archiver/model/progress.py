@@ -102,8 +102,8 @@ class Progress(ArchiveDocument):
         unsure = self.unsure and self.unsure.until
         until = max((cause.until for cause in self.unsure_by), default=unsure)
         if unsure != until:
-            others = f"those before {unsure}" if unsure else "none"
-            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` {others}"
+            hours = f"those before {unsure}" if unsure else "none"
+            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` {hours}"
         if not unsure and (judged := next((p for p in self.partitions if p.judged), None)):
             return f"by `unsure`, no hour may lack records, and the log of {judged.name} began at {judged.floor}"
         if self.as_of and (waiting := next((m for m in self.marks if m.as_of <= self.as_of), None)):
@@ -213,7 +213,7 @@ def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> 
 
 
 def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manifest | None) -> bool:
-    """Return whether a rebuild has dead letters that the run before it had not, or not the same: as many may be others.
+    """Return True if a rebuild has dead letters that the run before it had not, or not the same: as many may be others.
 
     A replay or a repair has no others.
     """

@@ -55,10 +55,10 @@ class _Shown:
         """Return the rows of a batch that are to be given."""
         offsets = column(batch, OFFSET.name)
         new = np.unique(offsets[offsets > self._last])
-        rest = new[: self._count - self.offsets]
-        self._is_past = len(rest) < len(new)
-        self.offsets += len(rest)
-        self._last = int(rest[-1]) if len(rest) else self._last
+        taken = new[: self._count - self.offsets]
+        self._is_past = len(taken) < len(new)
+        self.offsets += len(taken)
+        self._last = int(taken[-1]) if len(taken) else self._last
         return batch.slice(0, int(offsets.searchsorted(self._last, side="right")))
 
     def is_complete(self, has_repeats: bool) -> bool:

@@ -91,8 +91,8 @@ class ArchiveRow(NamedTuple):
     def more(self) -> int:
         """The number of other checks and findings that are not ok."""
         findings = self.snapshot.troubles if self.snapshot else ()
-        others = [check for check in self.checks if check.severity != "ok" and not check.sums_up]
-        return max(len({finding.kind for finding in findings} | {check.kind for check in others}) - 1, 0)
+        single_checks = [check for check in self.checks if check.severity != "ok" and not check.sums_up]
+        return max(len({finding.kind for finding in findings} | {check.kind for check in single_checks}) - 1, 0)
 
     @property
     def command(self) -> str:
