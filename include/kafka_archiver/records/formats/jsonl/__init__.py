@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions
+from kafka_archiver.records.formats.shared.codecs import StreamFormat, extensions
 from kafka_archiver.values.documents import unwritten
 from kafka_archiver.values.yaml_values import YamlValue
 
@@ -24,7 +24,7 @@ class LineOptions(YamlValue):
     index: bool = unwritten(False)
 
 
-class JsonLines(OwnFormat):
+class JsonLines(StreamFormat):
     """The format `jsonl`."""
 
     name = "jsonl"

@@ -74,3 +74,15 @@ class OwnFormat:
     def stage(self, settings: Settings) -> Fitting | None:  # noqa: ARG002 - the protocol's
         """Return no stage: every record can be written."""
         return None
+
+
+class StreamFormat(OwnFormat):
+    """A format whose objects are one compressed stream each."""
+
+
+class ValuesFormat(StreamFormat):
+    """A stream of nothing but values, and what is between them."""
+
+    encoding = 4
+    contents = frozenset({"value"})
+    libraries = libraries_by_codec("pyarrow")
