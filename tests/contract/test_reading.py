@@ -17,8 +17,8 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, TransientError
 from kafka_archiver.model.object_keys import line_document, run_document
-from kafka_archiver.model.plan import Content, Evolution
 from kafka_archiver.model.restore import RestoreSelection
+from kafka_archiver.model.settings import Content, Evolution
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.records.formats.registry import get_format, names

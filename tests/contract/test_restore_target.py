@@ -12,7 +12,7 @@ import pytest
 from kafka_archiver.kafka import transactional
 from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.messages.errors import ArchiverError, FencedError, PermanentError, UncertainError
-from kafka_archiver.model.plan import Isolation
+from kafka_archiver.model.settings import Isolation
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.target import Target, Writer

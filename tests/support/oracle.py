@@ -15,10 +15,12 @@ from typing import Any
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin

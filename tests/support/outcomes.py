@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from kafka_archiver.mapper import Record
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from tests.support import mapped
 from tests.support.kafka_twin import Entry
 from tests.support.sql_meanings import SELECTS, WHERES, SeenRecord

@@ -8,7 +8,7 @@ import pytest
 from kafka_archiver.audit.readers.streams import plain
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import IntegrityError, TransientError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import get_format, names, resolve
 from kafka_archiver.records.formats.base import VALUE, Buffer, Target
 from kafka_archiver.records.formats.shared.codecs import SUFFIXES

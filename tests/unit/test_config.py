@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.config import archive_files, load_archive, parse_archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import resolve
 
 SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"

@@ -4,7 +4,8 @@ import pytest
 
 from kafka_archiver.kafka.first_records import LogEnd, crc32
 from kafka_archiver.kafka.identity import NO_ID
-from kafka_archiver.model.manifest import Manifest, Witness
+from kafka_archiver.model.chunk_accounts import Witness
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.changed_logs import find_changed_logs
 from kafka_archiver.values.ranges import TopicPartition

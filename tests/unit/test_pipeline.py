@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.records.pipeline.runner import Counts, Runner
 from kafka_archiver.records.pipeline.stages import stages_of

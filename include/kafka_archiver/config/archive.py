@@ -24,7 +24,7 @@ from kafka_archiver.messages.policies import PolicyChoices
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.tokens import Field as OfRecord
-from kafka_archiver.model.plan import Evolution, Header, Settings
+from kafka_archiver.model.settings import Evolution, Header, Settings
 
 
 class Spark(Section):

@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 from kafka_archiver.encryption.opened import Fetch, FindKey, OpenedObject
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.object_keys import SEALED
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.formats import extension_of, get_format, names, resolve
 from kafka_archiver.records.formats.base import PLACE, SCHEMAS, VALUE, Buffer, ReadsAlone, Target
 from kafka_archiver.records.formats.jsonl.objects import lines_of

@@ -12,8 +12,9 @@ from kafka_archiver.messages.actions import Action, advise
 from kafka_archiver.messages.advice import audit, print_object, runs
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
-from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import Written, is_of, is_values
 from kafka_archiver.reader.runs import Plans, require_committed, unless_replaced

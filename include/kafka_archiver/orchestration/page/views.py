@@ -12,8 +12,8 @@ from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
+from kafka_archiver.model.chunk_accounts import FATES
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.manifest import FATES
 from kafka_archiver.model.reasons import split_reason
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import (

@@ -57,7 +57,7 @@ class DecoderInput(NamedTuple):
     written with. `framed`: the bytes have Confluent's wire format; else they are bytes of `schema`. `column`: the name
     of the column; of a struct, the fields are columns. `message`: the name of the schema's message, if it has several;
     the first one if empty. `unknown`: of JSON documents, what becomes of properties without a column; None: as in old
-    plans, whose columns are fewer, too. `json_rules`: see `model.plan.Settings`.
+    plans, whose columns are fewer, too. `json_rules`: see `model.settings.Settings`.
     """
 
     schema: Schema | None

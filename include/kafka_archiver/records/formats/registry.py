@@ -17,7 +17,7 @@ from pydantic import JsonValue, ValidationError
 from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.yaml_faults import fault_lines
-from kafka_archiver.model.plan import Settings, sealed_extension
+from kafka_archiver.model.settings import Settings, sealed_extension
 from kafka_archiver.records.formats.avro import Avro
 from kafka_archiver.records.formats.block_gzip import BlockGzip
 from kafka_archiver.records.formats.csv import Csv

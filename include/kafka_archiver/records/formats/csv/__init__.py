@@ -25,7 +25,7 @@ from kafka_archiver.values.yaml_values import YamlValue
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 _NUMBER = re.compile(r"[-+]?(\d.*|\.\d.*|nan|inf|infinity)|true|false", re.IGNORECASE)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.settings import Content, Settings
     from kafka_archiver.records.formats.base import Fitting
 
 # The extension of each codec of `compress`. Snappy's framing format is .sz; .snappy is Hadoop's own format.
