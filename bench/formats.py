@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from bench.orders import Kind, kinds
 from bench.records import START
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.decode.base import Decoder, DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.formats.base import HEADERS, SCHEMAS, Target, is_typed

@@ -18,7 +18,8 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
-from kafka_archiver.model.manifest import ChunkAccount, Commit, Manifest, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Commit, Manifest, ObjectEntry
 from kafka_archiver.model.object_keys import encode, hour_document, split_hour_document
 from kafka_archiver.model.partition_progress import PartitionProgress
 from kafka_archiver.model.plan import PartitionPlan, Plan
@@ -162,7 +163,7 @@ class MadeUp:
 
 
 def _settings() -> Any:
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats import resolve
 
     return resolve(Settings(codec=""))

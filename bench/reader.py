@@ -17,7 +17,8 @@ from bench.services import services
 from bench.topics import fill
 from kafka_archiver.kafka.drain.library import why_not
 from kafka_archiver.kafka.reader import read_chunks
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.native.load import SWITCH
 
 

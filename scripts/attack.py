@@ -45,7 +45,7 @@ MODELS = (
     ("restore_run",),
 )
 # What pytest and hypothesis print of a failure: the assertion, and the example that is the shortest.
-_TOLD = re.compile(r"^E  .*|^FAILED .*|^ERROR .*", re.MULTILINE)
+_ERROR_LINE = re.compile(r"^E  .*|^FAILED .*|^ERROR .*", re.MULTILINE)
 _PARAMETERS = re.compile(r"Falsifying example: .*?^(?:E +)?\)", re.MULTILINE | re.DOTALL)
 
 
@@ -73,7 +73,7 @@ def rounds(first: int) -> Iterator[tuple[int, str]]:
 def failure(output: str) -> str:
     """Return what to keep of pytest's output: the errors, and hypothesis' examples."""
     examples = [match[0] for match in _PARAMETERS.finditer(output)]
-    falsified = [match[0] for match in _TOLD.finditer(output) if "Falsifying example" not in match[0]]
+    falsified = [match[0] for match in _ERROR_LINE.finditer(output) if "Falsifying example" not in match[0]]
     return "\n".join([*falsified, *examples]) or output[-4000:]
 
 

@@ -35,5 +35,5 @@ class Record:
 
     def replace(self, *, key: Any = _SAME, value: Any = _SAME, headers: Any = _SAME) -> "Record":
         """The record with another key, value or other headers. All else stays: it says where the record came from."""
-        given = {"key": key, "value": value, "headers": headers}
-        return replace(self, **{name: new for name, new in given.items() if new is not _SAME})
+        changes = {"key": key, "value": value, "headers": headers}
+        return replace(self, **{name: new for name, new in changes.items() if new is not _SAME})

@@ -68,7 +68,7 @@ def _claim(number: int) -> bool:
 
 
 def taken(number: int) -> bool:
-    """Return whether a socket listens on the port; connections in TIME_WAIT do not count."""
+    """Return True if a socket listens on the port; connections in TIME_WAIT do not count."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

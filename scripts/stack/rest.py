@@ -13,7 +13,7 @@ from scripts.stack.errors import StackError
 
 
 def _is_rolled_back(answer: httpx.Response) -> bool:
-    """Return whether Airflow's database refused the request's transaction, as SQLite does when two processes write."""
+    """Return True if Airflow's database refused the request's transaction, as SQLite does when two processes write."""
     return answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR and '"Database error"' in answer.text
 
 

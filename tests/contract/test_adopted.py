@@ -340,7 +340,7 @@ def test_an_adoption_that_is_killed_anywhere_goes_on_and_gives_the_same_bytes(mo
         reads: list[str] = []
         fetch = store.read
         monkeypatch.setattr(
-            store, "read", lambda key, *rest, fetch=fetch, reads=reads: reads.append(key) or fetch(key, *rest)
+            store, "read", lambda key, *ends, fetch=fetch, reads=reads: reads.append(key) or fetch(key, *ends)
         )  # type: ignore[func-returns-value]
         later = adopt(Ledger(store, "old"), "", "confluent", None, NOW.replace(hour=9))
         assert {stat.key: store.get(stat.key) for stat in store.list("_ledger/")} | {adoption_document("old"): b""} == {

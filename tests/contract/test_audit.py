@@ -233,6 +233,8 @@ def edit(store: Store, key: str, change: Callable[[dict[str, Any]], None]) -> No
     data = store.get(key)
     assert data is not None
     document = json.loads(data)
+    # As 1.0.0 wrote it: with the digest it would not be read.
+    document.pop("content_digest", None)
     change(document)
     store.put(key, json.dumps(document, indent=2).encode() + b"\n")
 

@@ -15,7 +15,8 @@ from kafka_archiver.audit.readers.base import FormatReader, RecordCoordinates
 from kafka_archiver.audit.report import Report
 from kafka_archiver.messages.errors import TransientError, kind_in_words
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.store import open_store
 from kafka_archiver.values.ranges import Range, TopicPartition

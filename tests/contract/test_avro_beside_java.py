@@ -60,8 +60,8 @@ def evolved(draw: st.DrawFn, schema: Any, depth: int = 4) -> Any:
         return branches
     later = draw(evolved_branch(schema, depth))
     if change == 0:
-        others = [other for other in ("null", "double", "string", "bytes") if other != kind_of(later)]
-        return draw(st.permutations([later, *others[: draw(st.integers(1, len(others)))]]))
+        other_types = [other for other in ("null", "double", "string", "bytes") if other != kind_of(later)]
+        return draw(st.permutations([later, *other_types[: draw(st.integers(1, len(other_types)))]]))
     return later
 
 
@@ -159,8 +159,8 @@ def test_a_record_is_read_as_java_reads_it(java: JavaAvro, case: tuple[Any, list
     reader = data.draw(evolved(writer))
     note(f"reader: {reader}")
     column, reasons = decoded(reader, list(rows), writer)
-    for row, (ours, mine) in enumerate(zip(rows, physical(column), strict=True)):
-        by_java = java.resolved(ours, writer, reader)
+    for row, (encoded, mine) in enumerate(zip(rows, physical(column), strict=True)):
+        by_java = java.resolved(encoded, writer, reader)
         event("refused by Java" if isinstance(by_java, str) else "read by Java")
         if isinstance(by_java, str) or HAS_ANOTHER_NAME.search(reasons.get(row, "")):
             continue

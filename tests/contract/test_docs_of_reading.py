@@ -56,6 +56,6 @@ def test_the_import_is_light_and_reading_needs_neither_airflow_nor_spark_nor_kaf
         [sys.executable, "-c", program],
         env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    first, then = (set(line.split()) for line in run.stdout.splitlines())
+    first, second = (set(line.split()) for line in run.stdout.splitlines())
     assert not first & {"pyarrow", "pydantic", "numpy"}
-    assert not then & {"airflow", "pyspark", "confluent_kafka", "boto3", "yaml", "httpx", "cryptography"}
+    assert not second & {"airflow", "pyspark", "confluent_kafka", "boto3", "yaml", "httpx", "cryptography"}

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError, TransientError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import RECORD, SCHEMAS, VALUE, ReadsAlone
 from kafka_archiver.records.formats.registry import extension_of, get_format, resolve
 from tests.support.chunks import Row, batch, cut

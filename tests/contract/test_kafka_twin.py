@@ -9,7 +9,8 @@ import pytest
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.messages.errors import ArchiverError, PermanentError, PolicyError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from tests.support.kafka_mirror import ISOLATIONS, KafkaMirror

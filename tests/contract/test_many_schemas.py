@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
 from kafka_archiver.model.object_keys import split_object_key
-from kafka_archiver.model.plan import Evolution, Settings, TopicSchemas
+from kafka_archiver.model.plan import TopicSchemas
 from kafka_archiver.model.schemas import Schema, SubjectVersion
+from kafka_archiver.model.settings import Evolution, Settings
 from kafka_archiver.planning.schema_versions import subject_writers
 from kafka_archiver.records.pipeline.transform.questions import SqlAnswer
 from kafka_archiver.records.writer.chunk import write_chunk

@@ -21,7 +21,8 @@ from kafka_archiver.kafka.drain.client import DrainConsumer
 from kafka_archiver.kafka.drain.library import library, why_not
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.messages.errors import PermanentError, TransientError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records import vectors
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT

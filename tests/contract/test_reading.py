@@ -17,8 +17,8 @@ from kafka_archiver.encryption import Keyring
 from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.messages.errors import ConfigError, IntegrityError, TransientError
 from kafka_archiver.model.object_keys import line_document, run_document
-from kafka_archiver.model.plan import Content, Evolution
 from kafka_archiver.model.restore import RestoreSelection
+from kafka_archiver.model.settings import Content, Evolution
 from kafka_archiver.reader.archive import ArchiveReader
 from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.records.formats.registry import get_format, names
@@ -177,7 +177,7 @@ def test_only_the_highest_committed_revision_counts() -> None:
     lake.rebuild(hour(0).id, keep=True, until="written")
     read: list[str] = []
     get = lake.store.read
-    lake.store.read = lambda key, *rest: read.append(key) or get(key, *rest)  # type: ignore[method-assign,assignment,func-returns-value]
+    lake.store.read = lambda key, *ends: read.append(key) or get(key, *ends)  # type: ignore[method-assign,assignment,func-returns-value]
     assert offsets(reader(lake).read("orders", partitions=0)) == EXPECTED
     assert offsets(reader(lake).read("orders", "2026-11-20T00", partitions=0)) == [n for n in EXPECTED if n % 3 == 0]
     assert {key for key in read if "+r1." not in key and not key.startswith("_")} == set()
@@ -242,7 +242,7 @@ def test_a_selection_of_what_is_not_there_or_not_understood_is_refused(selection
 
 
 def test_a_plan_that_is_not_the_committed_one_is_refused() -> None:
-    """What it says of offsets selects runs, and its settings tell how to read their objects."""
+    """Its offsets select runs, and its settings tell how to read their objects."""
     lake = new_lake(content="record")
     run = lake.run(0)
     flips = ((b'"ranges": [\n        [\n          0,', b'"ranges": [\n        [\n          4,'), (b'"gzip"', b'"czip"'))

@@ -13,7 +13,7 @@ import pytest
 from kafka_archiver.audit.inspection import publish
 from kafka_archiver.audit.report import Mended, Report
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.messages.errors import ConfigError, IntegrityError, PermanentError
+from kafka_archiver.messages.errors import ConfigError, DocumentError, IntegrityError, PermanentError
 from kafka_archiver.model.object_keys import (
     audit_document,
     hour_document,
@@ -555,6 +555,11 @@ def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     assert lake.audit().findings == ()
 
 
+def as_of_1_0(progress: bytes) -> bytes:
+    """The progress without the digest of its content, as 1.0.0 wrote it."""
+    return re.sub(rb',\s*"content_digest": "\w{64}"', b"", progress)
+
+
 @pytest.mark.parametrize(
     "change", [(b'"next": 6', b'"next": 7'), (b'"next": 6', b'"next": 5'), (b"id-of-orders", b"id-of-others")]
 )
@@ -564,7 +569,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
     key = progress_document(lake.name)
     before = lake.store.get(key) or b""
     assert change[0] in before
-    lake.store.put(key, before.replace(*change))
+    lake.store.put(key, as_of_1_0(before).replace(*change))
     lake.logs[P0] = Range(0, 8)
     for origin in ("scheduled", "backfill"):
         with pytest.raises(
@@ -578,7 +583,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda p: p["partitions"][0].update(covered=[[2, 11]]), r"orders\[0\] ended at 10 when .* up to 11"),
         (lambda p: p["partitions"][0].update(earlier=[[10, 11]]), "found offsets up to 11"),
@@ -596,7 +601,7 @@ def test_a_progress_that_was_changed_makes_no_plan_and_is_computed_again(change:
     ids=["end", "earlier", "planned", "lost", "as_of", "hour", "twice", "marks", "unsure", "until", "cause", "begun"],
 )
 def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
-    change: Callable[[dict[str, Any]], None], said: str
+    change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     """A run would leave out what no run has, or a backfill take again what one has; or hours would be complete that are
     not.
@@ -607,17 +612,74 @@ def test_a_progress_that_contradicts_the_last_plan_or_itself_makes_no_plan(
     lake.run(3)
     key = progress_document(lake.name)
     before = lake.store.get(key) or b""
-    document = json.loads(before)
+    document = json.loads(as_of_1_0(before))
     change(document)
     lake.store.put(key, json.dumps(document).encode())
     lake.logs[P0] = Range(8, 12)
     for origin in ("scheduled", "backfill"):
-        with pytest.raises(IntegrityError, match=said):
+        with pytest.raises(IntegrityError, match=message):
             lake.run(7, origin)
     assert repaired(lake).to_derive == (key,)
     assert lake.store.get(key) == before
     lake.run(7)
     assert lake.manifest(hour(7).id).account["archived"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p["unsure"].update(until="2026-11-20T01:00:00Z"),
+        lambda p: p["partitions"][0].update(next=7),
+        lambda p: p["partitions"][0].update(covered=[[2, 7]]),
+    ],
+    ids=["unsure", "next", "covered"],
+)
+@pytest.mark.parametrize("indent", [2, None])
+def test_a_progress_that_was_changed_behind_a_backfill_makes_no_plan(
+    change: Callable[[dict[str, Any]], None], indent: int | None
+) -> None:
+    """Neither the last plan nor the rest of the progress says otherwise: no run has recorded this loss, and a backfill
+    does not know where the next run starts.
+    """
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(2, 6)})
+    lake.run(2)
+    lake.logs[P0] = Range(2, 8)
+    lake.run(3, "backfill")
+    key = progress_document(lake.name)
+    before = lake.store.get(key) or b""
+    document = json.loads(before)
+    change(document)
+    lake.store.put(key, json.dumps(document, indent=indent).encode() + b"\n")
+    for origin in ("scheduled", "backfill"):
+        with pytest.raises(DocumentError, match=r"its content was changed.*airflow archive repair .*computes it"):
+            lake.run(7, origin)
+    assert repaired(lake).to_derive == (key,)
+    assert lake.store.get(key) == before
+    lake.run(7)
+    assert lake.manifest(hour(7).id).account["archived"] == 2
+
+
+def test_a_repair_that_slept_before_it_deletes_a_stray_proof_keeps_the_proof_of_a_later_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake = lake_of_six()
+    stray = hour_document(lake.name, lake.brokers.first + 20)
+    proof = json.loads(lake.store.get(hour_document(lake.name, lake.brokers.first)) or b"")
+    lake.store.put(stray, json.dumps({**proof, "hour_start": f"{hour(20).start:%Y-%m-%dT%H:%M:%SZ}"}).encode())
+    lake.logs[P0], lake.odd[P0, 6] = Range(0, 7), {"timestamp": to_ms(hour(20).start)}
+    proofs, delete = [], type(lake.store).delete_version
+
+    def asleep(store: MemoryStore, key: str, etag: str) -> bool:
+        if key == stray and not proofs:
+            lake.run(7)
+            proofs.append(lake.store.get(stray))
+        return delete(store, key, etag)
+
+    monkeypatch.setattr(type(lake.store), "delete_version", asleep)
+    assert stray not in derive_documents(lake.ledger)
+    assert [lake.store.get(stray)] == proofs
+    repaired(lake)
+    assert lake.audit(deep=True).findings == ()
 
 
 @pytest.mark.parametrize("back", [1, 2, 3])

@@ -12,7 +12,7 @@ import pytest
 from kafka_archiver.kafka import transactional
 from kafka_archiver.kafka.target import KafkaTarget
 from kafka_archiver.messages.errors import ArchiverError, FencedError, PermanentError, UncertainError
-from kafka_archiver.model.plan import Isolation
+from kafka_archiver.model.settings import Isolation
 from kafka_archiver.records.formats.shared.records import COLUMNS
 from kafka_archiver.values.ranges import Range, TopicPartition
 from kafka_archiver.work.restore.target import Target, Writer
@@ -186,11 +186,11 @@ def test_a_record_that_the_broker_refuses_is_the_reason_wherever_in_a_transactio
         ({times: aged}, {}, {"timestamp": 1}, 4000, r"message.timestamp.before.max.ms or after.max.ms; raise them"),
         ({compact: "compact"}, keyed, {"key": None}, 4000, r"without a key: set `cleanup.policy=delete`"),
     ]
-    for settings, usual, odd, others, remedy in cases:
+    for settings, usual, odd, count, remedy in cases:
         target = KafkaTarget({"bootstrap.servers": kafka.bootstrap_servers}, patience=20)
         world = World(target, new_topic(kafka.bootstrap_servers, **settings))
         # Many are several batches, on their way at once.
-        around = batch(*[random.Random(1).randbytes(1000)] * others, **usual)
+        around = batch(*[random.Random(1).randbytes(1000)] * count, **usual)
         pieces = [*pieces_of(around), batch(b"x", **{**usual, **odd}), *pieces_of(around)]
         writer = world.writer()
         with pytest.raises(PermanentError, match=remedy):

@@ -167,6 +167,13 @@ class TestReplace:
         assert store.replace("k", b"third", second.etag) is True
         assert store.get("k") == b"third"
 
+    def test_a_version_is_deleted_while_it_is_there_and_only_then(self, store: Store) -> None:
+        first, second = store.put("k", b"first"), store.put("k", b"second")
+        assert store.delete_version("k", first) is False
+        assert store.get("k") == b"second"
+        assert store.delete_version("k", second) is store.delete_version("k", second) is True
+        assert store.get("k") is None
+
     def test_what_is_gone_is_not_replaced(self, store: Store) -> None:
         etag = store.put("k", b"first")
         store.delete("k")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.messages.errors import BadRecordError, ConfigError, IntegrityError
 from kafka_archiver.model.object_keys import split_object_key
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import get_format, resolve
 from kafka_archiver.records.formats.base import SCHEMAS, Target
 from kafka_archiver.records.pipeline.base import Marks

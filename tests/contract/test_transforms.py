@@ -16,7 +16,7 @@ from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.layouts.registry import resolve
 from kafka_archiver.model.object_keys import is_dead_letter
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Sql, Transform
 from kafka_archiver.records.pipeline.decode import storable
 from kafka_archiver.records.pipeline.transform.code import load_function

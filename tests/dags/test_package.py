@@ -83,20 +83,20 @@ def _modules() -> dict[str, Path]:
 
 def _imported(modules: dict[str, Path], first: set[str]) -> set[str]:
     """The modules that these import, also within functions, and those whose name a string is."""
-    seen: set[str] = set()
-    rest = [*first]
-    while rest:
-        name = rest.pop()
-        if name in seen:
+    visited: set[str] = set()
+    waiting = [*first]
+    while waiting:
+        name = waiting.pop()
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         parts = name.split(".")
-        rest += [".".join(parts[:count]) for count in range(1, len(parts))]
+        waiting += [".".join(parts[:count]) for count in range(1, len(parts))]
         if name == "kafka_archiver":
             # Its functions open an archive for programs, and make DAGs for Airflow: no job calls them.
             continue
-        rest += [other for other in _named(ast.parse(modules[name].read_text())) if other in modules]
-    return seen
+        waiting += [other for other in _named(ast.parse(modules[name].read_text())) if other in modules]
+    return visited
 
 
 def _named(tree: ast.AST) -> Iterator[str]:

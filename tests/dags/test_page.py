@@ -715,8 +715,8 @@ def test_an_incomplete_hour_has_its_reason_and_what_brings_the_rest_unless_objec
     assert ('action="/archiver/archives/orders/do/fill"' in text) == (not lost)
     # The command stands once, beside its button.
     assert text.count("<code>airflow archive fill orders</code>") == (not lost)
-    seen = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
-    assert seen.count("<code>airflow archive fill orders</code>") == (not lost)
+    hour_page = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert hour_page.count("<code>airflow archive fill orders</code>") == (not lost)
     assert ">Backfill</button>" in text
 
 
@@ -1171,7 +1171,7 @@ def test_the_figures_never_deny_what_the_table_of_hours_shows(
         return data
 
     monkeypatch.setattr(type(store), "read", read)
-    seen = set()
+    all_states = set()
     for _ in range(4):
         page.refresh()
         text = client.get("/archiver/archives/orders?last=2026-11-20").text
@@ -1179,8 +1179,8 @@ def test_the_figures_never_deny_what_the_table_of_hours_shows(
         shown = '<dd class="bad">damaged' in text, '<td class="damaged">' in text, "found the archive damaged" in text
         states = (*shown, 'name="run"' in repairs)
         assert len(set(states)) == 1, states
-        seen.add(states)
-    assert len(seen) == 2
+        all_states.add(states)
+    assert len(all_states) == 2
 
 
 def test_an_old_hour_or_plan_says_that_it_is_old(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

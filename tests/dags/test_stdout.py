@@ -222,5 +222,5 @@ def test_the_words_of_a_call_tell_at_the_start_that_it_gives_data(program: str) 
         assert gives_data(call), name
         assert not gives_data([*call, "-h"]), "the help is no data: nothing is moved"
         assert not gives_data(["my-program", *call[1:]]), "a program that has Airflow as a library"
-    for others in ([], ["archive"], ["archive", "--help"], ["archive", "--he"], ["dags", "list"], ["version"]):
-        assert not gives_data([program, *others])
+    for arguments in ([], ["archive"], ["archive", "--help"], ["archive", "--he"], ["dags", "list"], ["version"]):
+        assert not gives_data([program, *arguments])

@@ -101,15 +101,15 @@ def test_a_wrong_file_and_a_deleted_one(known: Path) -> None:
     assert undeclared_archives(read_archives(known)) == {}
     break_orders(known)
     (known / "payments.yaml").unlink()
-    found = undeclared_archives(read_archives(known))
-    assert [(name, one.is_gone) for name, one in found.items()] == [("orders", False), ("payments", True)]
-    assert WRONG in found["orders"].fault
-    assert str(known / "payments.yaml") in found["payments"].fault
-    assert tuple(map(str, found["payments"].do)) == (
+    archives = undeclared_archives(read_archives(known))
+    assert [(name, archive.is_gone) for name, archive in archives.items()] == [("orders", False), ("payments", True)]
+    assert WRONG in archives["orders"].fault
+    assert str(known / "payments.yaml") in archives["payments"].fault
+    assert tuple(map(str, archives["payments"].do)) == (
         "airflow dags delete --yes archive_payments",
         "airflow dags delete --yes audit_payments",
     )
-    assert found["orders"].archive.source.topics == ("orders",)
+    assert archives["orders"].archive.source.topics == ("orders",)
 
 
 def test_a_deleted_archive_that_never_ran_is_forgotten(known: Path) -> None:
@@ -127,7 +127,7 @@ def test_list_and_status_have_its_last_state_and_the_error(known: Path, call: Ca
     (known / "payments.yaml").unlink()
     break_orders(known)
     listed = call("list", "-o", "json", code=1)
-    assert [(one["archive"], bool(one["error"])) for one in listed.json] == [("orders", True), ("payments", True)]
+    assert [(row["archive"], bool(row["error"])) for row in listed.json] == [("orders", True), ("payments", True)]
     assert WRONG in listed.err
     assert "payments: no file declares it any more" in listed.err
     assert call("list", code=1).out.count("does not run") == 2
@@ -153,17 +153,17 @@ def test_the_page_has_its_last_state_and_the_error_and_starts_nothing(
     assert 'href="/archiver/archives/orders">orders</a>' in rows
     assert '<a class="pill unhealthy" href="/archiver/archives/orders#wrong">unhealthy</a>' in rows
     assert '<span class="cause" title="its YAML file is wrong' in rows
-    one = client.get("/archiver/archives/orders").text
-    assert "its YAML file is wrong, so nothing is archived" in one
-    assert WRONG in one
-    assert "2026-11-20 03:00" in one
+    archive_page = client.get("/archiver/archives/orders").text
+    assert "its YAML file is wrong, so nothing is archived" in archive_page
+    assert WRONG in archive_page
+    assert "2026-11-20 03:00" in archive_page
     # At its line; a value that may be a secret is not shown.
-    assert re.search(r"<li>line 4: `sink` is not a key", one)
-    for text in (one, client.get("/archiver/").text):
+    assert re.search(r"<li>line 4: `sink` is not a key", archive_page)
+    for text in (archive_page, client.get("/archiver/").text):
         assert "    4 | sink: …" in text
-    [token] = set(re.findall(r'name="csrf" value="([^"]+)"', one))
-    ours = {"Origin": "http://airflow.example", "Sec-Fetch-Site": "same-origin"}
-    answer = client.post("/archiver/archives/orders/do/run", data={"csrf": token}, headers=ours)
+    [token] = set(re.findall(r'name="csrf" value="([^"]+)"', archive_page))
+    same_origin = {"Origin": "http://airflow.example", "Sec-Fetch-Site": "same-origin"}
+    answer = client.post("/archiver/archives/orders/do/run", data={"csrf": token}, headers=same_origin)
     assert (answer.status_code, "Archive orders cannot run: its YAML file is wrong" in answer.text) == (409, True)
     health = client.get("/archiver/health").json()
     assert health["archives"]["orders"]["checks"][0]["name"] == "file"
@@ -183,4 +183,4 @@ def test_a_database_that_does_not_answer_hides_no_valid_archive(
 
     monkeypatch.setattr("kafka_archiver.orchestration.metadata.undeclared.create_session", fail)
     break_orders(known)
-    assert [one["archive"] for one in call("list", "-o", "json", code=1).json] == ["payments"]
+    assert [row["archive"] for row in call("list", "-o", "json", code=1).json] == ["payments"]

@@ -405,8 +405,10 @@ def test_each_cell_of_the_table_is_right_on_a_worker(
     # The package comes by its zip alone, as on a cluster.
     monkeypatch.delenv("PYTHONPATH", raising=False)
     cells = table(module)
-    both = {(cell.source.decode, cell.reader, str(cell.transform)) for cell in cells if cell.read is parquet_rows}
-    assert len(both) == len(TEXTS | {"json": ()}) * 2 * len(changes(module))
+    typed_cells = {
+        (cell.source.decode, cell.reader, str(cell.transform)) for cell in cells if cell.read is parquet_rows
+    }
+    assert len(typed_cells) == len(TEXTS | {"json": ()}) * 2 * len(changes(module))
     monkeypatch.chdir(tmp_path)
 
     def plan(cell: Cell) -> None:

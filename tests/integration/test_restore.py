@@ -89,11 +89,11 @@ def test_what_is_restored_is_what_was_there(services: Services, source: str, com
         for topic, partitions in ((source, 2), (compacted, 4))
     ]
     # Offsets may not be the same: nobody can write the gaps of a compacted source.
-    was = contents_of(of_both(brokers, source, compacted))
-    assert contents_of(of_both(brokers, *copies)) == was
+    contents = contents_of(of_both(brokers, source, compacted))
+    assert contents_of(of_both(brokers, *copies)) == contents
     # Of the same bytes once: that both clients see the same is below.
     if store == "both":
-        assert contents_of(java_consumed(brokers, copies, sum(map(len, was.values())))) == was
+        assert contents_of(java_consumed(brokers, copies, sum(map(len, contents.values())))) == contents
 
 
 def test_javas_consumer_sees_the_sources_as_librdkafka_does(kafka: Kafka, source: str, compacted: str) -> None:

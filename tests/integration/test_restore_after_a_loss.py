@@ -73,8 +73,8 @@ def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(
     assert [(finding.kind, finding.severity) for finding in outlook.findings] == [("topic missing", "problem")]
     assert cluster.topic_ids([topic])[topic] is None
 
-    def ready(sources: Any, through: int, wanted: RestoreRequest = request) -> None:
-        assert prepare(ledger, cluster, wanted, sources, through, create=True) == []
+    def ready(sources: Any, through: int, wanted_request: RestoreRequest = request) -> None:
+        assert prepare(ledger, cluster, wanted_request, sources, through, create=True) == []
 
     with caplog.at_level(logging.INFO):
         plan = plan_restore(ledger, cluster, request, ready)
@@ -87,10 +87,10 @@ def test_a_lost_topic_comes_back_with_its_settings_and_its_groups_go_on(
         results.append(PartitionReader(target, lane, time.sleep).run())
     assert publish(ledger, plan, results, before).verified
 
-    then, outcomes = snapshot_of_groups(ledger, plan.through, ["app-.*"]), []
+    stood, outcomes = snapshot_of_groups(ledger, plan.through, ["app-.*"]), []
     for dry_run in (True, False, False):
         mover = GroupMover(cluster, plan, verified_map(ledger, plan), dry_run=dry_run)
-        outcomes += [report.outcome for report in translate_groups(ledger, mover, then).groups]
+        outcomes += [report.outcome for report in translate_groups(ledger, mover, stood).groups]
     assert outcomes == ["moved", "moved", "there"]
     positions = cluster.positions(group, [TopicPartition(topic, number) for number in range(2)])
     assert {place and place.stamp for place in positions.values()} == {

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from kafka_archiver.kafka import reader
 from kafka_archiver.messages.errors import TransientError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.spark.failures import TRANSIENT_EXIT, UNKNOWN_EXIT, exit_code
 from kafka_archiver.values.ranges import TopicPartition
 from scripts.stack.kafka import Kafka, KafkaPorts

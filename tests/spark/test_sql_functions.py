@@ -156,10 +156,10 @@ def test_no_function_that_is_taken_gives_something_else_at_another_moment_or_in_
     with java_in(spark, "Pacific/Kiritimati"):
         first = {text: result for each in statements for text, result in results_of(spark, [each]).items()}
     # What fails would fail a whole batch.
-    failing, others = (
+    failing, working = (
         [text for text in statements if first[text].startswith(FAILED) == failed] for failed in (True, False)
     )
-    batches = [[text] for text in failing] + [others[place : place + 50] for place in range(0, len(others), 50)]
+    batches = [[text] for text in failing] + [working[place : place + 50] for place in range(0, len(working), 50)]
     with java_in(spark, "America/St_Johns"):
         second = {text: result for batch in batches for text, result in results_of(spark, batch).items()}
     assert {text: (first[text], second[text]) for text in statements if first[text] != second[text]} == {}

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ArchiverError, TransientError
-from kafka_archiver.model.plan import Chunk, Plan, Settings
+from kafka_archiver.model.plan import Chunk, Plan
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.dead_letter_reader import read_letters
 from kafka_archiver.records.writer.finish_uploads import abort

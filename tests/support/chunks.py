@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_archiver.messages.policies import BadRecord
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import ChunkResult, Limits, WriteJob

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.formats.avro import encoder as avro
 from kafka_archiver.records.formats.base import SCHEMAS, Encoder, Target
 from kafka_archiver.records.formats.parquet import encoder as parquet

@@ -16,7 +16,8 @@ from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.messages.kafka_tools import KafkaTools
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import RECORD, VALUE
 from kafka_archiver.values.ranges import TopicPartition
 from tests.support.topics import Record

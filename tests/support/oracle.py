@@ -15,10 +15,12 @@ from typing import Any
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import HourProof
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.reader.lookup import Lookup
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
@@ -28,7 +30,7 @@ from tests.support.topics import Record
 
 
 def has_no_null(settings: Settings) -> bool:
-    """Return whether the first version of MAK stores the records, where a null value becomes an empty one."""
+    """Return True if the first version of MAK stores the records, where a null value becomes an empty one."""
     return settings.format == "mak" and settings.options.get("version", 1) == 1
 
 
@@ -498,7 +500,7 @@ class Oracle:
         return True
 
     def _is_lost(self, entry: Entry, moment: int, isolation: str, hour: int) -> bool:
-        """Return whether Kafka had removed the record by that moment, and it may be of that hour.
+        """Return True if Kafka had removed the record by that moment, and it may be of that hour.
 
         A record with a time after its removal is of an hour that nobody can call incomplete in time.
         """
@@ -520,8 +522,10 @@ class Oracle:
         seen_by = [plan for plan in plans.values() if plan.planned_at == as_of][-1]
         source = seen_by.settings.time.source
         earlier = [plan for plan in plans.values() if plan.number <= seen_by.number]
-        others = [plan.number for plan in earlier if (plan.settings.time.source == "record") != (source == "record")]
-        first = next(plan for plan in earlier if plan.number > max(others, default=0))
+        other_times = [
+            plan.number for plan in earlier if (plan.settings.time.source == "record") != (source == "record")
+        ]
+        first = next(plan for plan in earlier if plan.number > max(other_times, default=0))
         topics = {p.topic_id: p.topic for p in seen_by.partitions}
         for topic_id, topic in topics.items():
             for partition, log in enumerate(self.twin.logs[topic_id] if topic_id not in (self._before or ()) else ()):

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from kafka_archiver.mapper import Record
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from tests.support import mapped
 from tests.support.kafka_twin import Entry
 from tests.support.sql_meanings import SELECTS, WHERES, SeenRecord
@@ -113,11 +113,11 @@ def _transformed(settings: Settings, topic: str, partition: int, offset: int, en
         return [Row(record.key, record.value, record.headers)]
     if sql := transform.sql:
         fields = json.loads(record.value or b"null") if settings.value_decode == "json" else None
-        seen = SeenRecord(partition, offset, entry.timestamp, record.key, fields or {})
-        if sql.where and not WHERES[sql.where](seen):
+        seen_record = SeenRecord(partition, offset, entry.timestamp, record.key, fields or {})
+        if sql.where and not WHERES[sql.where](seen_record):
             return []
         if sql.select:
-            return [Row(record.key, record.value, record.headers, SELECTS[sql.select](seen))]
+            return [Row(record.key, record.value, record.headers, SELECTS[sql.select](seen_record))]
     if transform.mapper is not None:
         mapped_record = Record(
             topic, partition, offset, entry.timestamp, 0, record.key, record.value, tuple(record.headers)

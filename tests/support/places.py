@@ -28,8 +28,8 @@ def places() -> list[Place]:
 
 def mappings() -> list[str]:
     """Return the keys of an archive on S3 that take a mapping of another program, which may have secrets."""
-    others = {*OURS, "store.connection"}
-    return [place.key for place in places() if "mapping" in place.kinds and place.key not in others]
+    other_keys = {*OURS, "store.connection"}
+    return [place.key for place in places() if "mapping" in place.kinds and place.key not in other_keys]
 
 
 def with_value(yaml: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.model.layouts.hourly import hour_path
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.intervals import Interval, hour_start, to_hour
 
 FIVE = datetime(2026, 11, 21, 5, tzinfo=UTC)

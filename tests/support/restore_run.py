@@ -383,7 +383,7 @@ class Ordeal:
 
     # Comparison
 
-    def seen(self) -> list[list[Consumed]]:
+    def consumed(self) -> list[list[Consumed]]:
         """Return what a consumer of the target sees of committed records."""
         with self.broker.used():
             return [consumed(self.brokers, self.topic, partition) for partition in range(len(self.expected))]
@@ -395,7 +395,7 @@ class Ordeal:
         """
         if self.copies:
             return
-        for partition, (records, expected) in enumerate(zip(self.seen(), self.expected, strict=True)):
+        for partition, (records, expected) in enumerate(zip(self.consumed(), self.expected, strict=True)):
             restored = [record.content for record in records if record.content.value not in self.foreign]
             if restored != expected[: len(restored)]:
                 self.count_differences(restored, expected)
@@ -448,18 +448,18 @@ class Ordeal:
         report = self.archiver.context.ledger.restore_report(self.name).document
         if report is None:
             raise self.fault("there is no report", attempt)
-        seen = self.seen()
-        is_right = [[record.content for record in records] for records in seen] == self.expected
+        consumed = self.consumed()
+        is_right = [[record.content for record in records] for records in consumed] == self.expected
         if report.verified != is_right or report.verified != (code == 0):
             self.counts["false verified" if report.verified else "false unverified"] += 1
             raise self.fault(f"verified is {report.verified}, and the records are {is_right}", attempt)
         self.counts["verified" if is_right else "found not verified"] += 1
         if is_right:
-            self.require_map(seen)
+            self.require_map(consumed)
             for part in report.partitions:
                 self.require_aborted(part)
 
-    def require_map(self, seen: list[list[Consumed]]) -> None:
+    def require_map(self, consumed: list[list[Consumed]]) -> None:
         """Check where the map says that each record went.
 
         :raises FaultError: a record is elsewhere.
@@ -467,7 +467,7 @@ class Ordeal:
         offset_map = self.archiver.context.ledger.restore_map(self.name).document
         assert offset_map
         for log in offset_map.logs:
-            restored = seen[log.target_partition][len(self.before[log.target_partition]) :]
+            restored = consumed[log.target_partition][len(self.before[log.target_partition]) :]
             for (source, record), target in zip(self.routed[log.target_partition], restored, strict=True):
                 if source == log.partition and log.translate(record.offset) != target.offset:
                     raise self.fault(f"the map of {log.source} is wrong at {record.offset}: {target.offset} is right")

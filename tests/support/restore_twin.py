@@ -9,7 +9,8 @@ import pyarrow as pa
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.target import as_columns
 from kafka_archiver.messages.errors import FencedError, UncertainError
-from kafka_archiver.model.plan import Chunk, Isolation, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Isolation, Settings
 from kafka_archiver.values.ranges import Range, TopicPartition
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import Record

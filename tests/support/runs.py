@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_archiver.context.archive_context import Context
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.values.intervals import Interval, to_ms
 from kafka_archiver.values.ranges import TopicPartition
 from kafka_archiver.work.close_hours import close_hours

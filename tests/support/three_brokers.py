@@ -60,23 +60,23 @@ class Node(Kafka):
 
 def _controller(directory: Path, ports: NodePorts) -> Node:
     """The controller. It tells brokers its address by listener, and that of the second listener is the link's."""
-    direct, held = f"DIRECT://{HOST}:{ports.clients}", "HELD://" + HOST
+    direct, held_back = f"DIRECT://{HOST}:{ports.clients}", "HELD://" + HOST
     more = {
         "process.roles": "controller",
         "controller.quorum.voters": f"{CONTROLLER}@{HOST}:{ports.clients}",
         "controller.listener.names": "DIRECT,HELD",
-        "listeners": f"{direct},{held}:{ports.controller}",
-        "advertised.listeners": f"{direct},{held}:{ports.link}",
+        "listeners": f"{direct},{held_back}:{ports.controller}",
+        "advertised.listeners": f"{direct},{held_back}:{ports.link}",
     }
     return Node(directory, CONTROLLER, ports, more)
 
 
 def _broker(directory: Path, number: int, controller: NodePorts) -> Node:
-    ports, held = free_ports(NodePorts), number == CUT_OFF
+    ports, is_cut_off = free_ports(NodePorts), number == CUT_OFF
     more = {
         "process.roles": "broker",
-        "controller.quorum.voters": f"{CONTROLLER}@{HOST}:{controller.link if held else controller.clients}",
-        "controller.listener.names": "HELD" if held else "DIRECT",
+        "controller.quorum.voters": f"{CONTROLLER}@{HOST}:{controller.link if is_cut_off else controller.clients}",
+        "controller.listener.names": "HELD" if is_cut_off else "DIRECT",
         "listeners": f"PLAINTEXT://{HOST}:{ports.clients}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{ports.clients}",
     }

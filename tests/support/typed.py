@@ -12,7 +12,7 @@ from uuid import UUID
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import Target
 from kafka_archiver.records.formats.registry import get_format, resolve
 from kafka_archiver.records.formats.shared.columns import schema_of, shaped

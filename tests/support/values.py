@@ -7,10 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.model.layouts.hourly import hour_path
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.object_keys import ObjectName, is_dead_letter, object_key
-from kafka_archiver.model.plan import Chunk, PartitionPlan, Plan, Settings
+from kafka_archiver.model.plan import Chunk, PartitionPlan, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.intervals import Interval
 from kafka_archiver.values.ranges import Range
 

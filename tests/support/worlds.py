@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.store import Store, memory, open_store
 from kafka_archiver.values.intervals import from_ms
 from scripts.stack.kafka import Kafka

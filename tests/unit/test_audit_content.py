@@ -20,7 +20,7 @@ from kafka_archiver.audit.readers.base import RecordCoordinates
 from kafka_archiver.audit.readers.jsonl import lines
 from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.ranges import Range
 from tests.support.values import plan
 

@@ -9,7 +9,7 @@ import pytest
 from kafka_archiver.audit import readers
 from kafka_archiver.audit.content import is_readable, read_through
 from kafka_archiver.audit.readers.base import FormatReader
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.finish_uploads import complete
 from tests.support.chunks import Row, chunk_of, cut, new_store, write
 from tests.support.values import plan

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import get_format
 from kafka_archiver.records.formats.avro.plain import plain_records
 from kafka_archiver.records.formats.avro.reader import read_records

@@ -19,7 +19,7 @@ from kafka_archiver.model.layouts.frozen_zone import packed
 from kafka_archiver.model.layouts.read_times import Parser, UnreadableTimeError
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.template import parsed
-from kafka_archiver.model.plan import EventTime, Settings
+from kafka_archiver.model.settings import EventTime, Settings
 from kafka_archiver.planning import time_settings as freezing
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.clock import TimeLabels

@@ -8,8 +8,8 @@ import pytest
 from kafka_archiver.audit.readers.streams import plain
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import IntegrityError, TransientError
-from kafka_archiver.model.plan import Settings
-from kafka_archiver.records.formats import names
+from kafka_archiver.model.settings import Settings
+from kafka_archiver.records.formats import get_format, names, resolve
 from kafka_archiver.records.formats.base import VALUE, Buffer, Target
 from kafka_archiver.records.formats.shared.codecs import SUFFIXES
 from kafka_archiver.records.formats.shared.compress import StreamEncoder, compressed
@@ -51,9 +51,14 @@ def test_a_plan_says_the_level_of_zstd_and_a_plan_that_does_not_keeps_its_bytes(
 
 
 def test_every_format_of_one_stream_has_the_newer_level() -> None:
-    stores = [STORE | {"format": name, "codec": "zstd"} for name in names()]
-    rules = {store["format"]: Archive.model_validate(YAML | {"store": store}).settings.codec_rules for store in stores}
+    rules = {}
+    for format_ in map(get_format, names()):
+        if "zstd" in format_.extensions:
+            content = min(format_.contents or format_.typed)
+            settings = Settings(format=format_.name, content=content, codec="zstd", codec_rules=2)
+            rules[format_.name] = resolve(settings, decoded=not format_.contents).codec_rules
     assert {name for name, rule in rules.items() if rule == 2} == {"bytes", "csv", "jsonl", "text"}
+    assert {name for name, rule in rules.items() if rule == 1} >= {"avro", "parquet"}
 
 
 def stream_of(rules: int) -> list[Buffer]:

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import METADATA, Settings
+from kafka_archiver.model.settings import METADATA, Settings
 from kafka_archiver.records.formats.avro.schema import schema_of as avro_schema
 from kafka_archiver.records.formats.base import RECORD, VALUE
 from kafka_archiver.records.formats.registry import resolve

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.model.chunk_accounts import ChunkAccount, Witness
 from kafka_archiver.model.complete_hours import complete_if_ordered
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, Witness
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.manifest import Manifest
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.unsure_hours import Unsure
 from kafka_archiver.values.intervals import to_ms
 from tests.support.plans import HOUR, at, entry, partition, plan

@@ -190,8 +190,8 @@ def test_a_transaction_that_nobody_ends() -> None:
     # Nobody knows how long it is open.
     assert status_now(context).troubles == ()
     run(context, 3)
-    observed, seen = observe(context), hour(3).end + timedelta(minutes=5)
-    assert not list(of_transactions(observed.partitions, observed.expected.marks, seen + timedelta(minutes=59)))
+    observed, moment = observe(context), hour(3).end + timedelta(minutes=5)
+    assert not list(of_transactions(observed.partitions, observed.expected.marks, moment + timedelta(minutes=59)))
     trouble = only(context)
     assert (trouble.kind, trouble.severity) == ("open transaction", "problem")
     assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in trouble.text

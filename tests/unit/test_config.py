@@ -7,7 +7,7 @@ import pytest
 
 from kafka_archiver.config import archive_files, load_archive, parse_archive
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import resolve
 
 SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"
@@ -80,6 +80,10 @@ def test_what_is_so_anyway_may_be_said() -> None:
             "buckets`: expected a whole number; found True"),
         ("s3://archive/lake", "s3://a/b, layout: {name: confluent_default, zero_pad: true}", "`store.layout.zero_pad`: "
             "expected a whole number; found True"),
+        ("archive: orders", "archive: orders\ntransform: {steps: [{mask: {fields: a, keep: true}}]}", "`transform.steps"
+            ".0.mask.keep`: expected a whole number; found True"),
+        ("archive: orders", "archive: orders\ntransform: {steps: [{hash: {fields: a, key: k, rules: true}}]}",
+            "`transform.steps.0.hash.rules`: expected a whole number; found True"),
         ("s3://archive/lake", "s3://a/../b", "`store.url`: expected a prefix without the segments `.` and `..`"),
         ("s3://archive/lake", '"s3://a/b\\n"', "`store.url`: expected a prefix without the segments `.` and `..`"),
         ("topics: [orders]", "topics: !!set {orders}", "`source.topics`: expected a list, found a set (!!set)"),

@@ -16,7 +16,7 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.layouts.registry import hours_by_key
 from kafka_archiver.model.object_keys import ObjectName, hour_document, object_key
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.state.coverage import ProofHeads, read_coverage, read_hour
 from kafka_archiver.state.coverage.cells import ProofHead, cells
 from kafka_archiver.state.coverage.damage import read_damage

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.model.plan import Chunk, DeadLetters, Settings
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.plan import Chunk, DeadLetters
 from kafka_archiver.model.replayed import with_dead_letters
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.unread import HEADER_KEY, OLD_TIME
 from kafka_archiver.records.writer import dead_letter_reader

@@ -44,7 +44,7 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def leads_nowhere(page: Path, path: str, anchor: str) -> bool:
-    """Return whether there is no such file, or no such heading in it."""
+    """Return True if there is no such file, or no such heading in it."""
     target = page.parent / path if path else page
     return not target.is_file() or bool(anchor and anchor not in anchors(target))
 

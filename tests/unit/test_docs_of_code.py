@@ -22,7 +22,7 @@ def paths_in(text: str) -> list[str]:
 
 
 def exists(path: str) -> bool:
-    """Return whether the tree has this file, folder or module, and the module these names."""
+    """Return True if the tree has this file, folder or module, and the module these names."""
     if any((base / path).exists() or (base / f"{path}.py").is_file() for base in BASES):
         return True
     folder, _, last = path.rpartition("/")
@@ -31,7 +31,7 @@ def exists(path: str) -> bool:
 
 
 def has_names(file: Path, names: list[str]) -> bool:
-    """Return whether a module binds each of these names somewhere."""
+    """Return True if a module binds each of these names somewhere."""
     text = file.read_text() if file.is_file() else ""
     return all(re.search(rf"^\s*(?:class |def )?{name}\b\s*[:=(]", text, re.MULTILINE) for name in names)
 

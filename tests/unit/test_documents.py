@@ -1,5 +1,6 @@
 """Documents: the same value is the same bytes, and what is not a document is told by a sentence."""
 
+import hashlib
 import json
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.progress import Progress
 from kafka_archiver.values.documents import Document, isoformat
 from tests.support.values import FIVE, plans, runs
 
@@ -142,3 +144,19 @@ class TestDamage:
         # RFC 3339 allows the letters of a time in lower case: the same time.
         harmless = bytes(damaged).lower() == BYTES.lower() and commit == COMMIT
         assert harmless or commit.digest != COMMIT.digest
+
+
+def test_a_document_that_has_a_digest_of_its_content_is_read_if_it_is_the_one_and_only_then() -> None:
+    document = Progress(archive="orders", settled=3)
+    content, data = document.to_json(), document.to_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    assert data == content.removesuffix(b"\n}\n") + f',\n  "content_digest": "{digest}"\n}}\n'.encode()
+    for stored in content, data:
+        again = Progress.from_json(stored, NAME)
+        assert again == document
+        assert again.digest == hashlib.sha256(stored).hexdigest()
+    assert document.digest == hashlib.sha256(data).hexdigest()
+    changed = data.replace(b'"settled": 3', b'"settled": 4')
+    for stored in changed, json.dumps(json.loads(changed)).encode():
+        assert "its content was changed" in refused(stored, Progress)
+    assert "content_digest: Extra inputs" in refused(json.dumps(json.loads(data), sort_keys=True).encode(), Progress)

@@ -63,7 +63,7 @@ def take(taken: MessageBatch, rounds: list[int]) -> None:
         taken.more(number, 0)
 
 
-def both(odd: list[Odd]) -> tuple[Messages, DrainedMessages, FakeLibrdkafka]:
+def takers(odd: list[Odd]) -> tuple[Messages, DrainedMessages, FakeLibrdkafka]:
     """Return takers of the same messages."""
     waiting = [message.message() for message in odd]
 
@@ -81,7 +81,7 @@ def both(odd: list[Odd]) -> tuple[Messages, DrainedMessages, FakeLibrdkafka]:
 def test_both_give_the_same_of_odd_messages(
     odd: list[Odd], rounds: list[int], whole: bool, data: st.DataObject
 ) -> None:
-    python, drained, fake = both(odd)
+    python, drained, fake = takers(odd)
     with closing(drained):
         for number in rounds:
             assert python.more(number, 0) == drained.more(number, 0)
@@ -107,7 +107,7 @@ def test_both_give_the_same_of_odd_messages(
 @needs_binary
 @given(messages(most=8), st.integers(0, 3000), st.booleans())
 def test_what_one_batch_cannot_hold_comes_in_several(odd: list[Odd], most: int, whole: bool) -> None:
-    _, drained, _ = both(odd)
+    _, drained, _ = takers(odd)
     with closing(drained), pytest.MonkeyPatch.context() as patch:
         take(drained, [len(odd)])
         count = len(drained.offsets)
@@ -127,7 +127,7 @@ def test_what_one_batch_cannot_hold_comes_in_several(odd: list[Odd], most: int, 
 def test_a_column_that_is_too_small_is_an_answer_and_never_a_write(
     odd: list[Odd], most: int, data: st.DataObject
 ) -> None:
-    _, drained, fake = both(odd)
+    _, drained, fake = takers(odd)
     with closing(drained):
         take(drained, [len(odd)])
         count = len(drained.offsets)
@@ -153,7 +153,7 @@ def test_a_column_that_is_too_small_is_an_answer_and_never_a_write(
 @needs_binary
 def test_a_record_of_another_partition_is_seen_wherever_it_is() -> None:
     for stranger in (Odd(offset=2, partition=2), Odd(offset=2, topic="u")):
-        _, drained, _ = both([Odd(offset=1), stranger, Odd(offset=3)])
+        _, drained, _ = takers([Odd(offset=1), stranger, Odd(offset=3)])
         with closing(drained):
             take(drained, [3])
             assert set(drained.places(3)) == {("t", 1), (stranger.topic, stranger.partition)}

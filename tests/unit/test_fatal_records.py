@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kafka_archiver.messages.errors import PermanentError, TransientError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside, SetAside
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Mapper, Transform
 from kafka_archiver.records.formats.base import RECORD
 from kafka_archiver.records.writer.result import Limits, WriteJob

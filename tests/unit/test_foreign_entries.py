@@ -15,8 +15,9 @@ from kafka_archiver.messages.advice import once
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.model.manifest import Claim, Commit
 from kafka_archiver.model.object_keys import run_document
-from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
+from kafka_archiver.model.plan import TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.topic_claims import _claimed_message, _leftover_message
 from kafka_archiver.records.pipeline.decode import decodings
 from kafka_archiver.store.memory import MemoryStore

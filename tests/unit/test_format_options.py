@@ -12,7 +12,8 @@ from pyarrow import csv
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.context.print_object import lines
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Content, Plan, Settings
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.formats import resolve
 from kafka_archiver.records.formats.base import Buffer, Target
 from kafka_archiver.records.writer.finish_uploads import complete

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import registry, resolve
 from kafka_archiver.records.formats.jsonl import JsonLines
 from tests.support.values import plan

@@ -18,7 +18,7 @@ from kafka_archiver.imports.base import OPEN
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.object_keys import ObjectName
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.orchestration.cli.imported_yaml import ImportResult, archives_of
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.records.formats.registry import extension_of

@@ -4,7 +4,8 @@ import pytest
 
 from kafka_archiver.kafka.first_records import LogEnd, crc32
 from kafka_archiver.kafka.identity import NO_ID
-from kafka_archiver.model.manifest import Manifest, Witness
+from kafka_archiver.model.chunk_accounts import Witness
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.planning.changed_logs import find_changed_logs
 from kafka_archiver.values.ranges import TopicPartition
@@ -25,8 +26,8 @@ class Log(KafkaTwin):
         self.write("abcde")
         planned = plan(1, partition(0, 5, topic_id=topic_id, leader_epoch=0 if epochs else None))
         [account] = manifest(planned).chunks
-        seen = account.model_copy(update={"last": Witness(offset=4, timestamp=4, value=crc32(b"e"))})
-        self.known = Progress(archive="orders").after(planned, "committed", Manifest.of(planned, [], [seen]))
+        with_witness = account.model_copy(update={"last": Witness(offset=4, timestamp=4, value=crc32(b"e"))})
+        self.known = Progress(archive="orders").after(planned, "committed", Manifest.of(planned, [], [with_witness]))
 
     def write(self, values: str) -> None:
         for value in values:

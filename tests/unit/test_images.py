@@ -55,7 +55,7 @@ def stages(text: str) -> list[tuple[str, str]]:
 
 
 def ignored(path: str, rules: list[str]) -> bool:
-    """Return whether .dockerignore keeps a path of the checkout out: the last rule that fits decides."""
+    """Return True if .dockerignore keeps a path of the checkout out: the last rule that fits decides."""
     verdict = False
     for rule in rules:
         pattern = rule.removeprefix("!")

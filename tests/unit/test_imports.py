@@ -690,8 +690,8 @@ def test_several_connectors_in_json() -> None:
 
 
 def test_connectors_of_other_tools_beside_ours_are_left_out_by_a_decision() -> None:
-    others = [{"name": "c\x1b", "connector.class": "c"}, {"name": "d", "connector.class": "io.debezium.MySqlSource"}]
-    result = archives_of(json.dumps([LEAST["confluent"] | JSON_PLAIN, *others]), "file")
+    ignored = [{"name": "c\x1b", "connector.class": "c"}, {"name": "d", "connector.class": "io.debezium.MySqlSource"}]
+    result = archives_of(json.dumps([LEAST["confluent"] | JSON_PLAIN, *ignored]), "file")
     assert [archive.archive for archive in result.archives] == ["n"]
     assert not result.faults
     texts = [
@@ -701,7 +701,7 @@ def test_connectors_of_other_tools_beside_ours_are_left_out_by_a_decision() -> N
     with pytest.raises(
         ConfigError, match=r"(?s)connector 1: .*no known tool.*connector 2: expected a connector that w"
     ):
-        archives_of(json.dumps(others), "file")
+        archives_of(json.dumps(ignored), "file")
 
 
 @pytest.mark.parametrize(

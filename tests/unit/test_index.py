@@ -12,7 +12,7 @@ from kafka_archiver.audit.readers import reader_of
 from kafka_archiver.audit.readers.base import SidecarOwner
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import get_format, resolve
 from kafka_archiver.records.formats.base import HasSidecar, ReadsFrom, Sought
 from kafka_archiver.records.reading.files import RangeFile

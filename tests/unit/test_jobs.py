@@ -65,7 +65,7 @@ def test_its_failure_reaches_the_task_as_that_of_any_job(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "found"),
+    ("arguments", "message"),
     [
         ([], "0 arguments"),
         (["{}", "{}"], "2 arguments"),
@@ -74,8 +74,10 @@ def test_its_failure_reaches_the_task_as_that_of_any_job(tmp_path: Path) -> None
         ([json.dumps({"job": "compact"})], "job 'compact'"),
     ],
 )
-def test_a_document_of_no_job_is_refused_with_the_jobs_that_there_are(arguments: list[str], found: str) -> None:
-    with pytest.raises(ConfigError, match=rf"the document of a job \(archive \| restore \| count\) .*; found {found}"):
+def test_a_document_of_no_job_is_refused_with_the_jobs_that_there_are(arguments: list[str], message: str) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"the document of a job \(archive \| restore \| count\) .*; found {message}"
+    ):
         read_document(arguments)
 
 

@@ -70,7 +70,7 @@ FITTING: dict[str, st.SearchStrategy[str]] = {
     "é/": TEXTS,
     "list": LISTS.map(lambda items: f"[{','.join(items)}]"),
     "map": MAPS.map(lambda pairs: "{" + ",".join(f"{name}:{value}" for name, value in pairs) + "}"),
-    "in": st.tuples(INTEGERS, TEXTS).map(lambda both: f'{{"b":{both[1]},"a":{both[0]}}}'),
+    "in": st.tuples(INTEGERS, TEXTS).map(lambda pair: f'{{"b":{pair[1]},"a":{pair[0]}}}'),
 }
 
 

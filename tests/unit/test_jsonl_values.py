@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import BadRecordError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.jsonl.values import one_line_each, value_lines
 from kafka_archiver.records.pipeline.base import Marks
 from kafka_archiver.records.pipeline.runner import Runner

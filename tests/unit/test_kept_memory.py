@@ -1,4 +1,4 @@
-"""What a writing process frees, it keeps for the next row group, unless somebody has chosen otherwise."""
+"""A writing process keeps what it frees for the next row group, unless somebody has chosen otherwise."""
 
 import os
 import subprocess

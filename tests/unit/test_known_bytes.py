@@ -11,7 +11,8 @@ import pytest
 import zstandard
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.model.plan import PartitionPlan, Settings
+from kafka_archiver.model.plan import PartitionPlan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import get_format, known_bytes, names
 from kafka_archiver.records.formats.avro import encoder as avro
 from kafka_archiver.records.formats.jsonl import JsonLines

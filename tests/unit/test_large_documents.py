@@ -9,7 +9,8 @@ import pytest
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import DocumentError
 from kafka_archiver.model.object_keys import line_document
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.values.intervals import Interval
 

@@ -19,7 +19,7 @@ from kafka_archiver.model.layouts.hourly import hour_path
 from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
 from kafka_archiver.model.layouts.tokens import FIXED, TextToken, TopicToken
 from kafka_archiver.model.object_keys import ObjectName, object_key, revision_in, split_object_key
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.pipeline.base import PART, Marks
 from kafka_archiver.records.pipeline.filing.paths import Paths
 from kafka_archiver.records.writer.finish_uploads import complete

@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, ObjectEntry, discrepancies, totals
+from kafka_archiver.model.chunk_accounts import FATES, ChunkAccount, totals
+from kafka_archiver.model.manifest import Commit, Manifest, ObjectEntry, discrepancies
 from kafka_archiver.model.plan import Chunk, PartitionPlan, Plan
 from tests.support import values
 from tests.support.values import FIVE, plans, runs

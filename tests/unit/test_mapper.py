@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.messages.foreign_text import without_marks
-from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Mapper, Transform
 from kafka_archiver.records.pipeline.runner import Runner
 from kafka_archiver.records.pipeline.stages import stages_of

@@ -21,7 +21,7 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.messages.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.data_keys import DataKey, DataKeyDocument, Wrapped
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.result import WriteJob
 from kafka_archiver.store.kms import KmsMaster
 from kafka_archiver.store.options import S3Options

@@ -1,4 +1,4 @@
-"""What is typed into the list's search leads to an hour, a day, a record, a run or an object, or filters the names."""
+"""A text in the search of the list leads to an hour, a day, a record, a run or an object, or filters the names."""
 
 from datetime import datetime, timedelta
 from urllib.parse import parse_qs, quote, urlsplit

@@ -15,7 +15,7 @@ from kafka_archiver.messages.errors import ConfigError, PermanentError
 from kafka_archiver.model.layouts.registry import form_of, named, place_in, resolve
 from kafka_archiver.model.layouts.segment import segment
 from kafka_archiver.model.object_keys import ObjectName
-from kafka_archiver.model.plan import EventTime, Settings
+from kafka_archiver.model.settings import EventTime, Settings
 from kafka_archiver.records.formats.shared.plain_types import LOGICAL
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.event_time import time_stage

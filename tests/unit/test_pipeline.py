@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.records.pipeline.runner import Counts, Runner
 from kafka_archiver.records.pipeline.stages import stages_of
@@ -103,16 +103,16 @@ def test_a_stage_that_breaks_its_promise_is_named(
 
 
 def test_a_stage_sees_nothing_that_one_before_it_has_left_out() -> None:
-    seen: list[int] = []
+    offsets_left: list[int] = []
 
     def looking(rows_in: pa.RecordBatch, _: Marks) -> pa.RecordBatch:
-        seen.extend(rows_in.column("offset").to_pylist())
+        offsets_left.extend(rows_in.column("offset").to_pylist())
         return rows_in
 
     stages = [doing({1: "filter", 2: "reject"}), looking, doing(dict.fromkeys(range(9), "filter")), looking]
     Runner(stages).run(rows(range(5)))
     # The last one is not even asked: nothing was left.
-    assert seen == [0, 3, 4]
+    assert offsets_left == [0, 3, 4]
 
 
 def test_good_batches_pass_the_stages_of_a_plan_as_they_are() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.ranges import Range, TopicPartition, merge
 from tests.support import values
 from tests.support.values import offsets, plans

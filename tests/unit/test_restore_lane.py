@@ -141,7 +141,7 @@ def test_a_selection_takes_the_records_that_it_says_each_once_and_in_order(asked
         else (),
     )
 
-    def wanted(name: TopicPartition, offset: int) -> bool:
+    def is_selected(name: TopicPartition, offset: int) -> bool:
         record = row(name, offset)
         at = (record["timestamp"] - START) // HOUR
         names = {key for key, _ in record["headers"]}
@@ -156,7 +156,8 @@ def test_a_selection_takes_the_records_that_it_says_each_once_and_in_order(asked
         )
 
     expected = {
-        name: [(name.partition, o) for o in range(0 if name == T0 else 2, LAST) if wanted(name, o)] for name in (T0, T1)
+        name: [(name.partition, o) for o in range(0 if name == T0 else 2, LAST) if is_selected(name, o)]
+        for name in (T0, T1)
     }
     if not any(expected.values()) and not (selection.by_content or "offsets" in asked):
         with pytest.raises(ConfigError, match="nothing in archive"):
@@ -313,9 +314,9 @@ def test_digests_do_not_depend_on_batches_and_differ_for_other_records(
     alone, again = RunningDigest().add(whole), StrongDigest()
     again.add(whole)
     assert (running.text, strong.text) == (alone.text, again.text)
-    another = StrongDigest()
-    another.add(batch(other))
-    assert (another.text == again.text) == (some == other)
+    second_digest = StrongDigest()
+    second_digest.add(batch(other))
+    assert (second_digest.text == again.text) == (some == other)
     sizes = [
         len(each["key"] or b"")
         + len(each["value"] or b"")

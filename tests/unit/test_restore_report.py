@@ -107,6 +107,8 @@ def test_a_plan_that_was_changed_to_other_records_is_refused(
     plan = json.loads(lake.store.get(key) or b"")
     whole = plan if part == "sources" else plan["sources"][0]
     whole[part] = changed(whole[part])
+    # As 1.0.0 wrote it.
+    del plan["content_digest"]
     lake.store.put(key, json.dumps(plan).encode())
     with pytest.raises(DocumentError, match=r"plan.json is not a readable .* document: sources"):
         frozen_plan(lake.ledger, "r")
@@ -146,7 +148,7 @@ def test_a_plan_that_lost_a_part_of_what_it_takes_is_refused(
     plan = json.loads(lake.store.get(key) or b"")
     change(plan)
     lake.store.put(key, json.dumps(plan).encode())
-    with pytest.raises(DocumentError, match=r"plan.json .* its content was changed after it was frozen"):
+    with pytest.raises(DocumentError, match=r"plan.json .* its content was changed"):
         frozen_plan(lake.ledger, "r")
 
 
@@ -157,7 +159,7 @@ def test_a_plan_of_an_earlier_release_has_no_digest_of_its_content_and_is_read()
     plan = json.loads(lake.store.get(key) or b"")
     assert plan.pop("content_digest")
     lake.store.put(key, json.dumps(plan).encode())
-    assert frozen_plan(lake.ledger, "r").content_digest == ""
+    assert frozen_plan(lake.ledger, "r").restore == "r"
 
 
 def test_an_aborted_record_alone_is_no_marker() -> None:

@@ -167,12 +167,12 @@ def test_what_became_of_the_groups_stays_beside_the_other_documents_of_the_resto
     )
     archive.ledger.replace_of_restore(whole, archive.ledger.restore_report("r"))
     cluster: Any = twin
-    then = snapshot_of_groups(archive.ledger, 2, [".*"])
+    stood = snapshot_of_groups(archive.ledger, 2, [".*"])
     for dry_run in (True, False, False):
         mover = GroupMover(cluster, plan, verified_map(archive.ledger, plan), dry_run=dry_run)
-        written = translate_groups(archive.ledger, mover, then, lambda: NOW)
+        written = translate_groups(archive.ledger, mover, stood, lambda: NOW)
         kept = archive.ledger.restore_groups("r").document
         assert kept == (None if dry_run else written)
     assert [group.outcome for group in written.groups] == ["there"]
     assert twin.groups["app-1"][TARGET].offset == 2
-    assert isinstance(then, GroupsThen)
+    assert isinstance(stood, GroupsThen)

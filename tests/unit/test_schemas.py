@@ -5,8 +5,9 @@ import json
 import pytest
 
 from kafka_archiver.model.object_keys import schema_document, split_schema_document
-from kafka_archiver.model.plan import Evolution, Plan, Settings, TopicSchemas
+from kafka_archiver.model.plan import Plan, TopicSchemas
 from kafka_archiver.model.schemas import Reference, Schema, SchemaDocument, SubjectVersion
+from kafka_archiver.model.settings import Evolution, Settings
 from kafka_archiver.planning.schema_versions import merge_writers, subject_writers, unframed_writer, written_schema
 from kafka_archiver.values.documents import Document
 from tests.support.plans import partition, plan

@@ -113,8 +113,8 @@ def test_both_say_where_the_first_and_the_last_record_are_or_the_first_refusal_w
     for number, (error, offset) in numbered:
         record: Structure = Laid(error, 17, 3, None, 0, None, 0, offset, number)
         real.drain.answer(1, addressof(record), byref(sender._answers))
-        said = SimpleNamespace(offset=lambda at=offset: at if at >= 0 else None)
-        objects._answers(KafkaError(error) if error else None, said)
+        answer = SimpleNamespace(offset=lambda at=offset: at if at >= 0 else None)
+        objects._answers(KafkaError(error) if error else None, answer)
         count -= 1
         assert sender.waiting() == objects.waiting() == count
         assert sender.answer().error == objects.answer().error

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import BadRecordError, PermanentError
-from kafka_archiver.model.manifest import ChunkAccount, Manifest
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.model.set_aside import FatalRecordsError, OffsetsAside, RecordAside, SetAside
 from kafka_archiver.records.writer.result import WriteJob

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.messages.errors import ArchiverError, BadRecordError, Failure, IntegrityError, TransientError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.result import Limits, WriteJob
 from kafka_archiver.spark import sink as module
 from kafka_archiver.spark.engine import tries

@@ -77,15 +77,15 @@ def test_the_button_leads_to_the_ui_while_the_job_runs_and_then_to_the_history(
 def test_a_job_says_at_most_every_ten_seconds_how_far_it_is_and_the_task_finds_the_line(
     chunks: list[tuple[int, float]],
 ) -> None:
-    moment, said = 0.0, list[float]()
+    moment, line_moments = 0.0, list[float]()
     progress = ChunkProgress(len(chunks), total := sum(offsets for offsets, _ in chunks), lambda: moment)
     done, texts = 0, list[str]()
     for number, (offsets, seconds) in enumerate(chunks, 1):
         moment, done = moment + seconds, done + offsets
         line = progress.add(offsets)
-        assert (line is not None) == (moment - (said or [0.0])[-1] >= EVERY)
+        assert (line is not None) == (moment - (line_moments or [0.0])[-1] >= EVERY)
         if line is not None:
-            said.append(moment)
+            line_moments.append(moment)
             logged = [f"2026-11-21 05:00:04,123 INFO {line}\n", "progress"]
             assert list(find_progress(logged, texts.append)) == logged
             assert texts.pop().startswith(f"{number:,} of {len(chunks):,} chunks")

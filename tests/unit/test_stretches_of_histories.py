@@ -94,7 +94,7 @@ def test_an_hour_of_a_stretch_has_the_verdict_of_a_proof_of_its_own(runs: list[R
     assert [*verdicts(together)] == [*verdicts(single)]
     # Each hour that became complete was announced by the same run.
     announced = [
-        {h for r in (*said, *spans) for h in range(*r)}
-        for said, spans in zip(together.said, together.stretches, strict=True)
+        {h for r in (*announced_ranges, *spans) for h in range(*r)}
+        for announced_ranges, spans in zip(together.said, together.stretches, strict=True)
     ]
-    assert announced == [{h for r in said for h in range(*r)} for said in single.said]
+    assert announced == [{h for r in announced_ranges for h in range(*r)} for announced_ranges in single.said]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import BadRecordError, ConfigError
 from kafka_archiver.model.object_keys import is_dead_letter
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records import vectors
 from kafka_archiver.records.writer.finish_uploads import complete
 from tests.support import values

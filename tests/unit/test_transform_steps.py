@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.messages.errors import ConfigError, PermanentError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import (
     Drop,
     Flatten,

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.model.plan import Settings, TopicSchemas, Writer
+from kafka_archiver.model.plan import TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.chunk import write_chunk
 from kafka_archiver.records.writer.result import Limits, WriteJob
 from scripts.stack.paths import ROOT

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.manifest import ChunkAccount
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.records.writer.finish_uploads import complete
 from kafka_archiver.records.writer.part import part_size
 from kafka_archiver.records.writer.result import Limits

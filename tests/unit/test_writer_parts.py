@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.disk import LateDirectory
 from kafka_archiver.records.writer.part import PartBuffer, part_size
 from kafka_archiver.store.base import MAX_PART, MAX_PARTS

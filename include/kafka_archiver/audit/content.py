@@ -12,7 +12,8 @@ from kafka_archiver.audit.readers.sealed import Unsealed
 from kafka_archiver.messages.errors import ArchiverError, error_in_words
 from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.object_keys import is_dead_letter
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.checksum import spelt
 from kafka_archiver.values.intervals import hour_of
 from kafka_archiver.values.ranges import Range, TopicPartition

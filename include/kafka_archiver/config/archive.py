@@ -24,10 +24,7 @@ from kafka_archiver.messages.policies import PolicyChoices
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.layouts.registry import form_of, named, resolve
 from kafka_archiver.model.layouts.tokens import Field as OfRecord
-from kafka_archiver.model.plan import Evolution, Header, Settings
-
-# The formats of one compressed stream.
-_TEXT_FORMATS = ("jsonl", "text", "csv", "bytes")
+from kafka_archiver.model.settings import Evolution, Header, Settings
 
 
 class Spark(Section):
@@ -156,8 +153,8 @@ class Archive(Section):
     @property
     def audit_schedule(self) -> str | None:
         """The schedule of its audits; None: by hand only."""
-        given = "schedule" in self.audit.model_fields_set
-        return self.audit.schedule if self.schedule or given else None
+        is_in_yaml = "schedule" in self.audit.model_fields_set
+        return self.audit.schedule if self.schedule or is_in_yaml else None
 
     @property
     def max_audit_age(self) -> timedelta | None:
@@ -188,7 +185,7 @@ class Archive(Section):
             schema_id_headers=tuple(c for c, decoding in self.source.decoded.items() if decoding.schema_id == "header"),
             unknown=self.source.unknown,
             json_rules=2 if self.source.unknown else 1,
-            codec_rules=2 if self.store.codec == "zstd" and self.store.format in _TEXT_FORMATS else 1,
+            codec_rules=2 if self.store.codec == "zstd" else 1,
             schema_evolution=self.schema_evolution,
             transform=self.transform.timed(self.timestamp.sql),
             encryption="client" if (client := self.store.encryption.client) and client.encrypt else None,

@@ -14,8 +14,8 @@ Subject = Annotated[str, Field(min_length=1)]
 
 def _decoder_name(name: str) -> str:
     if not is_decoder(name):
-        *others, last = map(repr, names())
-        raise ValueError(f"{', '.join(others)} or {last}, found {name!r}")
+        *names_before, last = map(repr, names())
+        raise ValueError(f"{', '.join(names_before)} or {last}, found {name!r}")
     decoder_type(name)
     return name
 

@@ -49,7 +49,7 @@ def require_extras(archive: Archive) -> None:
 
 
 def is_installed(module: str) -> bool:
-    """Return whether a module can be imported, without an import of itself."""
+    """Return True if a module can be imported, without an import of itself."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:

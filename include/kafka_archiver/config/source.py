@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from kafka_archiver.config.decoding import DecoderSection, Decoding, HeaderDecoding
 from kafka_archiver.config.properties import ConnectionOrProperties, without_credentials
 from kafka_archiver.config.section import Section
-from kafka_archiver.model.plan import Isolation
 from kafka_archiver.model.schemas import Unknown
+from kafka_archiver.model.settings import Isolation
 from kafka_archiver.values.documents import UtcTime
 
 # Where another tool stopped: its consumer group.

@@ -11,7 +11,7 @@ from kafka_archiver.config.properties import ConnectionOrProperties, Options, st
 from kafka_archiver.config.section import Section
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import LAYOUTS, form_of, named, names
-from kafka_archiver.model.plan import CHUNK_RECORDS, METADATA, Content, Metadata, Settings
+from kafka_archiver.model.settings import CHUNK_RECORDS, METADATA, Content, Metadata, Settings
 from kafka_archiver.model.stores import store_of
 
 Name = Annotated[str, Field(min_length=1)]

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSe
 from kafka_archiver.config.section import Section
 from kafka_archiver.model.layouts.options import Locale, or_null, zone_name
 from kafka_archiver.model.layouts.template import field_of
-from kafka_archiver.model.plan import EventTime, NoTime, TimeSource, TimeUnit
+from kafka_archiver.model.settings import EventTime, NoTime, TimeSource, TimeUnit
 from kafka_archiver.values.intervals import duration, spelt
 
 

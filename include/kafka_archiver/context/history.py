@@ -8,7 +8,8 @@ from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import audit
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.manifest import FATES, ChunkAccount, Commit, Manifest, totals
+from kafka_archiver.model.chunk_accounts import FATES, ChunkAccount, totals
+from kafka_archiver.model.manifest import Commit, Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.values.documents import PartitionValue, UtcTime, Value
 from kafka_archiver.values.ranges import TopicPartition

@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 from kafka_archiver.encryption.opened import Fetch, FindKey, OpenedObject
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.object_keys import SEALED
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.formats import extension_of, get_format, names, resolve
 from kafka_archiver.records.formats.base import PLACE, SCHEMAS, VALUE, Buffer, ReadsAlone, Target
 from kafka_archiver.records.formats.jsonl.objects import lines_of
@@ -25,10 +25,10 @@ def settings_of(name: str, values: bool = False) -> Settings:
     :raises ConfigError: no format has this extension.
     """
     known = {
-        extension_of(found): found
+        extension_of(settings): settings
         for format_name in names()
         for codec in get_format(format_name).extensions
-        for found in [resolve(Settings(format=format_name, codec=codec, content=_content(format_name, values)))]
+        for settings in [resolve(Settings(format=format_name, codec=codec, content=_content(format_name, values)))]
     }
     # `.mak.gz` also ends in `.gz`.
     longest = max((extension for extension in known if name.endswith(extension)), key=len, default=None)
@@ -90,12 +90,12 @@ def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[Buffer]
     :raises ConfigError: the file does not have what is wanted.
     """
     settings = settings_of(name.removesuffix(SEALED), values)
-    found = get_format(settings.format)
+    format_ = get_format(settings.format)
     target = Target(topic="", partition=0, key=name, settings=settings, schema=SCHEMAS[settings.content])
-    if isinstance(found, ReadsAlone):
-        schema, batches = found.read_alone(source, target)
+    if isinstance(format_, ReadsAlone):
+        schema, batches = format_.read_alone(source, target)
     else:
-        schema, batches = target.schema, found.read(source, target)
+        schema, batches = target.schema, format_.read(source, target)
     if values and not schema.equals(VALUE):
         raise ConfigError(f"{name} has the columns {', '.join(schema.names)}: print it without `--content value`")
     for batch in filter(len, batches):

@@ -21,7 +21,7 @@ from kafka_archiver.imports.confluent_format import same_text
 from kafka_archiver.imports.joda import NO_ZONE, zone_of
 from kafka_archiver.imports.s3_access import access
 from kafka_archiver.imports.smt import transforms_of
-from kafka_archiver.model.plan import CHUNK_RECORDS
+from kafka_archiver.model.settings import CHUNK_RECORDS
 
 TOOL = "Aiven S3 sink"
 CLASS = "io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector"

@@ -19,7 +19,7 @@ from kafka_archiver.imports.confluent_format import FORMATS, format_of
 from kafka_archiver.imports.confluent_layout import layout_of
 from kafka_archiver.imports.s3_access import access, requests
 from kafka_archiver.imports.smt import Transforms, transforms_of
-from kafka_archiver.model.plan import CHUNK_RECORDS
+from kafka_archiver.model.settings import CHUNK_RECORDS
 
 TOOL = "Confluent S3 sink"
 CLASS = "io.confluent.connect.s3.S3SinkConnector"

@@ -15,7 +15,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 
 
 def is_hocon(text: str) -> bool:
-    """Return whether a text that is no JSON has blocks in braces."""
+    """Return True if a text that is no JSON has blocks in braces."""
     return any(_BLOCK.fullmatch(line.strip()) for line in _COMMENT.sub(r"\1", text).splitlines())
 
 

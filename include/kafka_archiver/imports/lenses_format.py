@@ -54,7 +54,7 @@ def name_of(statement: Statement) -> str:
 
 
 def has_columns(statement: Statement) -> bool:
-    """Return whether objects have columns, if the values are decoded to columns."""
+    """Return True if objects have columns, if the values are decoded to columns."""
     try:
         form = _FORMATS[name_of(statement)].store["format"]
     except ConfigError:
@@ -63,7 +63,7 @@ def has_columns(statement: Statement) -> bool:
 
 
 def has_envelope(statement: Statement) -> bool:
-    """Return whether the connector stores keys and headers, too."""
+    """Return True if the connector stores keys and headers, too."""
     return _is_true(statement.options, "store.envelope")
 
 
@@ -152,8 +152,8 @@ def _other_values(name: str, value: DecodeChoice) -> str:
     decode = value.decode
     if name in ("BYTES", "TEXT"):
         needed, kind = ("bytes", "bytes") if name == "BYTES" else ("string", "text")
-        others = f"the connector wants {kind}, not values of {decode}; bytes are stored as they are"
-        return "" if decode == needed else others
+        difference = f"the connector wants {kind}, not values of {decode}; bytes are stored as they are"
+        return "" if decode == needed else difference
     if name != "JSON":
         return "" if decode in FRAMED else f"the connector needs values with a schema, and {decode} has none"
     if decode in FRAMED:

@@ -147,13 +147,13 @@ def _padded(name: str, digits: int | None) -> str:
 
 
 def needs(statement: Statement, column: str) -> bool:
-    """Return whether the paths have the key or fields of this column."""
+    """Return True if the paths have the key or fields of this column."""
     paths = [path for path in statement.partition_by if path[0] not in (*_TIMES, "_header")]
     return any((path[0] == "_key") == (column == "key") for path in paths)
 
 
 def needs_fields(statement: Statement, column: str) -> bool:
-    """Return whether the paths have fields of this column, so that it has to be decoded."""
+    """Return True if the paths have fields of this column, so that it has to be decoded."""
     paths = [path for path in statement.partition_by if path[0] not in (*_TIMES, "_header") and path != ("_key",)]
     return any((path[0] == "_key") == (column == "key") for path in paths)
 

@@ -278,7 +278,7 @@ class _Chain:
         self._keys.kept("predicates", "see the transforms that have them")
 
     def _keeps_topics(self, prefix: str) -> bool:
-        """Return whether a router matches none of the topics, or gives each its own name."""
+        """Return True if a router matches none of the topics, or gives each its own name."""
         topics = words(self._keys.get("topics"))
         replacement = re.sub(r"\$(\d)", r"\\\1", self._keys.get(f"{prefix}replacement"))
         try:

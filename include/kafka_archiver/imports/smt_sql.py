@@ -88,5 +88,5 @@ class Columns:
         return self._base is not None or bool(self._added or self._gone)
 
     def _clash(self, names: Sequence[str] | Mapping[str, str], touched: AbstractSet[str]) -> bool:
-        """Return whether one of the names may be another column here: SQL works before all steps."""
+        """Return True if one of the names may be another column here: SQL works before all steps."""
         return "*" in touched or bool({*names} & {*touched, *self._added, *self._gone})

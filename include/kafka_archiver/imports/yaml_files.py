@@ -41,7 +41,7 @@ class _Texts(yaml.SafeLoader):
 
 
 def is_yaml(text: str, file: str) -> bool:
-    """Return whether a text that is no JSON is YAML. Lines of `key: value` alone are also properties."""
+    """Return True if a text that is no JSON is YAML. Lines of `key: value` alone are also properties."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#!"]
     if not lines or any(line.lstrip().startswith("[") and line.rstrip().endswith("]") for line in lines[:1]):
         return False
@@ -55,7 +55,7 @@ def is_yaml(text: str, file: str) -> bool:
 
 
 def _is_mapping(text: str, file: str) -> bool:
-    """Return whether lines of `key: value` are YAML, too: then a # ends a value, and quotes are none of it."""
+    """Return True if lines of `key: value` are YAML, too: then a # ends a value, and quotes are none of it."""
     try:
         return isinstance(documents(text, file)[0], dict)
     except ConfigError:
@@ -121,7 +121,7 @@ def _of(document: Any, file: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_spec(mapping: Mapping[str, Any], above: Any) -> bool:
-    """Return whether a mapping says by itself what the `spec` of a resource says."""
+    """Return True if a mapping says by itself what the `spec` of a resource says."""
     if isinstance(above, dict) and above.get("kind") in _KINDS:
         return False
     config = mapping.get("config")

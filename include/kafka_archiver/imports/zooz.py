@@ -89,7 +89,7 @@ _PARTS = ("{yyyy-MM-dd}", "{HH}")
 
 
 def is_of(keys: Keys) -> bool:
-    """Return whether the keys are the service's."""
+    """Return True if the keys are the service's."""
     return ("SOURCE_KAFKA_TOPIC" in keys and "S3_BUCKET_NAME" in keys) or (
         "kafka.topic" in keys and "s3.bucket" in keys
     )

@@ -175,7 +175,7 @@ class Cluster(Topics):
         ) from failure
 
     def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
-        return {name: found.offset for name, found in self._answers_of(names, spec, isolation).items()}
+        return {name: answer.offset for name, answer in self._answers_of(names, spec, isolation).items()}
 
     def _answers_of(
         self,

@@ -11,7 +11,8 @@ from kafka_archiver.kafka.drain.library import library
 from kafka_archiver.kafka.failures import Complaints, translate
 from kafka_archiver.kafka.java_properties import native_properties
 from kafka_archiver.kafka.messages import MessageBatch, Messages
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 
 # The most bytes of an answer, and of a record batch that is decompressed (by zstd: a small one may want all memory).
 # librdkafka requests a larger answer again and again for ever; fetch.max.bytes limits the size of a request.

@@ -39,7 +39,7 @@ def cuts(
 
 
 def is_earlier(epoch: int | None, other: int | None) -> bool:
-    """Return whether both leader epochs are known, and the first is the earlier one."""
+    """Return True if both leader epochs are known, and the first is the earlier one."""
     return epoch is not None and other is not None and epoch < other
 
 

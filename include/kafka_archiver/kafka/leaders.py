@@ -32,11 +32,11 @@ class BrokerNode(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """The leader that a majority names; else `unsure` says why there is none. `others`: those that the rest names."""
+    """The leader that a majority names; else `unsure` says why there is none. `named_by_rest`: by a minority."""
 
     node: BrokerNode | None
     unsure: str = ""
-    others: tuple[BrokerNode, ...] = ()
+    named_by_rest: tuple[BrokerNode, ...] = ()
 
 
 class LeaderAnswer(NamedTuple):
@@ -65,7 +65,7 @@ def at_leaders(
     """Return what each leader says of its own partitions; nothing for a partition without a leader that answers."""
     by_node: dict[BrokerNode, list[TopicPartition]] = {}
     for name, leader in leading.items():
-        for node in filter(None, (leader.node, *leader.others)):
+        for node in filter(None, (leader.node, *leader.named_by_rest)):
             by_node.setdefault(node, []).append(name)
     by_broker = {node: _asked(properties, node, names, spec, timeout) for node, names in by_node.items()}
     answers: dict[TopicPartition, LeaderAnswer] = {}
@@ -73,7 +73,7 @@ def at_leaders(
         if leader.node is not None and (mine := by_broker[leader.node].get(name)) is not None:
             newer = [
                 node
-                for node in leader.others
+                for node in leader.named_by_rest
                 if (answer := by_broker[node].get(name)) is not None
                 and (answer.leader_epoch or 0) > (mine.leader_epoch or 0)
             ]
@@ -230,7 +230,7 @@ def _majority(name: TopicPartition, views: Mapping[BrokerNode, View | None]) -> 
     leader, count = counts.most_common(1)[0] if counts else (None, 0)
     node = next((node for node in views if node.id == leader), None)
     if node is not None and 2 * count > len(views):
-        return Leader(node, others=tuple(other for other in views if other.id in counts and other.id != leader))
+        return Leader(node, named_by_rest=tuple(other for other in views if other.id in counts and other.id != leader))
     if silent := sum(view is None for view in views.values()):
         return Leader(None, f"{silent} of {len(views)} brokers do not answer, and the others are no majority")
     named = ", ".join(f"{count} name broker {leader}" for leader, count in sorted(counts.items())) or "none is named"

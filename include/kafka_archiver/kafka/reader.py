@@ -18,7 +18,8 @@ from kafka_archiver.kafka.failures import UNKNOWN, Complaints, translate
 from kafka_archiver.kafka.messages import Fault, MessageBatch
 from kafka_archiver.messages.actions import Advice
 from kafka_archiver.messages.errors import ArchiverError, IntegrityError, PermanentError, TransientError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.columns import Int64s
 from kafka_archiver.values.garbage_collector import seldom_collecting
 from kafka_archiver.values.ranges import Range

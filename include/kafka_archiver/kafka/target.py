@@ -10,7 +10,8 @@ from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.kafka.transactional import LARGEST_BATCH, TransactionalWriter
 from kafka_archiver.messages.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.model.plan import Chunk, Isolation, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Isolation, Settings
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.shared.records import COLUMNS, normalised
 from kafka_archiver.values.ranges import Range, TopicPartition

@@ -48,7 +48,7 @@ def own_entries(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
 
 
 def is_unknown_topic(error: ArchiverError) -> bool:
-    """Return whether the broker that answered does not know a topic. Another one may."""
+    """Return True if the broker that answered does not know a topic. Another one may."""
     return code_of(error) == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 

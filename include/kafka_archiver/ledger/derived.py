@@ -5,7 +5,7 @@ from os.path import commonprefix
 from kafka_archiver.ledger.documents import Documents, Stored
 from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import repair
-from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.messages.errors import DocumentError, IntegrityError
 from kafka_archiver.model.object_keys import hour_document, ledger_prefix, progress_document, split_hour_document
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import Contribution, HourPage, HourProof, counting, proof_in_a_stretch
@@ -102,7 +102,10 @@ class DerivedDocuments(Documents):
 
     def stored_progress(self) -> Stored[Progress]:
         """The same, to be replaced."""
-        return self._version(Progress, progress_document(self.archive))
+        try:
+            return self._version(Progress, progress_document(self.archive))
+        except DocumentError as error:
+            raise error.advised(*advise("Or ", repair(self.archive), " computes it again")) from error
 
     def put_progress(self, progress: Progress, before: Stored[Progress]) -> bool:
         """Replace the summary that was read. False when another process was faster."""

@@ -37,9 +37,9 @@ class ChunkProgress:
 
 def remaining(seconds: int) -> str:
     """Return a duration in words."""
-    minutes, rest = divmod(seconds, 60)
+    minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
 def find_progress(lines: Iterable[str], on_progress: Callable[[str], None]) -> Iterator[str]:

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 from kafka_archiver.model.layouts.registry import place_in, plain_place
 from kafka_archiver.model.manifest import Intent, Manifest, Outcome
 from kafka_archiver.model.object_keys import ObjectName
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 # upload: begun and never completed. rebuild: of a rebuild that was given up. superseded: replaced by another run.

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Self
 
-from kafka_archiver.model.manifest import Manifest, Witness
+from kafka_archiver.model.chunk_accounts import Witness
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.order import Order
 from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.values.documents import Value, unwritten

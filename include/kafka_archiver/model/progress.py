@@ -5,7 +5,7 @@ The first n plans of an archive's line, and how their runs ended, give this docu
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from kafka_archiver.model.loss_causes import LossCause, fewest_causes
 from kafka_archiver.model.manifest import Manifest, Outcome
@@ -46,6 +46,7 @@ class Progress(ArchiveDocument):
     one. `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
+    DIGESTS_CONTENT: ClassVar[bool] = True
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
     settled: int = 0
     begun: UtcTime | None = None
@@ -101,8 +102,8 @@ class Progress(ArchiveDocument):
         unsure = self.unsure and self.unsure.until
         until = max((cause.until for cause in self.unsure_by), default=unsure)
         if unsure != until:
-            others = f"those before {unsure}" if unsure else "none"
-            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` {others}"
+            hours = f"those before {unsure}" if unsure else "none"
+            return f"by `unsure_by`, hours before {until} may lack records, and by `unsure` {hours}"
         if not unsure and (judged := next((p for p in self.partitions if p.judged), None)):
             return f"by `unsure`, no hour may lack records, and the log of {judged.name} began at {judged.floor}"
         if self.as_of and (waiting := next((m for m in self.marks if m.as_of <= self.as_of), None)):
@@ -212,7 +213,7 @@ def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> 
 
 
 def _has_other_letters(plan: Plan, manifest: Manifest | None, superseded: Manifest | None) -> bool:
-    """Return whether a rebuild has dead letters that the run before it had not, or not the same: as many may be others.
+    """Return True if a rebuild has dead letters that the run before it had not, or not the same: as many may be others.
 
     A replay or a repair has no others.
     """

@@ -1,6 +1,7 @@
 """The manifest of a repair: the objects of the run, except those that cannot be recovered. Pure."""
 
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, by_chunk, totals
+from kafka_archiver.model.chunk_accounts import ChunkAccount, totals
+from kafka_archiver.model.manifest import Manifest, by_chunk
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.plan import Plan
 

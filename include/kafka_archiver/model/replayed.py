@@ -1,7 +1,8 @@
 """The manifest of a replay of dead letters: the kept objects, and what became of the letters. Pure."""
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.manifest import ChunkAccount, Intent, Manifest, totals
+from kafka_archiver.model.chunk_accounts import ChunkAccount, totals
+from kafka_archiver.model.manifest import Intent, Manifest
 from kafka_archiver.model.plan import Plan
 
 _LETTERS = ("archived", "filtered", "dead_lettered")

@@ -5,10 +5,9 @@ it, `pages/<digest>.json`, so that ten years of runs are neither one document no
 what the last verification saw, `map.json` where each record went (`model/offset_map`).
 """
 
-import hashlib
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -222,10 +221,10 @@ class RestorePlan(ArchiveDocument):
 
     `cluster_id`: of the target. `group`: the group of the target whose offsets are the restore's progress.
     `through`: the number of the archive's last plan that counted. `schema_ids`: keys and values whose records get other
-    schema ids: those of the target's registry. `content_digest`: of everything else: no other document names the plan
-    before its first record is written. Plans of 1.0.0 and earlier have none.
+    schema ids: those of the target's registry. No other document has its digest before its first record is written.
     """
 
+    DIGESTS_CONTENT: ClassVar[bool] = True
     document: Literal["kafka-archiver/restore-plan"] = "kafka-archiver/restore-plan"
     restore: str
     planned_at: UtcTime
@@ -238,22 +237,6 @@ class RestorePlan(ArchiveDocument):
     topics: Annotated[tuple[TargetTopic, ...], Field(min_length=1), AfterValidator(_distinct_topics)]
     schema_ids: tuple[ReframedColumn, ...] = unwritten(())
     sources: Annotated[tuple[RestoreSource, ...], Field(min_length=1), AfterValidator(_sorted_sources)]
-    content_digest: str = unwritten("")
-
-    @model_validator(mode="after")
-    def _is_as_it_was_frozen(self) -> Self:
-        if self.content_digest and self.content_digest != self._digest_of_content():
-            raise ValueError("its content was changed after it was frozen: expected that of `content_digest`")
-        return self
-
-    def with_content_digest(self) -> Self:
-        """Return the plan as it is frozen: without one of its sources it would be another plan."""
-        return self.model_copy(update={"content_digest": self._digest_of_content()})
-
-    def _digest_of_content(self) -> str:
-        # Without defaults: those of fields that a later release adds are in no earlier digest.
-        content = self.model_dump_json(exclude={"content_digest"}, exclude_defaults=True)
-        return hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def records(self) -> int:

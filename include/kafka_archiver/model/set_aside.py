@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.manifest import ChunkAccount
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.values.documents import ArchiveDocument, PartitionValue
 from kafka_archiver.values.ranges import Range, TopicPartition, subtract

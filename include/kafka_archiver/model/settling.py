@@ -111,7 +111,7 @@ class Settling:
         return {*touched, *(judged - covered)}
 
     def may_change(self, hour: int | None) -> bool:
-        """Return whether the run may change the proof that an hour has already, beside those of `hours`."""
+        """Return True if the run may change the proof that an hour has already, beside those of `hours`."""
         if hour is None:
             return False
         return (self.earlier is not None and hour < self.earlier) or any(hour in span for span in self._bulk)
@@ -138,7 +138,7 @@ class Settling:
         return hours_with_proofs(self.before)
 
     def had_proof(self, hour: int | None) -> bool:
-        """Return whether an hour must have had a proof of its own before the run."""
+        """Return True if an hour must have had a proof of its own before the run."""
         return hour is not None and any(hour in hours for hours in self._proved)
 
     def known(self, hour: int | None, proof: HourProof | None) -> HourProof | None:

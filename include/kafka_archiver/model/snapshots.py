@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kafka_archiver.model.plan import Choices
+from kafka_archiver.model.settings import Choices
 from kafka_archiver.values.documents import ArchiveDocument, Count, Value
 from kafka_archiver.values.ranges import TopicPartition
 

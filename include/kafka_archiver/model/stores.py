@@ -45,11 +45,11 @@ _S3 = StoreType(
 _AZURE = StoreType(
     "az",
     opener="kafka_archiver.store.azure:open_azure",
-    check="kafka_archiver.store.azure:AzureOptions.parse",
+    check="kafka_archiver.store.azure_options:AzureOptions.parse",
     example="az://container/prefix",
     connections=("wasb",),
     connection="wasb_default",
-    from_connection="kafka_archiver.store.azure:options_of_connection",
+    from_connection="kafka_archiver.store.azure_options:options_of_connection",
 )
 # For tests: it takes the options of S3, and ignores them.
 _MEMORY = replace(

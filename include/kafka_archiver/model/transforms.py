@@ -31,6 +31,7 @@ from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.yaml_faults import fault_lines
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.values.documents import Value, unwritten
+from kafka_archiver.values.yaml_values import NoTruth
 
 _PART = re.compile(r"`([^`]+)`|([^.`]+)")
 # The columns of a record that have decoded fields.
@@ -126,7 +127,7 @@ class _WithRules(StepOfFields):
     of a list is a value, and a UUID is its text. 3: a decimal is all its digits, also a small one (2: 1E-7).
     """
 
-    rules: Literal[1, 2, 3] = 3
+    rules: Annotated[Literal[1, 2, 3], NoTruth] = 3
 
     @model_validator(mode="after")
     def _of_old_plans(self, info: ValidationInfo) -> Self:
@@ -142,7 +143,7 @@ class Mask(_WithRules):
     step: Literal["mask"] = "mask"
     fields: Paths
     character: Annotated[str, Field(min_length=1, max_length=1)] = "*"
-    keep: Annotated[int, Field(ge=0)] = 0
+    keep: Annotated[int, Field(ge=0), NoTruth] = 0
 
 
 class Hash(_WithRules):

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.model.manifest import Manifest
-from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import EventTime
 from kafka_archiver.values.documents import PartitionValue, UtcTime, Value, unwritten
 from kafka_archiver.values.gaps import OffsetRange, count, unpack
 from kafka_archiver.values.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_after, hour_start, to_hour

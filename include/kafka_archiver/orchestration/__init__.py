@@ -1,4 +1,4 @@
-"""What Airflow calls.
+"""Everything that Airflow calls.
 
 `cli/`: commands. `dags/`: DAGs and their tasks. `dag_run/`: the interval, notes and counters of one run. `submit/`:
 spark-submit and its log. `backfill/`: which runs come first. `alerts/`, `page/`. `metadata/`: Airflow's database.

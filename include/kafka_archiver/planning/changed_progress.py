@@ -1,6 +1,7 @@
 """Check at planning that the progress agrees with the last plan of the line, and with itself. Pure.
 
-No more is read for it. So it does not see every change: the audit does, which settles all runs again.
+For one without `content_digest`, of 1.0.0 or earlier. No more is read for it. So it does not see every change: the
+audit does, which settles all runs again.
 """
 
 from collections.abc import Iterator
@@ -70,10 +71,10 @@ def _with_partition(run: str, part: PartitionPlan, progress: PartitionProgress) 
     if taken and (lacking := progress.without(taken)):
         yield f"run {run} has {offset_span(*lacking[0])} of {part.name}, and the progress does not"
     # A log that had ended before what the archive has of it would have begun a generation, or stopped the run.
-    seen = None if part.high is None else max(part.high, part.log_end, part.end)
-    if seen is not None and progress.reached > seen:
+    log_end = None if part.high is None else max(part.high, part.log_end, part.end)
+    if log_end is not None and progress.reached > log_end:
         yield (
-            f"{part.name} ended at {seen} when run {run} was planned; found offsets up to {progress.reached}, "
+            f"{part.name} ended at {log_end} when run {run} was planned; found offsets up to {progress.reached}, "
             "as if they were archived"
         )
 

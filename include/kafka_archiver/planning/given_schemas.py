@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from kafka_archiver.config import Archive
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas
+from kafka_archiver.model.plan import PartitionPlan, TopicSchemas
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.schema_versions import unframed_writer
 from kafka_archiver.values.ranges import Range
 

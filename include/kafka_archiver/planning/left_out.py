@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from kafka_archiver.model.plan import EventTime, PartitionPlan, Plan
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import EventTime
 from kafka_archiver.model.unsure_hours import LeftOutOffsets
 from kafka_archiver.planning.beginnings import taken_ranges
 from kafka_archiver.planning.partition_state import Known

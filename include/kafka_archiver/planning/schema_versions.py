@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.plan import Evolution, Writer
+from kafka_archiver.model.plan import Writer
 from kafka_archiver.model.schemas import Schema, SubjectVersion
+from kafka_archiver.model.settings import Evolution
 
 
 def written_schema(

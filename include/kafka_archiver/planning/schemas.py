@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafka_archiver.config.decoding import DecoderSection, Decoding
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.ledger.ledger import Ledger
-from kafka_archiver.model.plan import PartitionPlan, Settings, TopicSchemas, Writer
+from kafka_archiver.model.plan import PartitionPlan, TopicSchemas, Writer
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.given_schemas import complete_schema, infer_schema, sample_values
 from kafka_archiver.planning.schema_versions import (
     merge_writers,

@@ -7,7 +7,7 @@ from pathlib import Path
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.layouts.registry import resolve as resolve_layout
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Hash, Transform, fingerprint
 from kafka_archiver.planning.time_settings import with_zone_data
 from kafka_archiver.records.formats import resolve

@@ -15,7 +15,8 @@ from pydantic import JsonValue
 
 from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Sql
 
 if TYPE_CHECKING:

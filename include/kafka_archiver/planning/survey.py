@@ -92,7 +92,7 @@ def _survey_if_complete(context: Context, line: Line, expected: Progress) -> Sur
 
 
 def _lacks_records(state: PartitionState, known: PartitionProgress | None) -> bool:
-    """Return whether the brokers do not have what the archive knows, or has not read yet."""
+    """Return True if the brokers do not have what the archive knows, or has not read yet."""
     if known is None or known.topic_id != state.topic_id:
         return known is not None
     return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached

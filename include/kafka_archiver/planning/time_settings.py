@@ -10,7 +10,8 @@ from kafka_archiver.model.layouts.date_patterns import Names
 from kafka_archiver.model.layouts.frozen_zone import packed
 from kafka_archiver.model.layouts.options import ClockOptions
 from kafka_archiver.model.layouts.registry import options_of
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.intervals import to_ms
 
 _PACKAGE = "tzdata.zoneinfo"

@@ -10,7 +10,7 @@ from kafka_archiver.model.adopted import Adoption
 from kafka_archiver.model.layouts.registry import prefixes, resolve
 from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.object_keys import claim_document, ledger_prefix, topic_prefix
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.threads import each
 
 _REQUESTS = 16

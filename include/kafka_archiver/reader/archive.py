@@ -12,7 +12,8 @@ from kafka_archiver.jobs.endpoints import Endpoints
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
-from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.reader.adopted import adopted_records
 from kafka_archiver.reader.chunks import Written, is_values

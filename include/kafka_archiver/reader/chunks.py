@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.model.data_keys import DataKey
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.object_keys import is_dead_letter, run_name, split_object_key
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.schemas import Schema

@@ -12,8 +12,9 @@ from kafka_archiver.messages.actions import Action, advise
 from kafka_archiver.messages.advice import audit, print_object, runs
 from kafka_archiver.messages.errors import ArchiverError, ConfigError, IntegrityError
 from kafka_archiver.model.adopted import Adoption
-from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import ObjectEntry
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.reader.adopted import adopted_record
 from kafka_archiver.reader.chunks import Written, is_of, is_values
 from kafka_archiver.reader.runs import Plans, require_committed, unless_replaced
@@ -55,10 +56,10 @@ class _Shown:
         """Return the rows of a batch that are to be given."""
         offsets = column(batch, OFFSET.name)
         new = np.unique(offsets[offsets > self._last])
-        rest = new[: self._count - self.offsets]
-        self._is_past = len(rest) < len(new)
-        self.offsets += len(rest)
-        self._last = int(rest[-1]) if len(rest) else self._last
+        taken = new[: self._count - self.offsets]
+        self._is_past = len(taken) < len(new)
+        self.offsets += len(taken)
+        self._last = int(taken[-1]) if len(taken) else self._last
         return batch.slice(0, int(offsets.searchsorted(self._last, side="right")))
 
     def is_complete(self, has_repeats: bool) -> bool:

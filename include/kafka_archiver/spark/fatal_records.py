@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 from pyspark import SparkContext, cloudpickle
 
 from kafka_archiver.messages.errors import ArchiverError, Failure, IntegrityError, TransientError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
 from kafka_archiver.model.set_aside import FatalRecordsError, RecordAside
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.spark.failures import MARK, one_line, out_of_memory
 from kafka_archiver.spark.reading import Reads
 from kafka_archiver.spark.sink import Sink

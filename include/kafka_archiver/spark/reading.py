@@ -12,8 +12,9 @@ from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.messages.actions import Advice, advise
 from kafka_archiver.messages.advice import lose_offsets
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.manifest import ChunkAccount
-from kafka_archiver.model.plan import Chunk, Plan, Settings
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.plan import Chunk, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.writer.result import ChunkResult, WriteJob
 from kafka_archiver.values.ranges import TopicPartition
 

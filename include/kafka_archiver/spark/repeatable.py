@@ -139,7 +139,7 @@ def _require_no_moment_in_cast(cast: JavaObject, below: list[JavaObject]) -> Non
 
 
 def _is_constant(expression: JavaObject) -> bool:
-    """Return whether an expression has no column. Spark calls few `foldable` before it has replaced parts of them."""
+    """Return True if an expression has no column. Spark calls few `foldable` before it has replaced parts of them."""
     names = {str(node.getClass().getSimpleName()) for node in nodes(expression)}
     return bool(expression.references().isEmpty()) and "NamedLambdaVariable" not in names
 

@@ -14,7 +14,8 @@ from pyspark.sql.functions import col, unix_millis
 
 from kafka_archiver.kafka.java_properties import java_properties
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 # Internals of Spark: the partition class of a union, and the method of a Kafka partition for its offsets.

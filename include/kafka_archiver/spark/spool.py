@@ -126,7 +126,7 @@ def sweep() -> Iterator[Path]:
 
 
 def _waits(folder: Path) -> bool:
-    """Return whether the reader has ended, and the writer may be about to start: then nobody has the lock."""
+    """Return True if the reader has ended, and the writer may be about to start: then nobody has the lock."""
     try:
         return not (folder / _TAKEN).exists() and time.time() - (folder / _END).stat().st_mtime < _WAIT_SECONDS
     except FileNotFoundError:

@@ -89,7 +89,7 @@ def watch(
 
 
 def _is_audited(archive: Archive) -> bool:
-    """Return whether somebody expects audits: a schedule does, or a limit in the YAML."""
+    """Return True if somebody expects audits: a schedule does, or a limit in the YAML."""
     return archive.audit_schedule is not None or "max_audit_age" in archive.health.model_fields_set
 
 

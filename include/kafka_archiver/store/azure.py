@@ -1,9 +1,10 @@
-"""The store on Azure Blob Storage: one file, with its options and what an Airflow connection means for them.
+"""The store on Azure Blob Storage.
 
 An upload is a set of blocks, which nobody sees before their list is committed, and an empty marker blob below
 `.uploads/`, which lists it: Azure itself lists no uploads. Azure keeps the blocks of a blob until any list of it is
-committed. So an upload is gone once another one of the same key was completed; what nobody completes, Azure removes
-after a week.
+committed. So an upload is gone once another one of the same key was completed. An abort commits an empty list and
+removes that blob at once, unless another upload of the key is pending: an attempt that slept behind its look at the
+marker finds no blocks.
 
 Azure compares the MD5 of every block, and of everything that is written at once, when it arrives. A blob of blocks has
 no checksum of Azure's: it is compared by its ETag, which changes with every write, or by its bytes.
@@ -12,13 +13,11 @@ no checksum of Azure's: it is compared by its ETag, which changes with every wri
 import functools
 import hashlib
 import os
-import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.exceptions import (
@@ -40,6 +39,7 @@ from kafka_archiver.messages.errors import (
     kind_in_words,
 )
 from kafka_archiver.messages.foreign_text import foreign
+from kafka_archiver.store.azure_options import AzureOptions
 from kafka_archiver.store.base import (
     MAX_PARTS,
     MIN_PART,
@@ -57,93 +57,15 @@ from kafka_archiver.values.checksum import crc32 as crc32_of
 
 Result = TypeVar("Result")
 _MARKERS = ".uploads/"
+# In the marker of an upload whose blocks are about to go; that of a pending one is empty.
+_ABORTED = b"aborted"
 _NONE: Mapping[str, Any] = {}
+_IF_NONE_MATCH: Mapping[str, Any] = {"match_condition": MatchConditions.IfMissing}
+# Azure's codes: blocks that a list names are gone; the blob is not as a condition says.
+_NO_BLOCKS = "InvalidBlockList", "InvalidBlockId", "InvalidBlobOrBlock"
+_OTHER_VERSION = "ConditionNotMet", "BlobAlreadyExists", "BlobNotFound"
 # Azure takes that much in one request; more would be sent in blocks.
 _AT_ONCE = 5000 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AzureOptions:
-    """The address of the account, and at most one kind of credentials. All are texts.
-
-    Without credentials, azure-identity finds some: the environment's, a workload's or a machine's identity.
-    """
-
-    account_url: str
-    account_name: str | None = None
-    account_key: str | None = field(default=None, repr=False)
-    sas_token: str | None = field(default=None, repr=False)
-    tenant_id: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def parse(cls, options: Mapping[str, str]) -> Self:
-        """Check the options; an empty value counts as missing.
-
-        :raises ConfigError: an option is unknown or wrong. The message shows no secret.
-        """
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(options) - set(known)):
-            raise ConfigError(f"unknown store option {', '.join(unknown)}; expected any of {', '.join(known)}")
-        values = {name: value for name, value in options.items() if value}
-        if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", values.get("account_url", "")):
-            raise ConfigError(
-                "store option account_url: expected https://ACCOUNT.blob.core.windows.net, without user, password, "
-                "query and fragment"
-            )
-        parsed = cls(**values)
-        kinds = [name for name in ("account_key", "sas_token", "client_secret") if getattr(parsed, name)]
-        if len(kinds) > 1:
-            raise ConfigError(f"store options {' and '.join(kinds)}: expected one of them")
-        if parsed.client_secret and not (parsed.tenant_id and parsed.client_id):
-            raise ConfigError("store option client_secret: expected tenant_id and client_id with it")
-        return parsed
-
-    @property
-    def credential(self) -> Any:
-        """The credential, as Azure's clients take it."""
-        if self.sas_token:
-            return self.sas_token.removeprefix("?")
-        if self.account_key:
-            name = self.account_name or self.account_url.partition("://")[2].partition(".")[0]
-            return {"account_name": name, "account_key": self.account_key}
-        # Imported late: who has a key needs none of it.
-        from azure.identity import ClientSecretCredential, DefaultAzureCredential
-
-        if self.client_secret and self.tenant_id and self.client_id:
-            return ClientSecretCredential(self.tenant_id, self.client_id, self.client_secret)
-        return DefaultAzureCredential(managed_identity_client_id=self.client_id)
-
-
-def options_of_connection(connection: Any, where: str) -> dict[str, str]:
-    """Turn a connection of the type `wasb` into options, as Airflow's provider reads it.
-
-    :param where: the connection in messages.
-    :raises ConfigError: it names no account.
-    """
-    extra = {name: str(value) for name, value in connection.extra_dejson.items() if value}
-    pairs = [pair.partition("=") for pair in extra.get("connection_string", "").split(";")]
-    text = {name: value for name, _, value in pairs}
-    login, password = connection.login or "", connection.password or ""
-    account = text.get("AccountName") or ("" if extra.get("tenant_id") else login)
-    host = extra.get("account_url") or text.get("BlobEndpoint") or connection.host or ""
-    if not host and not account:
-        raise ConfigError(
-            f"{where}: expected the account's name as login, or its address as host: "
-            "https://ACCOUNT.blob.core.windows.net"
-        )
-    url = host or f"https://{account}.blob.core.windows.net"
-    options = {
-        "account_url": url if "://" in url else f"https://{url}",
-        "account_name": account,
-        "account_key": text.get("AccountKey") or ("" if extra.get("tenant_id") else password),
-        "sas_token": extra.get("sas_token") or text.get("SharedAccessSignature"),
-        "tenant_id": extra.get("tenant_id"),
-        "client_id": login if extra.get("tenant_id") else extra.get("managed_identity_client_id"),
-        "client_secret": password if extra.get("tenant_id") else None,
-    }
-    return {name: value for name, value in options.items() if value}
 
 
 def open_azure(container: str, prefix: str, options: Mapping[str, str], backoff: Backoff) -> "AzureStore":
@@ -216,8 +138,7 @@ class AzureStore:
         return self._ask(key, attempt, {"BlobNotFound": None})
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
-        condition = {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
-        return self._write_if(key, data, overwrite=True, **condition)
+        return self._write_if(key, data, overwrite=True, **_if_match(etag))
 
     def now(self) -> datetime:
         dates: list[str] = []
@@ -238,6 +159,13 @@ class AzureStore:
 
     def delete(self, key: str) -> None:
         self._ask(key, lambda: self._blob(key).delete_blob(), {"BlobNotFound": None})
+
+    def delete_version(self, key: str, etag: str) -> bool:
+        def attempt() -> bool:
+            self._blob(key).delete_blob(**_if_match(etag))
+            return True
+
+        return self._ask(key, attempt, {"ConditionNotMet": False, "BlobNotFound": True}) or self.head(key) is None
 
     def start_upload(self, key: str) -> PendingUpload:
         upload = PendingUpload(key, uuid.uuid4().hex)
@@ -274,44 +202,79 @@ class AzureStore:
             )
         blocks = [BlobBlock(part.etag) for part in upload.parts]
 
+        # Before the look at the marker: who aborts the upload and then deletes the object changes the blob.
+        before = self.head(upload.key)
+        condition = _if_match(before.etag) if before else _IF_NONE_MATCH
+
         def attempt() -> str:
-            return _plain(self._blob(upload.key).commit_block_list(blocks)["etag"])
+            return _plain(self._blob(upload.key).commit_block_list(blocks, **condition)["etag"])
 
         etag = None
         if self._is_pending(upload) and blocks:
-            refused = dict.fromkeys(("InvalidBlockList", "InvalidBlockId", "InvalidBlobOrBlock"))
-            etag = self._ask(upload.key, attempt, refused)
+            etag = self._ask(upload.key, attempt, dict.fromkeys((*_NO_BLOCKS, *_OTHER_VERSION)))
         if etag is None:
             # An earlier try may have completed the upload although its answer was lost, or another attempt has.
             difference = compare(self, upload.key, upload.size, upload.checksum)
             if not difference.same or difference.stat is None or not blocks:
                 raise self._incomplete(upload)
             etag = difference.stat.etag
-        self.abort_upload(upload.key, upload.upload_id)
+        self._remove_marker(upload.key, upload.upload_id)
         return etag
 
     def abort_upload(self, key: str, upload_id: str) -> None:
-        self._ask(key, lambda: self._marker(key, upload_id).delete_blob(), {"BlobNotFound": None})
+        marker = self._marker(key, upload_id)
+
+        def attempt() -> bool:
+            # Not removed at once, so that an abort that is stopped here is repeated.
+            marker.upload_blob(_ABORTED, overwrite=True, match_condition=MatchConditions.IfPresent)
+            return True
+
+        if self._ask(key, attempt, dict.fromkeys(_OTHER_VERSION)):
+            self._discard_blocks(key)
+            self._remove_marker(key, upload_id)
 
     def list_uploads(self, prefix: str) -> Iterator[tuple[str, str, datetime]]:
         for blob in self._blobs(f"{_MARKERS}{self._prefix}{prefix}"):
             key, _, upload_id = blob.name.removeprefix(_MARKERS + self._prefix).rpartition("/")
             yield key, upload_id, blob.last_modified.astimezone(UTC)
 
+    def _discard_blocks(self, key: str) -> None:
+        """Make Azure forget the blocks of aborted uploads of a key. If another one is pending, its end does that."""
+        if any(marker.size == 0 for marker in self._blobs(f"{_MARKERS}{self._prefix}{key}/")):
+            return
+
+        def attempt() -> bool:
+            self._blob(key).commit_block_list([], **_IF_NONE_MATCH)
+            return True
+
+        if self._staged(key):
+            self._ask(key, attempt, dict.fromkeys(_OTHER_VERSION))
+        # Also that of an abort that was stopped; no object is empty.
+        stat = self.head(key)
+        if stat and stat.size == 0:
+            self.delete_version(key, stat.etag)
+
+    def _remove_marker(self, key: str, upload_id: str) -> None:
+        self._ask(key, lambda: self._marker(key, upload_id).delete_blob(), {"BlobNotFound": None})
+
+    def _staged(self, key: str) -> set[str]:
+        """Return the ids of the blocks that are in no committed list."""
+
+        def attempt() -> set[str]:
+            return {block.id for block in self._blob(key).get_block_list("uncommitted")[1]}
+
+        return self._ask(key, attempt, {"BlobNotFound": set()})
+
     def _incomplete(self, upload: PendingUpload) -> ArchiverError:
         """Return the error for an upload whose parts are not there."""
-
-        def staged() -> set[str]:
-            return {block.id for block in self._blob(upload.key).get_block_list("uncommitted")[1]}
-
-        known = self._ask(upload.key, staged, {"BlobNotFound": set()})
-        if self._is_pending(upload) and any(block.startswith(upload.upload_id) for block in known):
+        if self._is_pending(upload) and any(block.startswith(upload.upload_id) for block in self._staged(upload.key)):
             return PermanentError(f"{self.url}: {upload.key} cannot be completed: its upload does not have these parts")
         return upload_gone(self.url, upload.key)
 
     def _is_pending(self, upload: PendingUpload) -> bool:
         marker = self._marker(upload.key, upload.upload_id)
-        return self._ask(upload.key, marker.get_blob_properties, {"BlobNotFound": None}) is not None
+        blob = self._ask(upload.key, marker.get_blob_properties, {"BlobNotFound": None})
+        return blob is not None and blob.size == 0
 
     def _require_marker(self, upload: PendingUpload) -> None:
         if not self._is_pending(upload):
@@ -352,7 +315,7 @@ class AzureStore:
             try:
                 return self._write(key, data, overwrite, **condition)
             except (ResourceExistsError, ResourceModifiedError, ResourceNotFoundError) as error:
-                if _code_of(error) not in ("BlobAlreadyExists", "ConditionNotMet", "BlobNotFound"):
+                if _code_of(error) not in _OTHER_VERSION:
                     raise
                 return None
 
@@ -404,6 +367,10 @@ def _code_of(error: AzureError) -> str:
     code = getattr(error, "error_code", None)
     # The client makes an enumeration of the codes that it knows.
     return str(getattr(code, "value", code) or "")
+
+
+def _if_match(etag: str) -> dict[str, Any]:
+    return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
 
 def _plain(etag: Any) -> str:

@@ -151,6 +151,11 @@ class Store(Protocol):
     def delete(self, key: str) -> None:
         """Remove an object; no error if it does not exist."""
 
+    def delete_version(self, key: str, etag: str) -> bool:
+        """Remove an object only if it has this ETag. False, and nothing removed, if it has another one; True if there
+        is none any more. A server that does not know the condition removes whatever is there.
+        """
+
     def start_upload(self, key: str) -> PendingUpload:
         """Begin a multipart upload; it has no parts yet."""
 

@@ -147,6 +147,13 @@ class MemoryStore:
         with self._bucket.lock:
             self._bucket.objects.pop(self._prefix + key, None)
 
+    def delete_version(self, key: str, etag: str) -> bool:
+        with self._bucket.lock:
+            stat = self.head(key)
+            if stat and stat.etag == etag:
+                self.delete(key)
+            return stat is None or stat.etag == etag
+
     def start_upload(self, key: str) -> PendingUpload:
         upload_id = uuid.uuid4().hex
         with self._bucket.lock:

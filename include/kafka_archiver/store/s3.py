@@ -117,6 +117,11 @@ class S3Store:
     def delete(self, key: str) -> None:
         self._ask("delete_object", key, "NoSuchKey", Key=self._prefix + key)
 
+    def delete_version(self, key: str, etag: str) -> bool:
+        expected = "PreconditionFailed", "NoSuchKey"
+        answer = self._ask("delete_object", key, *expected, Key=self._prefix + key, IfMatch=f'"{etag}"')
+        return bool(answer) or self.head(key) is None
+
     def start_upload(self, key: str) -> PendingUpload:
         answer = self._ask("create_multipart_upload", key, sums=OF_THE_WHOLE, Key=self._prefix + key)
         upload_id = str(answer["UploadId"])

@@ -6,6 +6,7 @@ so that the same value always has the same checksum.
 
 import gzip
 import hashlib
+import re
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from kafka_archiver.values.ranges import TopicPartition
 
 # How gzip's bytes begin; no JSON does.
 GZIP = b"\x1f\x8b"
+# How a document with a digest of its content ends, also if somebody has written it in other lines.
+_CONTENT_DIGEST = re.compile(rb',\s*"content_digest":\s*"([^"]*)"\s*\}\s*\Z')
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -68,24 +71,37 @@ class PartitionValue(Value):
         return TopicPartition(self.topic, self.partition)
 
 
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 class Document(Value):
     """A value that is stored as a JSON file of its own.
 
     :cvar LARGE: longer JSON is stored as gzip; None: never.
+    :cvar DIGESTS_CONTENT: it is stored with `content_digest`, the digest of all before it, because no other document
+        has its digest. Those that 1.0.0 and earlier releases wrote have none.
     """
 
     LARGE: ClassVar[int | None] = None
+    DIGESTS_CONTENT: ClassVar[bool] = False
     _stored: bytes | None = PrivateAttr(default=None)
 
     def to_json(self) -> bytes:
-        """The document's bytes: UTF-8 JSON, deterministic, ending in a newline."""
+        """The document's JSON without `content_digest`: UTF-8, deterministic, ending in a newline."""
         # The json module makes the same bytes, but needs five times the time and memory for large manifests.
         return self.model_dump_json(indent=2).encode() + b"\n"
 
     def to_bytes(self) -> bytes:
         """Return the bytes to store: the JSON, or gzip of it without a time, if it is large."""
-        data = self.to_json()
+        data = self._stored_json()
         return data if self.LARGE is None or len(data) <= self.LARGE else gzip.compress(data, 6, mtime=0)
+
+    def _stored_json(self) -> bytes:
+        data = self.to_json()
+        if not self.DIGESTS_CONTENT:
+            return data
+        return data.removesuffix(b"\n}\n") + f',\n  "content_digest": "{_sha256(data)}"\n}}\n'.encode()
 
     @classmethod
     def from_json(cls, data: bytes, name: str) -> Self:
@@ -93,14 +109,19 @@ class Document(Value):
 
         :param data: as `to_bytes` gives it: JSON, or gzip of it.
         :param name: the document's place, for messages.
-        :raises DocumentError: the data is not JSON, or not this kind of document.
+        :raises DocumentError: the data is not JSON, or not this kind of document, or was changed.
         """
         try:
             data = gzip.decompress(data) if data.startswith(GZIP) else data
         except (EOFError, OSError, zlib.error) as error:
             raise cls._unreadable(name, f"not gzip: {error}") from error
+        content = data
+        if cls.DIGESTS_CONTENT and (end := _CONTENT_DIGEST.search(data)):
+            content = data[: end.start()] + b"\n}\n"
+            if _sha256(content) != end[1].decode(errors="replace"):
+                raise cls._unreadable(name, "its content was changed: `content_digest` is of another one")
         try:
-            document = cls.model_validate_json(data, strict=True)
+            document = cls.model_validate_json(content, strict=True)
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise cls._unreadable(name, faults) from error
@@ -118,7 +139,7 @@ class Document(Value):
     @property
     def digest(self) -> str:
         """SHA-256 of the document's JSON in hex: the bytes that were read, else those that will be written."""
-        return hashlib.sha256(self._stored or self.to_json()).hexdigest()
+        return _sha256(self._stored or self._stored_json())
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A changed copy, without the bytes that were read."""

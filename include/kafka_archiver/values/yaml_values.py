@@ -4,10 +4,20 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import BeforeValidator, ValidationInfo, field_validator
 from pydantic_core import PydanticKnownError
 
 from kafka_archiver.values.documents import Value
+
+
+def _is_no_truth(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+# For a whole number of a value that is in the YAML and in documents, too.
+NoTruth = BeforeValidator(_is_no_truth)
 
 
 class YamlValue(Value):

@@ -14,8 +14,9 @@ from kafka_archiver.model.layouts.registry import prefixes
 from kafka_archiver.model.leftovers import Leftover, ListedUpload, leftovers_of, stray_uploads
 from kafka_archiver.model.manifest import Commit
 from kafka_archiver.model.object_keys import probe_prefix
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.threads import each
 from kafka_archiver.work.object_removal import close_intent
 

@@ -14,7 +14,8 @@ from kafka_archiver.context.clocks import read_clocks
 from kafka_archiver.context.line import Line, read_line
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.plan import DeadLetters, Plan, Settings
+from kafka_archiver.model.plan import DeadLetters, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.schemas import FrozenSchemas, freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.time_settings import with_wall_clock

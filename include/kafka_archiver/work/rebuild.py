@@ -15,9 +15,10 @@ from kafka_archiver.context.line import Line, read_line, tidy_line
 from kafka_archiver.context.local_spark import java_version
 from kafka_archiver.messages.errors import ConfigError, PolicyError
 from kafka_archiver.messages.wording import count
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.plan import PartitionPlan, Plan
 from kafka_archiver.model.progress import Progress
 from kafka_archiver.model.proof import hours_with_proofs
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import frozen_transform, settings_of
 from kafka_archiver.planning.time_settings import with_wall_clock

@@ -11,7 +11,8 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import runs
 from kafka_archiver.messages.errors import ConfigError, TransientError
 from kafka_archiver.model.object_keys import interval_of, run_name
-from kafka_archiver.model.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.model.plan import PartitionPlan, Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.schemas import FrozenSchemas
 from kafka_archiver.planning.spark_sql import with_analysed_sql
 from kafka_archiver.planning.survey import TRIES

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, ClassVar
 import pyarrow as pa
 
 from kafka_archiver.audit.readers.base import FormatReader, RecordCoordinates
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.formats.base import RECORD, Target
 from kafka_archiver.values.yaml_values import YamlValue
 

@@ -109,11 +109,11 @@ class Reading:
         for key in sorted(wrong & self._cold.keys()):
             observed = f"it was wrong when it was last read, and cannot be read again: {self._cold[key]}"
             yield error(WRONG, key, observed, "the bytes that were written", again(archive))
-        if others := sorted(self._cold.keys() - wrong):
+        if unread := sorted(self._cold.keys() - wrong):
             yield warning(
                 "content-cold",
-                others[0],
-                f"{len(others):,} objects, this one the first, were not read: {self._cold[others[0]]}",
+                unread[0],
+                f"{len(unread):,} objects, this one the first, were not read: {self._cold[unread[0]]}",
                 "objects that can be read",
                 advise(
                     "Their sizes and ETags were compared. Restore them, then audit again: ", audit(archive, deep=True)

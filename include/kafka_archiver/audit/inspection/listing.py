@@ -24,7 +24,8 @@ from kafka_archiver.model.findings import Finding
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.object_keys import DEAD_LETTER, LEDGER, decode, split_line_document
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.store import Stat, Store
 from kafka_archiver.store.object_check import compare
 

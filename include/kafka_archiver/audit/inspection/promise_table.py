@@ -7,8 +7,8 @@ from kafka_archiver.context.temporary_tables import TemporaryTables
 from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.leftovers import place_of
 from kafka_archiver.model.manifest import Manifest
-from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.proof import Contribution, HourProof
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.store import Stat
 
 _TABLES = """

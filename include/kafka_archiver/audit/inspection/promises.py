@@ -15,8 +15,9 @@ from kafka_archiver.model.layouts.form import PathForm
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.manifest import Commit, Manifest, Settled
 from kafka_archiver.model.object_keys import run_document
-from kafka_archiver.model.plan import Plan, Settings
+from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.progress import Progress
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.settling import Settling
 
 

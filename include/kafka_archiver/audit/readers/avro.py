@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 
 def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:

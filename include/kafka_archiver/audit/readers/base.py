@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 # Reads bytes of an object from the store: (start, length).
 Fetch = Callable[[int, int], bytes]

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
 from kafka_archiver.audit.readers.streams import plain
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 
 def rows(file: BinaryIO, settings: Settings) -> int:

@@ -14,7 +14,7 @@ import zstandard
 from kafka_archiver.audit.readers.avro import schema_of
 from kafka_archiver.audit.readers.base import SidecarOwner, coordinate_columns
 from kafka_archiver.audit.readers.streams import READ
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.checksum import spelt
 
 _FIELDS = {"byte_length_uncompressed", "num_records", "byte_length", "byte_offset", "first_record_offset"}

@@ -8,7 +8,7 @@ import orjson
 
 from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns, coordinates
 from kafka_archiver.audit.readers.streams import READ, plain
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 
 def lines(file: BinaryIO, settings: Settings) -> int:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from kafka_archiver.audit.readers.base import RecordCoordinates
 from kafka_archiver.audit.readers.streams import READ, plain
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 
 class MakRecord(NamedTuple):

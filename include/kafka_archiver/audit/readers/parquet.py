@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_archiver.audit.readers.base import RecordCoordinates, coordinate_columns
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 
 def records(file: BinaryIO, settings: Settings) -> Iterator[RecordCoordinates]:

@@ -4,7 +4,7 @@ import io
 from typing import BinaryIO
 
 from kafka_archiver.audit.readers.streams import READ, plain
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 
 _HEAD = 4
 

@@ -10,7 +10,7 @@ from kafka_archiver.messages.foreign_text import record_value
 from kafka_archiver.model.layouts.date_patterns import ENGLISH, Names, split
 from kafka_archiver.model.layouts.frozen_zone import bounds, zone_of
 from kafka_archiver.model.layouts.tokens import TextToken
-from kafka_archiver.model.plan import EventTime
+from kafka_archiver.model.settings import EventTime
 from kafka_archiver.values.intervals import to_ms
 
 _PER_MS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001"), "ns": Decimal("0.000001")}

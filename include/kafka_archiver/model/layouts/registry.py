@@ -26,7 +26,7 @@ from kafka_archiver.model.layouts.s3_connectors import DEVIANTART, ZOOZ
 from kafka_archiver.model.layouts.template import parsed
 from kafka_archiver.model.layouts.tokens import Field
 from kafka_archiver.model.object_keys import DEAD_LETTER, ObjectName, is_dead_letter, topic_prefix
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.values.documents import Value
 
 _OWN: tuple[Layout, ...] = (

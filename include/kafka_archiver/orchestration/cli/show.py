@@ -70,7 +70,7 @@ def _plan(run: RunDetails) -> Table:
 
 
 def _written(run: RunDetails, manifest: Manifest) -> Iterator[Table]:
-    from kafka_archiver.model.manifest import FATES
+    from kafka_archiver.model.chunk_accounts import FATES
 
     rows: list[tuple[Cell, ...]] = [
         (partition.topic, partition.partition, *(getattr(partition, fate) for fate in FATES), partition.offsets)

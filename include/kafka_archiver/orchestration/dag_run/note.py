@@ -54,7 +54,7 @@ def audited(audit: Mapping[str, Any]) -> str:
 
 
 def settles(figures: Mapping[str, Any], by: bool, run: FailedRun) -> bool:
-    """Return whether the run with these figures has settled everything that an earlier run failed to do.
+    """Return True if the run with these figures has settled everything that an earlier run failed to do.
 
     :param by: whether that run archives new offsets.
     """

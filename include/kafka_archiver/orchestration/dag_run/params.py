@@ -26,7 +26,7 @@ def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
 
 
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
-    """Return whether a DAG run with this conf archives its interval; others work on earlier runs, or are refused."""
+    """Return True if a DAG run with this conf archives its interval; others work on earlier runs, or are refused."""
     try:
         request = request_of(conf)
     except ConfigError:

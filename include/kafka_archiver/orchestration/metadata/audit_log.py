@@ -40,8 +40,8 @@ class AuditEntry(NamedTuple):
 
 def last_actions(dags: Collection[str], most: int) -> list[AuditEntry]:
     """Return the last actions on these DAGs, the newest first; none if the database does not answer."""
-    ours = (Log.event.startswith(prefix, autoescape=True) for prefix in (_OURS, _COMMAND))
-    named = or_(*ours, Log.event.in_(_AIRFLOWS))
+    our_events = (Log.event.startswith(prefix, autoescape=True) for prefix in (_OURS, _COMMAND))
+    named = or_(*our_events, Log.event.in_(_AIRFLOWS))
     changes = Log.event.not_in(_SHOWS)
     chosen = select(Log).where(Log.dag_id.in_(dags), named, changes).order_by(Log.id.desc()).limit(most)
     try:

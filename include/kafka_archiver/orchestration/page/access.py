@@ -47,7 +47,7 @@ _bearer = HTTPBearer(auto_error=False)
 
 
 def has_token(request: Request) -> bool:
-    """Return whether the request has the token of machines that read health and metrics, and that is good for no more.
+    """Return True if the request has the token of machines that read health and metrics, and that is good for no more.
 
     It is sent as `Authorization: Bearer …`, and compared in constant time.
     """
@@ -124,24 +124,24 @@ def visible(user: BaseUser, names: Collection[str]) -> set[str]:
 
 
 def may_act(user: BaseUser, dag: str) -> bool:
-    """Return whether this user may trigger runs of a DAG."""
+    """Return True if this user may trigger runs of a DAG."""
     return _may(user, dag, "POST", DagAccessEntity.RUN)
 
 
 def may_edit(user: BaseUser, dag: str) -> bool:
-    """Return whether this user may pause and unpause a DAG."""
+    """Return True if this user may pause and unpause a DAG."""
     return _may(user, dag, "PUT", None)
 
 
 def may_declare(user: BaseUser) -> bool:
-    """Return whether this user may change and start any DAG: then, that of an archive that is not there yet, too."""
+    """Return True if this user may change and start any DAG: then, that of an archive that is not there yet, too."""
     manager = get_auth_manager()
     runs = manager.is_authorized_dag(method="POST", access_entity=DagAccessEntity.RUN, user=user)
     return bool(runs and manager.is_authorized_dag(method="PUT", user=user))
 
 
 def sees_errors(user: BaseUser) -> bool:
-    """Return whether this user may see the errors of files: of Airflow's own DAG files, and of the archives'."""
+    """Return True if this user may see the errors of files: of Airflow's own DAG files, and of the archives'."""
     return bool(get_auth_manager().is_authorized_view(access_view=AccessView.IMPORT_ERRORS, user=user))
 
 

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from kafka_archiver.context.history import RunDetails
 from kafka_archiver.messages.advice import audit_dag_id, dag_id, restore_dag_id
 from kafka_archiver.messages.wording import count, offset_span
-from kafka_archiver.model.manifest import FATES, Manifest
+from kafka_archiver.model.chunk_accounts import FATES
+from kafka_archiver.model.manifest import Manifest
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.orchestration.metadata.facts import planned_work_of
 from kafka_archiver.orchestration.page.access import PageSnapshots, RunName, ShownArchive, Visitor, require_visible

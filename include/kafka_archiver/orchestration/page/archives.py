@@ -108,7 +108,7 @@ class ArchiveSnapshots:
         return self._cache.known(name)
 
     def is_awaited(self, name: str) -> bool:
-        """Return whether somebody is looking at this archive now."""
+        """Return True if somebody is looking at this archive now."""
         return self._cache.is_awaited(name)
 
     def again(self, name: str) -> None:

@@ -82,7 +82,7 @@ class Cache(Generic[Key, Kept]):
             return {key: entry.value if (entry := self._entries.get(key)) else None for key in keys}
 
     def is_awaited(self, key: Key) -> bool:
-        """Return whether a value is being fetched."""
+        """Return True if a value is being fetched."""
         with self._changed:
             return key in self._wanted
 

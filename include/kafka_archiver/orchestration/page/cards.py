@@ -76,7 +76,7 @@ def _actions(findings: Sequence[Finding]) -> list[Action]:
 
 
 def explains_failure(snapshot: Snapshot | None, run: DagRun) -> bool:
-    """Return whether the cards say why this run failed."""
+    """Return True if the cards say why this run failed."""
     failure, findings = run.failure, snapshot.troubles if snapshot else ()
     if failure is None or not failure.cause or run.state != "failed":
         return False

@@ -83,7 +83,7 @@ class Detail(NamedTuple):
 
 
 class NextRun(NamedTuple):
-    """What a run would do that began now. `due`: when the scheduler will start the next one, if it will."""
+    """The work of a run that began now. `due`: when the scheduler will start the next one, if it will."""
 
     preview: Preview
     due: datetime | None

@@ -12,7 +12,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.messages.advice import dag_id
 from kafka_archiver.messages.errors import ArchiverError, BadRecordError, ConfigError
 from kafka_archiver.messages.yaml_faults import FaultyYamlError
-from kafka_archiver.model.plan import Content
+from kafka_archiver.model.settings import Content
 from kafka_archiver.orchestration.connections.kafka import cluster_endpoint
 from kafka_archiver.orchestration.folder import config_folder
 from kafka_archiver.orchestration.metadata.triggering import note

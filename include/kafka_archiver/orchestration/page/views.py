@@ -12,8 +12,8 @@ from fastapi.responses import FileResponse
 
 from kafka_archiver.config import Archive
 from kafka_archiver.messages.advice import dag_id, fill, restore_dag_id
+from kafka_archiver.model.chunk_accounts import FATES
 from kafka_archiver.model.findings import Finding
-from kafka_archiver.model.manifest import FATES
 from kafka_archiver.model.reasons import split_reason
 from kafka_archiver.orchestration.metadata.facts import dag_runs_of
 from kafka_archiver.orchestration.page.access import (
@@ -91,8 +91,8 @@ class ArchiveRow(NamedTuple):
     def more(self) -> int:
         """The number of other checks and findings that are not ok."""
         findings = self.snapshot.troubles if self.snapshot else ()
-        others = [check for check in self.checks if check.severity != "ok" and not check.sums_up]
-        return max(len({finding.kind for finding in findings} | {check.kind for check in others}) - 1, 0)
+        single_checks = [check for check in self.checks if check.severity != "ok" and not check.sums_up]
+        return max(len({finding.kind for finding in findings} | {check.kind for check in single_checks}) - 1, 0)
 
     @property
     def command(self) -> str:

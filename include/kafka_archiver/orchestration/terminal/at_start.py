@@ -14,7 +14,7 @@ from kafka_archiver.orchestration.terminal.stdout import keep_for_data
 
 
 def gives_data(call: Sequence[str]) -> bool:
-    """Return whether a call, program and words, is of a command of ours. Its help stays on standard output."""
+    """Return True if a call, program and words, is of a command of ours. Its help stays on standard output."""
     program, *words = call or [""]
     is_ours = PurePath(program).name.removesuffix(".exe") == "airflow" and words[:1] == ["archive"] and len(words) > 1
     return is_ours and not any(word == "-h" or (len(word) > 2 and "--help".startswith(word)) for word in words)

@@ -42,12 +42,12 @@ def one_after_the_other(parts: Sequence[Decoded]) -> Decoded:
     return Decoded(pa.concat_arrays([part.column for part in parts]), reasons, unnamed)
 
 
-def interleaved(column: pa.Array, is_other: Mask, others: Decoded) -> Decoded:
+def interleaved(column: pa.Array, is_other: Mask, other_rows: Decoded) -> Decoded:
     """Return the rows of a column and other ones, each in its place. `is_other`: of each row, whether it is one."""
     places = np.where(is_other, len(column) + np.cumsum(is_other), np.cumsum(~is_other)) - 1
     rows = np.flatnonzero(is_other)
-    whole = pa.concat_arrays([column, others.column]).take(numbers(places))
-    return Decoded(whole, renumbered(others.reasons, rows), renumbered(others.unnamed, rows))
+    whole = pa.concat_arrays([column, other_rows.column]).take(numbers(places))
+    return Decoded(whole, renumbered(other_rows.reasons, rows), renumbered(other_rows.unnamed, rows))
 
 
 class DecoderInput(NamedTuple):
@@ -57,7 +57,7 @@ class DecoderInput(NamedTuple):
     written with. `framed`: the bytes have Confluent's wire format; else they are bytes of `schema`. `column`: the name
     of the column; of a struct, the fields are columns. `message`: the name of the schema's message, if it has several;
     the first one if empty. `unknown`: of JSON documents, what becomes of properties without a column; None: as in old
-    plans, whose columns are fewer, too. `json_rules`: see `model.plan.Settings`.
+    plans, whose columns are fewer, too. `json_rules`: see `model.settings.Settings`.
     """
 
     schema: Schema | None

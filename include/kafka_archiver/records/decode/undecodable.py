@@ -70,7 +70,7 @@ class Guarded:
 
 
 def _is_of_the_data(error: BaseException) -> bool:
-    """Return whether a record has caused it: any error, or a panic of a native library, but no interruption.
+    """Return True if a record has caused it: any error, or a panic of a native library, but no interruption.
 
     Nor is it a lack of memory: whose fault that is shows the record alone, in a process of its own
     (`spark/fatal_records`).
@@ -81,5 +81,5 @@ def _is_of_the_data(error: BaseException) -> bool:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether this is a panic of a library in Rust, which is no Exception."""
+    """Return True if this is a panic of a library in Rust, which is no Exception."""
     return type(error).__name__ == "PanicException"

@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.values.documents import Value
 
 Buffer = bytes | bytearray | memoryview

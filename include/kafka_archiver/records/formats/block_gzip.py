@@ -19,7 +19,7 @@ from kafka_archiver.values.yaml_values import YamlValue
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import RECORD, UNREAD, Target
 from kafka_archiver.records.formats.jsonl.objects import object_lines
 from kafka_archiver.records.formats.jsonl.reader import whole_lines

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import PermanentError
-from kafka_archiver.model.plan import Content, Settings
+from kafka_archiver.model.settings import Content, Settings
 from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import RECORD, SCHEMAS, Target
 from kafka_archiver.records.formats.registry import get_format, resolve

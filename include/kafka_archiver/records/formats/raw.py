@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, Self
 
 from pydantic import Field, model_validator
 
-from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import ValuesFormat, extensions
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats.base import Encoder, Target
 
 
@@ -44,15 +44,12 @@ def _options(settings: Settings) -> BytesOptions:
     return BytesOptions.model_validate(settings.options)
 
 
-class BytesFormat(OwnFormat):
+class BytesFormat(ValuesFormat):
     """The format `bytes`."""
 
     name = "bytes"
-    encoding = 4
     extensions = extensions("")
-    contents = frozenset({"value"})
     options = BytesOptions
-    libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
         from kafka_archiver.records.formats.shared.compress import StreamEncoder

@@ -17,7 +17,7 @@ from pydantic import JsonValue, ValidationError
 from kafka_archiver.messages.entry_points import Registry
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.yaml_faults import fault_lines
-from kafka_archiver.model.plan import Settings, sealed_extension
+from kafka_archiver.model.settings import Settings, sealed_extension
 from kafka_archiver.records.formats.avro import Avro
 from kafka_archiver.records.formats.block_gzip import BlockGzip
 from kafka_archiver.records.formats.csv import Csv
@@ -25,6 +25,7 @@ from kafka_archiver.records.formats.jsonl import JsonLines
 from kafka_archiver.records.formats.mak import Mak
 from kafka_archiver.records.formats.parquet import Parquet
 from kafka_archiver.records.formats.raw import BytesFormat
+from kafka_archiver.records.formats.shared.codecs import StreamFormat
 from kafka_archiver.records.formats.text import TextFormat
 
 if TYPE_CHECKING:
@@ -74,8 +75,15 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
             "store.rename: it renames columns of a decoded value; set `source.value.decode` and `store.content: value` "
             "or both, or remove it"
         )
+    # Other formats compress in their own way.
+    rules = settings.codec_rules if isinstance(format_, StreamFormat) else 1
     complete = settings.model_copy(
-        update={"codec": codec, "options": _options(format_, settings), "encoding": format_.encoding}
+        update={
+            "codec": codec,
+            "codec_rules": rules,
+            "options": _options(format_, settings),
+            "encoding": format_.encoding,
+        }
     )
     # A method of `base.HasRequirements`: this module imports no Arrow.
     if require := getattr(format_, "require", None):

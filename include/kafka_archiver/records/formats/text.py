@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from pydantic import Field
 
-from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions, libraries_by_codec
+from kafka_archiver.records.formats.shared.codecs import ValuesFormat, extensions
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 
@@ -31,15 +31,12 @@ def _separator(settings: Settings) -> bytes:
     return TextOptions.model_validate(settings.options).separator.encode()
 
 
-class TextFormat(OwnFormat):
+class TextFormat(ValuesFormat):
     """The format `text`."""
 
     name = "text"
-    encoding = 4
     extensions = extensions(".txt")
-    contents = frozenset({"value"})
     options = TextOptions
-    libraries = libraries_by_codec("pyarrow")
 
     def encoder(self, target: Target) -> Encoder:
         from kafka_archiver.records.formats.shared.compress import StreamEncoder

@@ -11,9 +11,10 @@ from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.decoders import decoder_type
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.layouts.tokens import Field
-from kafka_archiver.model.plan import Decode as Name
-from kafka_archiver.model.plan import Settings, TopicSchemas
+from kafka_archiver.model.plan import TopicSchemas
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Decode as Name
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.decode.base import Decoded, Decoder, DecoderInput
 from kafka_archiver.records.decode.decoders import decoder
 from kafka_archiver.records.decode.frames import schema_id

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.model.layouts.registry import counts_hours
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import COLUMNS, is_typed
 from kafka_archiver.records.formats.registry import get_format
 from kafka_archiver.records.formats.shared.columns import needed

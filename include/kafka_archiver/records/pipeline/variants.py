@@ -14,8 +14,9 @@ import pyarrow as pa
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.messages.foreign_text import foreign
 from kafka_archiver.model.layouts.registry import form_of
-from kafka_archiver.model.plan import Chunk, Settings, TopicSchemas
+from kafka_archiver.model.plan import Chunk, TopicSchemas
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.decode.frames import schema_ids
 from kafka_archiver.records.pipeline.base import Marks, Stage, rows_where
 from kafka_archiver.records.pipeline.decode import ColumnDecoding, columns_of, decodings, storable

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.object_keys import is_dead_letter, schemas_in
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.schemas import Schema

@@ -11,7 +11,8 @@ from kafka_archiver.messages.advice import choose
 from kafka_archiver.messages.errors import BadRecordError
 from kafka_archiver.messages.foreign_text import without_marks
 from kafka_archiver.model.layouts.registry import form_of
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import COLUMNS
 from kafka_archiver.records.pipeline.base import Marks, rows_where

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.manifest import ChunkAccount, Witness
+from kafka_archiver.model.chunk_accounts import ChunkAccount, Witness
 from kafka_archiver.model.plan import Chunk
 from kafka_archiver.records.pipeline.base import rows_where
 from kafka_archiver.records.pipeline.runner import Counts

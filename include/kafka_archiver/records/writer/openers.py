@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from kafka_archiver.model.layouts.registry import form_of
 from kafka_archiver.model.object_keys import ObjectName, object_key
-from kafka_archiver.model.plan import Chunk, sealed_extension
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import sealed_extension
 from kafka_archiver.records.formats import dead_letter
 from kafka_archiver.records.formats.base import SCHEMAS, Buffer, Encoder, Target, is_typed
 from kafka_archiver.records.formats.registry import extension_of, get_format

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Self
 
 from kafka_archiver.messages.errors import IntegrityError
 from kafka_archiver.messages.policies import BadRecord
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.model.data_keys import DataKey
-from kafka_archiver.model.manifest import ChunkAccount, HourRows, ObjectEntry
-from kafka_archiver.model.plan import Chunk, Plan, Settings, TopicSchemas
+from kafka_archiver.model.manifest import HourRows, ObjectEntry
+from kafka_archiver.model.plan import Chunk, Plan, TopicSchemas
 from kafka_archiver.model.schemas import Schema
 from kafka_archiver.model.set_aside import SetAside
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.store.base import PendingUpload
 
 if TYPE_CHECKING:

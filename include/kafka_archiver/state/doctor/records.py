@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kafka_archiver.context.archive_context import Context
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.kafka.topics import Topic
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.planning.schemas import freeze_schemas
 from kafka_archiver.planning.settings import settings_of
 from kafka_archiver.planning.spark_sql import with_analysed_sql

@@ -8,7 +8,7 @@ from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.kafka.topics import Topic
 from kafka_archiver.messages.errors import ArchiverError
 from kafka_archiver.messages.foreign_text import foreign
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.decode.frames import schema_id
 from kafka_archiver.records.decode.schema_registry import Registry
 from kafka_archiver.state.doctor.check import Finding, ok, problem, tried, warning

@@ -106,7 +106,7 @@ class DagRun(Value):
         return self.run_id.startswith("scheduled__")
 
     def has_passed(self, task: str) -> bool:
-        """Return whether the run is at work, and a later task is next."""
+        """Return True if the run is at work, and a later task is next."""
         return self.state == "running" and (self.task is None or task_order(self.task) > task_order(task))
 
 

@@ -144,7 +144,7 @@ def _slow(facts: Facts, moment: datetime) -> Iterator[Finding]:
 
 
 def _waits(run: DagRun, working: list[DagRun]) -> bool:
-    """Return whether the run waits until another run ends, as it should."""
+    """Return True if the run waits until another run ends, as it should."""
     other_runs = [other for other in working if other is not run]
     begun = [other for other in other_runs if other.state == "running"]
     past_plan = any(other.task != "plan" for other in begun)

@@ -9,8 +9,9 @@ from kafka_archiver.messages.actions import advise
 from kafka_archiver.messages.advice import choose, clean, go_on, rebuild_with_fewer
 from kafka_archiver.messages.errors import IntegrityError, PolicyError
 from kafka_archiver.messages.policies import ReadPolicies
+from kafka_archiver.model.chunk_accounts import ChunkAccount
 from kafka_archiver.model.layouts.registry import place_in
-from kafka_archiver.model.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
+from kafka_archiver.model.manifest import Intent, Manifest, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.model.replayed import manifest_of
 from kafka_archiver.model.set_aside import SetAside

@@ -15,7 +15,8 @@ from kafka_archiver.ledger.documents import Stored
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import PermanentError, TransientError
 from kafka_archiver.messages.policies import ReadPolicies
-from kafka_archiver.model.manifest import ChunkAccount, Intent, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Intent, ObjectEntry
 from kafka_archiver.model.plan import Plan
 from kafka_archiver.records.writer.finish_uploads import complete, throw_away
 from kafka_archiver.records.writer.result import ChunkResult

@@ -37,7 +37,7 @@ def _derive_each(ledger: Ledger) -> Iterator[str]:
         for hour in sorted({*ledger.hours(), *table.hours()}, key=lambda hour: -1 if hour is None else hour):
             yield from _mend_proof(ledger, table, hour, replay.progress.settled)
     if replay.progress.settled and stored != replay.progress:
-        key, data = progress_document(ledger.archive), replay.progress.to_json()
+        key, data = progress_document(ledger.archive), replay.progress.to_bytes()
         if ledger.store.create(key, data) if before is None else ledger.store.replace(key, data, before.etag):
             yield key
 
@@ -94,8 +94,7 @@ def _mend_proof(ledger: Ledger, table: PromiseTable, hour: int | None, settled: 
         present = None
     proof = table.proof(hour)
     if proof is None:
-        if version:
-            ledger.store.delete(key)
+        if version and ledger.store.delete_version(key, version.etag):
             yield key
         return
     derived = (proof, table.contributions(proof))

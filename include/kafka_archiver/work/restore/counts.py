@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import Manifest, ObjectEntry
 from kafka_archiver.model.restore import Inexact, RestoreCounts, RestoreSelection
 from kafka_archiver.reader.selection import LAST_OFFSET, Selection
 from kafka_archiver.values.gaps import count, unpack

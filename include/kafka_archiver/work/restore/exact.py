@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.adopted import AdoptedObject
 from kafka_archiver.model.manifest import ObjectEntry
-from kafka_archiver.model.plan import Settings
 from kafka_archiver.model.restore import Inexact
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.reader.chunks import is_values
 from kafka_archiver.records.formats.base import UNREAD
 from kafka_archiver.records.formats.mak import keeps_values_alone

@@ -175,7 +175,7 @@ def verified_map(ledger: Ledger, plan: RestorePlan) -> OffsetMap:
 def translate_groups(
     ledger: Ledger,
     mover: GroupMover,
-    then: GroupsThen,
+    groups_then: GroupsThen,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> GroupsReport:
     """Move the groups, and write what became of them beside the restore's other documents, unless it is a dry run.
@@ -188,8 +188,8 @@ def translate_groups(
         restore=mover.plan.restore,
         plan_digest=mover.plan.digest,
         at=clock(),
-        taken_from=then.taken_from,
-        groups=mover.move(then.stood),
+        taken_from=groups_then.taken_from,
+        groups=mover.move(groups_then.stood),
     )
     if not mover.dry_run and not ledger.replace_of_restore(report, before):
         raise TransientError("another process moves the groups of this restore at the same moment; try again")

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from kafka_archiver.ledger.ledger import Ledger
 from kafka_archiver.messages.errors import IntegrityError, PermanentError
-from kafka_archiver.model.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.model.chunk_accounts import ChunkAccount
+from kafka_archiver.model.manifest import ObjectEntry
 from kafka_archiver.model.object_keys import is_dead_letter
 from kafka_archiver.model.restore import Inexact, RestorePlan, RestoreSource, SelectedHeader, TargetTopic
 from kafka_archiver.model.restore_progress import START, Place

@@ -80,7 +80,7 @@ def outline(
         topics=topics,
         schema_ids=request.schema_ids,
         sources=tuple(sources),
-    ).with_content_digest()
+    )
 
 
 def group_of(archive: str, restore: str) -> str:

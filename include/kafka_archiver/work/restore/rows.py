@@ -145,5 +145,5 @@ def _first_row(left: pa.Array, right: pa.Array) -> int:
 
 def shown(target: pa.RecordBatch, archive: LaneBatch, row: int, name: str) -> str:
     """Return the two different values, shortened, for a message."""
-    here, there = (records.column(name)[row].as_py() for records in (target, archive.records))
-    return f"{str(here)[:80]} instead of {str(there)[:80]}"
+    restored, archived = (records.column(name)[row].as_py() for records in (target, archive.records))
+    return f"{str(restored)[:80]} instead of {str(archived)[:80]}"

@@ -6,7 +6,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from kafka_archiver.kafka.groups import Position
-from kafka_archiver.model.plan import Isolation
+from kafka_archiver.model.settings import Isolation
 from kafka_archiver.values.ranges import Range, TopicPartition
 
 

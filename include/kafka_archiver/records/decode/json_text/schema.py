@@ -141,8 +141,8 @@ class _Documents:
         more_parts: dict[str, list[SchemaPart]] = {}
         if self._rules:
             done: set[str] = set()
-            rest = {key: value for key, value in part.text.items() if key != "properties"}
-            for source in (part._replace(text=rest), *beside):
+            other_keywords = {key: value for key, value in part.text.items() if key != "properties"}
+            for source in (part._replace(text=other_keywords), *beside):
                 for name, named in self._named(source, done):
                     more_parts.setdefault(name, []).append(named)
         members = [self.column(name, named, more_parts.pop(name, ())) for name, named in own.items()]

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from pydantic import AfterValidator, Field
 
-from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions
+from kafka_archiver.records.formats.shared.codecs import StreamFormat, extensions
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Target
 
 _NUMBER = re.compile(r"[-+]?(\d.*|\.\d.*|nan|inf|infinity)|true|false", re.IGNORECASE)
@@ -46,7 +46,7 @@ class CsvOptions(YamlValue):
     null: Annotated[str, Field(max_length=16), AfterValidator(_no_value)] = ""
 
 
-class Csv(OwnFormat):
+class Csv(StreamFormat):
     """The format `csv`."""
 
     name = "csv"

@@ -7,14 +7,14 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.records.formats.shared.codecs import OwnFormat, extensions
+from kafka_archiver.records.formats.shared.codecs import StreamFormat, extensions
 from kafka_archiver.values.documents import unwritten
 from kafka_archiver.values.yaml_values import YamlValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.model.plan import Settings
+    from kafka_archiver.model.settings import Settings
     from kafka_archiver.records.formats.base import Encoder, Fitting, Sought, Target
 
 
@@ -24,7 +24,7 @@ class LineOptions(YamlValue):
     index: bool = unwritten(False)
 
 
-class JsonLines(OwnFormat):
+class JsonLines(StreamFormat):
     """The format `jsonl`."""
 
     name = "jsonl"

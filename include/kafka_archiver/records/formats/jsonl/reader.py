@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from kafka_archiver.model.plan import Content
+from kafka_archiver.model.settings import Content
 from kafka_archiver.records.formats.base import VALUE, Target, is_typed
 from kafka_archiver.records.formats.jsonl.records import records_of
 from kafka_archiver.records.formats.jsonl.typed_reader import typed_of

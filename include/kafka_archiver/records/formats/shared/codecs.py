@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from kafka_archiver.model.plan import Content, Settings
+    from kafka_archiver.model.settings import Content, Settings
     from kafka_archiver.records.formats.base import Fitting
 
 # The extension of each codec of `compress`. Snappy's framing format is .sz; .snappy is Hadoop's own format.
@@ -74,3 +74,15 @@ class OwnFormat:
     def stage(self, settings: Settings) -> Fitting | None:  # noqa: ARG002 - the protocol's
         """Return no stage: every record can be written."""
         return None
+
+
+class StreamFormat(OwnFormat):
+    """A format whose objects are one compressed stream each."""
+
+
+class ValuesFormat(StreamFormat):
+    """A stream of nothing but values, and what is between them."""
+
+    encoding = 4
+    contents = frozenset({"value"})
+    libraries = libraries_by_codec("pyarrow")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Content
+from kafka_archiver.model.settings import Content
 from kafka_archiver.records.formats.base import RECORD, VALUE
 from kafka_archiver.records.formats.shared.names import require_distinct, require_not_of_paths
 from kafka_archiver.records.formats.shared.plain_types import plain

@@ -156,7 +156,7 @@ class Compressed:
 
 
 def compressed(codec: str, rules: int = 1) -> Stream:
-    """Return a new stream of a codec of `codecs.SUFFIXES`. :param rules: see `codec_rules` of `model.plan.Settings`."""
+    """Return a new stream of a codec of `codecs.SUFFIXES`. :param rules: see `codec_rules` of `model.settings`."""
     return Uncompressed() if codec == "none" else Compressed(codec, rules)
 
 

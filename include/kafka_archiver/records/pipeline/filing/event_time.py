@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.model.layouts.read_times import Parser, UnreadableTimeError
-from kafka_archiver.model.plan import EventTime, Settings
+from kafka_archiver.model.settings import EventTime, Settings
 from kafka_archiver.records.formats.shared.texts import in_iso_years, units
 from kafka_archiver.records.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts

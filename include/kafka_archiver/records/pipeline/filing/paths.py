@@ -24,7 +24,8 @@ from kafka_archiver.model.layouts.tokens import (
     TopicToken,
 )
 from kafka_archiver.model.object_keys import ObjectName
-from kafka_archiver.model.plan import Chunk, Settings
+from kafka_archiver.model.plan import Chunk
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.pipeline.base import HOUR, NONE, PART, TIME, Marks, rows_where
 from kafka_archiver.records.pipeline.filing.clock import TimeLabels
 from kafka_archiver.records.pipeline.filing.values import Extract, as_texts

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.model.decoders import decoder_type
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.shared.columns import HEADER, VALUE_DECODED
 from kafka_archiver.records.formats.shared.columns import KEY as KEY_DECODED
 from kafka_archiver.records.formats.shared.plain_types import plain

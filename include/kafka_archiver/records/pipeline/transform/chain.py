@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka_archiver.messages.entry_points import imported
 from kafka_archiver.messages.errors import ConfigError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Mapper, StepType
 from kafka_archiver.records.decode.base import DecoderInput
 from kafka_archiver.records.decode.decoders import decoder

@@ -7,8 +7,9 @@ from pydantic import Field, JsonValue
 
 from kafka_archiver.messages.errors import ConfigError
 from kafka_archiver.model.decoders import decoder_type
-from kafka_archiver.model.plan import Settings, TopicSchemas
+from kafka_archiver.model.plan import TopicSchemas
 from kafka_archiver.model.schemas import Schema
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.model.transforms import Sql
 from kafka_archiver.records.formats.base import HEADERS
 from kafka_archiver.records.pipeline.decode import decodings

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import pyarrow as pa
 
 from kafka_archiver.messages.errors import IntegrityError
-from kafka_archiver.model.plan import Settings
+from kafka_archiver.model.settings import Settings
 from kafka_archiver.records.formats.base import VALUE, Target
 
 
