@@ -30,7 +30,8 @@ from tests.support.fake_librdkafka import FakeLibrdkafka, Methods, Odd
 from tests.support.waiting import until
 
 needs_binary = pytest.mark.skipif(native.library() is None, reason=native.why_not())
-BYTES = st.one_of(st.none(), st.binary(max_size=40), st.binary(min_size=3000, max_size=3000))
+LONG = st.binary(min_size=30, max_size=30).map(lambda part: 100 * part)
+BYTES = st.one_of(st.none(), st.binary(max_size=40), LONG)
 NAMES = st.one_of(st.text(max_size=5).map(str.encode), st.sampled_from([b"\xff", b"a\0b", b"\xed\xa0\x80", b"h" * 500]))
 TIMES = st.tuples(st.sampled_from([1, 2]), st.integers(-1, 2**62)) | st.just((0, 0))
 CODES = st.sampled_from([KafkaError._PARTITION_EOF, KafkaError._BAD_MSG, KafkaError._AUTO_OFFSET_RESET, 3])

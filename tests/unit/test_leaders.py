@@ -45,7 +45,7 @@ def test_a_majority_of_all_brokers_names_the_leader(
     other_nodes: tuple[BrokerNode, ...],
 ) -> None:
     leader = named(monkeypatch, *answers)
-    assert (leader.node, leader.others) == (node, other_nodes)
+    assert (leader.node, leader.named_by_rest) == (node, other_nodes)
     assert bool(leader.unsure) == (node is None)
 
 
