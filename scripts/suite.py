@@ -25,10 +25,17 @@ def _integration(*names: str) -> list[str]:
     return [f"tests/integration/test_{name}.py" for name in names]
 
 
-# In the order of execution: shares that wait begin first, and those that work without a pause are left for the end.
-# Within one, tests that start Airflow or a cluster come last: these run to the end of the process. A path belongs to
-# the share that names it most exactly.
+# In the order of execution: the longest shares begin first. In each, tests that start Airflow or a cluster come last,
+# for these run to the end of the process. A path belongs to the share that names it most exactly.
 SHARES: Mapping[str, Sequence[str]] = {
+    "rest": ["tests"],
+    "spark": [
+        "tests/spark",
+        # They read with Spark, too: it is started once.
+        "tests/contract/test_csv.py",
+        "tests/contract/test_formats_read_by_others.py",
+        *_integration("on_a_worker", "temporary_files", "memory", "crashes"),
+    ],
     "page": [
         "tests/dags",
         *_integration("decoded", "dead_letters", "restore", "restore_after_a_loss", "three_brokers"),
@@ -38,14 +45,6 @@ SHARES: Mapping[str, Sequence[str]] = {
         "tests/unit/test_model.py",
         *_integration("commands", "scheduler", "secrets", "killed_tasks"),
     ],
-    "spark": [
-        "tests/spark",
-        # They read with Spark, too: it is started once.
-        "tests/contract/test_csv.py",
-        "tests/contract/test_formats_read_by_others.py",
-        *_integration("on_a_worker", "temporary_files", "memory", "crashes"),
-    ],
-    "rest": ["tests"],
     "unit": ["tests/unit", *_integration("yarn", "timezones", "cluster")],
 }
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
