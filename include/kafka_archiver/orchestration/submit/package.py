@@ -21,7 +21,7 @@ LEFT_OUT = ("audit", "config", "imports", "orchestration", "planning", "state")
 # The oldest time that a zip can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 # Of marshal's format: from the third on, bytes depend on who else refers to a name, as in code that is just compiled.
-_WITHOUT_REFERENCES = 2
+_NO_REFERENCES = 2
 # PEP 552: the module belongs to the source with this hash, and nobody need check it.
 _UNCHECKED_HASH = (1).to_bytes(4, "little")
 
@@ -75,7 +75,7 @@ def _with_compiled(root: Path, sources: Iterable[Path]) -> Iterator[tuple[str, b
         # From Python's cache where it is current; else compiled, and kept there.
         code = SourceFileLoader(name, str(file)).get_code(name)
         yield name, source
-        yield f"{name}c", MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code, _WITHOUT_REFERENCES)
+        yield f"{name}c", MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code, _NO_REFERENCES)
 
 
 def _sources_in_c(root: Path) -> Iterator[tuple[str, bytes]]:
