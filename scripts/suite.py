@@ -1,8 +1,8 @@
 """python -m scripts.suite: all tests, in pytest processes side by side, and one line with their sum.
 
 The tests wait more than they work, so each share has its own process and its own services. Three at once keep two
-cores busy; five took a fifth more CPU for the same. One share has all tests that the others do not name: none can be
-forgotten.
+cores busy; more of them take more CPU for the same tests. One share has all tests that the others do not name: none can
+be forgotten.
 """
 
 from __future__ import annotations
