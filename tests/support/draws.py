@@ -91,7 +91,7 @@ TRANSFORMS_WRITTEN: list[dict[str, Any]] = [
     {"mapper": {"function": "tests.support.mapped:split_later", "concurrency": 3}},
     {"steps": STEPS},
 ]
-TRANSFORMS = st.sampled_from([*[{}] * 1, *TRANSFORMS_WRITTEN])
+TRANSFORMS = st.sampled_from([{}, *TRANSFORMS_WRITTEN])
 # With Spark.
 SQL = st.one_of(
     TRANSFORMS,

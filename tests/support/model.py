@@ -675,7 +675,7 @@ class Model(RuleBasedStateMachine):
         restored.check()
 
     def _is_damaged(self, restored: Restored) -> bool:
-        """Return whether somebody has replaced a run since a restore was planned, or destroyed its objects."""
+        """Return True if somebody has replaced a run since a restore was planned, or destroyed its objects."""
         ended = [self.ledger.superseded_by(run) for run in restored.runs]
         return bool(self.destroyed) or any(ended)
 

@@ -42,7 +42,7 @@ class Expected:
     is_whole: bool
 
     def is_as(self, entry: Entry) -> bool:
-        """Return whether the target has it."""
+        """Return True if the target has it."""
         record = entry.record
         assert record
         if not self.is_whole:
@@ -106,7 +106,7 @@ class Restored:
         return Lane(ledger, plan, name, ALLOWED)  # type: ignore[arg-type]
 
     def check(self) -> bool:
-        """Check that the target has the first of the expected records. Return whether it has all of them."""
+        """Check that the target has the first of the expected records. Return True if it has all of them."""
         is_all = True
         for name in self.plan.targets():
             entries = [e for e in self.twin.log(name).entries if e.record and e.visible("read_committed")]

@@ -80,6 +80,11 @@ class Source(Section):
         """The topics' names, or the pattern that whole names have to match."""
         return re.compile(self.pattern) if self.pattern is not None else self.topics or ()
 
+    def selects(self, topic: str) -> bool:
+        """Return True if the archive reads a topic of this name."""
+        selection = self.selection
+        return bool(selection.fullmatch(topic)) if isinstance(selection, re.Pattern) else topic in selection
+
     @property
     def decoded(self) -> dict[Literal["key", "value"], Decoding]:
         return {"key": self.key, "value": self.value}

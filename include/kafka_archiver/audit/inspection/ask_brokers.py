@@ -116,18 +116,13 @@ def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Findin
         *topics_gone(archive, expected, partitions),
     ]
     # A topic with fewer partitions than before was recreated, which a policy decides.
-    gone = any(topic not in partitions for topic in declared if topic_stops(archive, topic))
+    # Planning fails as long as a topic is missing that the YAML selects.
+    gone = any(topic not in partitions for topic in declared if archive.source.selects(topic))
     first = [f.kind for f in findings if f.kind == "group-busy"] + ["topic-gone"] * gone
     if existing:
         states = survey_once(only(context, existing), line, expected).states
         findings += check_live(archive, states, {p.name: p for p in expected.partitions}, first)
     return findings
-
-
-def topic_stops(archive: Archive, topic: str) -> bool:
-    """Return True if planning fails as long as this topic is missing."""
-    selection = archive.source.selection
-    return topic in selection if isinstance(selection, tuple) else selection.fullmatch(topic) is not None
 
 
 def only(context: Context, topics: list[str]) -> Context:

@@ -95,10 +95,5 @@ def archives_with(
     for name, archive in archives.items():
         state = (snapshot := snapshots.get(name)) and snapshot.state
         known = {partition.topic for partition in state.partitions} if state else set()
-        if topic is None or topic in known or _selects(archive, topic):
+        if topic is None or topic in known or archive.source.selects(topic):
             yield name
-
-
-def _selects(archive: Archive, topic: str) -> bool:
-    selection = archive.source.selection
-    return bool(selection.fullmatch(topic)) if isinstance(selection, re.Pattern) else topic in selection

@@ -1,6 +1,5 @@
 """Topics that the YAML names no longer, although Kafka has records of them that no run has archived."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from kafka_archiver.context.archive_context import Context
@@ -20,10 +19,9 @@ def of_unread_topics(context: Context, line: Line) -> Iterator[Finding]:
 
     :raises TransientError: the brokers do not answer.
     """
-    selection = context.archive.source.selection
+    source = context.archive.source
     known = line.expected(context.ledger).by_name()
-    named = selection.fullmatch if isinstance(selection, re.Pattern) else selection.__contains__
-    for topic in sorted({name.topic for name in known if not named(name.topic)}):
+    for topic in sorted({name.topic for name in known if not source.selects(name.topic)}):
         try:
             if context.cluster.topic_ids([topic])[topic]:
                 [present] = context.cluster.topics([topic])
